@@ -1,0 +1,26 @@
+/* native.h: what generated C includes.  The shared library is loaded with no symbols of the runtime in reach; everything it
+ * needs comes through one table of functions, handed to relvm_native_open when the executable is loaded. */
+#ifndef RELVM_NATIVE_H
+#define RELVM_NATIVE_H
+
+#include "relvm.h"
+
+typedef struct rvm_native_api {
+  int32_t abi_version; /* RVM_ABI_VERSION */
+  rvm_status (*fail)(rvm_value *result, rvm_status status, const char *format, ...);
+  /* Calls a FUNCTION value; `result` receives the value, or the error. */
+  rvm_status (*call)(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count, rvm_value *result);
+  /* The truth of a condition, as vm.builtin.read_if_cond has it. */
+  rvm_status (*truth)(rvm_value condition, int32_t *truth, rvm_value *error);
+  void (*release)(rvm_value *value);
+  /* One call of a routine's own calls and back-edges in 65,536 polls for interruption; see rvm_machine_options.poll. */
+  rvm_status (*poll)(rvm_machine *machine, rvm_value *error);
+} rvm_native_api;
+
+/* What the library exports: `rvm_status relvm_native_open(const rvm_native_api *api)`, UNSUPPORTED on another abi_version;
+   each routine and each kernel under its symbol.
+   A routine: registers r (its window, parameters in r[0..n-1], all others NIL), constants c, functions f.  It leaves its
+   result in r[n]; on failure the error is in r[n]. */
+typedef rvm_status (*rvm_routine)(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f);
+
+#endif

@@ -1,0 +1,213 @@
+/* relvm.h: the public interface of the relvm runtime, usable from C alone.
+ *
+ * Ownership: a function that returns a value gives the caller one reference, to be dropped with rvm_value_release;
+ * arguments are borrowed for the call.  Reference counts are not atomic: an object belongs to one machine, and a machine
+ * is used by one thread at a time.  Objects of an executable (constants) are immortal while the executable lives.
+ * Failure is a status code; the functions that can fail leave an error value (tag ERROR) in their result slot or in `error`.
+ * The library never prints, aborts or exits, and keeps no global but the table of registered functions.
+ */
+#ifndef RELVM_H
+#define RELVM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RVM_ABI_VERSION 1
+
+enum rvm_status_code {
+#define STATUS(name, python_class, meaning) RVM_##name,
+#include "status.def"
+#undef STATUS
+  RVM_STATUS_COUNT
+};
+
+enum rvm_tag {
+#define TAG(name, meaning) RVM_TAG_##name,
+#include "tags.def"
+#undef TAG
+  RVM_TAG_COUNT
+};
+
+enum rvm_dtype_index {
+#define DTYPE(name, code, bits, ctype, numpy) RVM_DTYPE_##name,
+#include "dtypes.def"
+#undef DTYPE
+  RVM_DTYPE_COUNT
+};
+
+enum rvm_function_kind {
+#define KIND(name, meaning) RVM_KIND_##name,
+#include "kinds.def"
+#undef KIND
+  RVM_KIND_COUNT
+};
+
+/* Everything between the two markers is also what cffi is given: plain declarations only. */
+/* [begin cffi] */
+
+typedef int32_t rvm_status; /* enum rvm_status_code */
+
+/* DLPack's DLDataType and DLTensor, field for field. */
+typedef struct rvm_dltype {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+} rvm_dltype;
+
+typedef struct rvm_dltensor {
+  void *data;
+  int32_t device_type; /* 1: CPU */
+  int32_t device_id;
+  int32_t ndim;
+  rvm_dltype dtype;
+  int64_t *shape;
+  int64_t *strides; /* NULL: compact, row-major.  The runtime only makes and accepts such tensors. */
+  uint64_t byte_offset;
+} rvm_dltensor;
+
+typedef struct rvm_object {
+  int32_t tag;
+  int32_t references; /* negative: immortal */
+} rvm_object;
+
+typedef struct rvm_tensor rvm_tensor;
+typedef struct rvm_shape rvm_shape;
+typedef struct rvm_tuple rvm_tuple;
+typedef struct rvm_closure rvm_closure;
+typedef struct rvm_string rvm_string;
+typedef struct rvm_storage rvm_storage;
+typedef struct rvm_error rvm_error;
+typedef struct rvm_function rvm_function;
+typedef struct rvm_executable rvm_executable;
+typedef struct rvm_machine rvm_machine;
+
+typedef struct rvm_value {
+  int64_t tag; /* enum rvm_tag */
+  union {
+    int64_t i; /* INT, BOOL, DTYPE */
+    double f;
+    rvm_object *object;
+    rvm_tensor *tensor;
+    rvm_shape *shape;
+    rvm_tuple *tuple;
+    rvm_closure *closure;
+    rvm_string *string;
+    rvm_storage *storage;
+    rvm_error *error;
+    rvm_function *function;
+    rvm_machine *machine;
+  } as;
+} rvm_value;
+
+struct rvm_tensor {
+  rvm_object base;
+  int32_t dtype;            /* enum rvm_dtype_index; dl.dtype says the same in DLPack's terms */
+  rvm_dltensor dl;
+  rvm_object *owner;        /* the storage or tensor whose bytes these are, or NULL */
+  void (*release)(void *);  /* for bytes that came from outside: called once with release_argument */
+  void *release_argument;
+};
+
+struct rvm_shape {
+  rvm_object base;
+  int32_t rank;
+  int64_t dims[];
+};
+
+struct rvm_tuple {
+  rvm_object base;
+  int32_t size;
+  rvm_value items[];
+};
+
+struct rvm_closure {
+  rvm_object base;
+  int32_t captured_count;
+  rvm_function *function;
+  rvm_value captured[];
+};
+
+struct rvm_string {
+  rvm_object base;
+  int64_t length; /* bytes, without the NUL that follows them */
+  char bytes[];
+};
+
+/* A failure: what, and through which functions it came, innermost first ("main at pc 12: y = softmax(x)"). */
+struct rvm_error {
+  rvm_object base;
+  rvm_status status;
+  char *message; /* NUL-terminated, owned */
+  char *trace;   /* lines, or NULL */
+};
+
+/* A packed function: a builtin, a kernel, or a function of the host.  On success it stores one owned value (or NIL) in
+   *result; on failure it returns the status that rvm_fail gave it, the error being in *result. */
+typedef rvm_status (*rvm_packed_function)(void *self, const rvm_value *arguments, int32_t count, rvm_value *result);
+
+/* ---- values ---- */
+void rvm_value_retain(rvm_value value);
+void rvm_value_release(rvm_value *value); /* leaves NIL */
+rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...);
+
+rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result); /* zeroed */
+/* A tensor over bytes of the host: `data` is 1-byte aligned at least, stays valid until release(release_argument) is called. */
+rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
+                           void *release_argument, rvm_value *result);
+int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor);
+rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result);
+rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result); /* retains the items */
+rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result);
+
+/* ---- functions of the host ---- */
+/* Registers `function` under `name` for all executables loaded from now on; BUSY when the name is taken and not `replace`. */
+rvm_status rvm_register(const char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error);
+rvm_status rvm_unregister(const char *name, rvm_value *error);
+int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered function */
+
+/* ---- executables ---- */
+typedef struct rvm_load_options {
+  int32_t trust_native; /* 0: refuse an executable that has a native section */
+} rvm_load_options;
+
+/* `bytes` must be 64-byte aligned and stay valid and unchanged until rvm_executable_release: constants are used in place.
+   Everything is verified before this returns. */
+rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
+                               rvm_executable **executable, rvm_value *error);
+void rvm_executable_release(rvm_executable *executable);
+int32_t rvm_executable_function_count(const rvm_executable *executable);
+const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index);
+int32_t rvm_executable_function_kind(const rvm_executable *executable, int32_t index);      /* enum rvm_function_kind */
+int32_t rvm_executable_function_parameters(const rvm_executable *executable, int32_t index); /* how many; -1: any number */
+int32_t rvm_executable_find(const rvm_executable *executable, const char *name);            /* index, or -1 */
+
+/* ---- machines ---- */
+typedef struct rvm_machine_options {
+  int64_t stack_values; /* size of the value stack; 0: 1 << 20 */
+  int64_t call_depth;   /* most frames at once; 0: 200,000; calls that nest on the C stack are limited to 2,000 */
+  /* Called about every 65,536 calls and backward jumps; a status other than OK ends the run with it.  May be NULL. */
+  rvm_status (*poll)(void *host, rvm_value *error);
+  /* What vm.builtin.print does with its arguments.  NULL: nothing. */
+  rvm_status (*print)(void *host, const rvm_value *arguments, int32_t count, rvm_value *error);
+  void *host;
+} rvm_machine_options;
+
+/* Resolves every packed function by name: UNKNOWN_FUNCTION names it and its near matches.  The executable must outlive
+   the machine. */
+rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **machine,
+                           rvm_value *error);
+void rvm_machine_release(rvm_machine *machine);
+/* Calls function `index` of the table; on failure the stack is restored and the machine runs again. */
+rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value *arguments, int32_t count,
+                            rvm_value *result);
+/* Calls a FUNCTION or CLOSURE value of this machine; for use by packed functions too. */
+rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                              rvm_value *result);
+void rvm_machine_interrupt(rvm_machine *machine); /* from any thread or signal handler: the run ends with INTERRUPTED */
+/* Drops a reference to an object of this machine: at once when the machine is idle, else when its run ends.  For hosts
+   whose garbage collector may run on another thread; serialised by the host's own lock. */
+void rvm_machine_drop(rvm_machine *machine, rvm_value value);
+
+/* [end cffi] */
+
+#endif
