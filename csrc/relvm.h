@@ -133,12 +133,13 @@ struct rvm_string {
   char bytes[];
 };
 
-/* A failure: what, and through which functions it came, innermost first ("main at pc 12: y = softmax(x)"). */
+/* A failure: what, and through which functions it came, innermost first. */
 struct rvm_error {
   rvm_object base;
   rvm_status status;
-  char *message; /* NUL-terminated, owned */
-  char *trace;   /* lines, or NULL */
+  int32_t frames; /* that it came through; the trace has the first 20 */
+  char *message;  /* NUL-terminated, owned */
+  char *trace;    /* lines "  in NAME at instruction K" (K: 0-based index), newline between them; or NULL */
 };
 
 /* A packed function: a builtin, a kernel, or a function of the host.  On success it stores one owned value (or NIL) in
@@ -158,6 +159,9 @@ int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor);
 rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result);
 rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result); /* retains the items */
 rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result);
+
+/* CRC-32C of bytes that follow those whose checksum is `crc` (0 at the start). */
+uint32_t rvm_crc32c(uint32_t crc, const void *bytes, int64_t size_bytes);
 
 /* ---- functions of the host ---- */
 /* Registers `function` under `name` for all executables loaded from now on; BUSY when the name is taken and not `replace`. */

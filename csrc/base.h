@@ -1,0 +1,29 @@
+/* base.h: memory, checked sizes, checksums: what everything else stands on. */
+#ifndef RELVM_BASE_H
+#define RELVM_BASE_H
+
+#include "relvm.h"
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "executables are little-endian and used in place: relvm needs a little-endian machine"
+#endif
+
+#define RVM_ALIGNMENT 64 /* of sections, tensors and storages, in bytes */
+
+/* All memory comes from these.  NULL when there is none; a size of 0 is a size like any other. */
+void *rvm_allocate(size_t size_bytes);
+void *rvm_allocate_zeroed(size_t size_bytes);
+void rvm_free(void *block);
+
+/* 0 on overflow, else 1 and the result. */
+static inline int rvm_add(int64_t a, int64_t b, int64_t *sum) { return !__builtin_add_overflow(a, b, sum); }
+static inline int rvm_subtract(int64_t a, int64_t b, int64_t *difference) {
+  return !__builtin_sub_overflow(a, b, difference);
+}
+static inline int rvm_multiply(int64_t a, int64_t b, int64_t *product) {
+  return !__builtin_mul_overflow(a, b, product);
+}
+
+static inline int64_t rvm_align(int64_t size_bytes) { return (size_bytes + RVM_ALIGNMENT - 1) & -RVM_ALIGNMENT; }
+
+#endif

@@ -1,0 +1,70 @@
+/* kernel.h: what generated kernels include: the check of a kernel's arguments, and conversions that C leaves undefined. */
+#ifndef RELVM_KERNEL_H
+#define RELVM_KERNEL_H
+
+#include <math.h>
+
+#include "native.h"
+
+extern const rvm_native_api *rvm_api; /* set by relvm_native_open */
+
+/* Compares the arguments with `expected`: for each tensor its dtype, its rank, and its dimensions, a number >= 0 as it is or
+   -1 - k for size variable k.  A size variable takes the first dimension that names it; every later one must equal it. */
+static __attribute__((noinline, unused)) rvm_status rvm_kernel_check(const int64_t *expected, int32_t tensors, int32_t size_count,
+                                                                     int64_t *sizes, const rvm_value *arguments,
+                                                                     int32_t count, rvm_value *result) {
+  if (count != tensors)
+    return rvm_api->fail(result, RVM_ARGUMENT_ERROR, "kernel: expected %d arguments, got %d", (int)tensors, (int)count);
+  for (int32_t k = 0; k < size_count; k++) sizes[k] = -1;
+  for (int32_t i = 0; i < tensors; i++) {
+    int64_t dtype = *expected++, rank = *expected++;
+    const rvm_tensor *tensor = arguments[i].as.tensor;
+    if (arguments[i].tag != RVM_TAG_TENSOR)
+      return rvm_api->fail(result, RVM_TYPE_ERROR, "kernel: argument %d is not a tensor", (int)i);
+    if (tensor->dtype != dtype || tensor->dl.ndim != rank)
+      return rvm_api->fail(result, RVM_TYPE_ERROR, "kernel: argument %d has another dtype or rank than the kernel's", (int)i);
+    for (int32_t axis = 0; axis < rank; axis++) {
+      int64_t want = *expected++, got = tensor->dl.shape[axis];
+      if (want < 0 && sizes[-1 - want] < 0) sizes[-1 - want] = got;
+      if (want < 0) want = sizes[-1 - want];
+      if (want != got)
+        return rvm_api->fail(result, RVM_SHAPE_ERROR, "kernel: expected dimension %d of argument %d to be %lld, got %lld", (int)axis,
+                             (int)i, (long long)want, (long long)got);
+    }
+  }
+  result->tag = RVM_TAG_NIL;
+  return RVM_OK;
+}
+
+/* Float to integer as NumPy has it on x86-64: towards zero; what does not fit, NaN included, is the type's smallest value
+   (64 and 32 bits) or the low bits of the 32-bit result (narrower types). */
+static inline int64_t rvm_i64_of_float(double x) {
+  return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+}
+static inline int32_t rvm_i32_of_float(double x) {
+  return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
+}
+static inline int16_t rvm_i16_of_float(double x) { return (int16_t)rvm_i32_of_float(x); }
+static inline int8_t rvm_i8_of_float(double x) { return (int8_t)rvm_i32_of_float(x); }
+static inline uint16_t rvm_u16_of_float(double x) { return (uint16_t)rvm_i32_of_float(x); }
+static inline uint8_t rvm_u8_of_float(double x) { return (uint8_t)rvm_i32_of_float(x); }
+static inline uint32_t rvm_u32_of_float(double x) { return (uint32_t)rvm_i64_of_float(x); }
+static inline uint64_t rvm_u64_of_float(double x) {
+  return x >= 9223372036854775808.0 && x < 18446744073709551616.0 ? (uint64_t)x : (uint64_t)rvm_i64_of_float(x);
+}
+
+/* base to the power of exponent modulo 2^64. */
+static inline uint64_t rvm_power_u64(uint64_t base, uint64_t exponent) {
+  uint64_t power = 1;
+  for (; exponent; exponent >>= 1, base *= base)
+    if (exponent & 1) power *= base;
+  return power;
+}
+/* The same for signed numbers; a negative exponent gives the true value rounded towards zero, and 0 for a base of 0. */
+static inline int64_t rvm_power_i64(int64_t base, int64_t exponent) {
+  if (exponent >= 0) return (int64_t)rvm_power_u64((uint64_t)base, (uint64_t)exponent);
+  if (base == -1) return exponent % 2 ? -1 : 1;
+  return base == 1;
+}
+
+#endif

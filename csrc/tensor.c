@@ -1,0 +1,118 @@
+/* tensor.c: tensors, shapes and the storages that tensors are placed in. */
+#include <string.h>
+
+#include "value.h"
+
+/* No object is larger: sizes of whole blocks stay far from overflow. */
+#define LARGEST_SIZE_BYTES ((int64_t)1 << 56)
+
+static const struct {
+  const char *name;
+  rvm_dltype dl;
+} dtypes[] = {
+#define DTYPE(name, code, bits, ctype, numpy) {#name, {code, bits, 1}},
+#include "dtypes.def"
+#undef DTYPE
+};
+
+const char *rvm_dtype_name(int64_t dtype) { return dtypes[dtype].name; }
+
+int32_t rvm_dtype_size_bytes(int64_t dtype) { return dtypes[dtype].dl.bits / 8; }
+
+int32_t rvm_dims_product(int32_t rank, const int64_t *dims, int64_t *product) {
+  *product = 1;
+  for (int32_t i = 0; i < rank; i++)
+    if (dims[i] < 0 || !rvm_multiply(*product, dims[i], product)) return 0;
+  return 1;
+}
+
+int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes) {
+  return rvm_dims_product(rank, dims, size_bytes) && rvm_multiply(*size_bytes, rvm_dtype_size_bytes(dtype), size_bytes);
+}
+
+int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor) {
+  int64_t size_bytes = 0;
+  rvm_dims_size_bytes(tensor->dtype, tensor->dl.ndim, tensor->dl.shape, &size_bytes);
+  return size_bytes;
+}
+
+void rvm_tensor_describe(rvm_tensor *tensor, int32_t dtype, int32_t rank, int64_t *dims, void *data) {
+  tensor->base = (rvm_object){.tag = RVM_TAG_TENSOR, .references = 1};
+  tensor->dtype = dtype;
+  tensor->dl = (rvm_dltensor){.data = data, .device_type = 1, .ndim = rank, .dtype = dtypes[dtype].dl, .shape = dims};
+  tensor->owner = NULL;
+  tensor->release = NULL;
+  tensor->release_argument = NULL;
+}
+
+/* Checks what a caller says of a tensor; the size of its elements. */
+static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes, rvm_value *result) {
+  if (dtype < 0 || dtype >= RVM_DTYPE_COUNT) return rvm_fail(result, RVM_TYPE_ERROR, "tensor: no dtype has number %d", dtype);
+  if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: negative rank %d", rank);
+  if (rvm_dims_size_bytes(dtype, rank, dims, size_bytes)) return RVM_OK;
+  return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: a dimension is negative, or the size exceeds 64 bits");
+}
+
+/* A tensor whose dimensions stand right behind it, then, when `size_bytes` >= 0, its zeroed and aligned elements. */
+static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *dims, void *data, int64_t size_bytes,
+                                  rvm_value *result) {
+  size_t header_bytes = sizeof(rvm_tensor) + (size_t)rank * sizeof *dims;
+  if (size_bytes > LARGEST_SIZE_BYTES)
+    return rvm_fail(result, RVM_OUT_OF_MEMORY, "tensor: no memory for %lld bytes", (long long)size_bytes);
+  rvm_tensor *tensor = size_bytes < 0 ? rvm_allocate(header_bytes)
+                                      : rvm_allocate_zeroed(header_bytes + RVM_ALIGNMENT + (size_t)size_bytes);
+  if (!tensor) return rvm_out_of_memory(result);
+  int64_t *own_dims = (int64_t *)(tensor + 1);
+  if (rank > 0) memcpy(own_dims, dims, (size_t)rank * sizeof *dims);
+  if (size_bytes >= 0) data = (void *)rvm_align((int64_t)(intptr_t)(own_dims + rank));
+  rvm_tensor_describe(tensor, dtype, rank, own_dims, data);
+  *result = rvm_object_value(&tensor->base);
+  return RVM_OK;
+}
+
+rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result) {
+  int64_t size_bytes;
+  rvm_status status = tensor_check(dtype, rank, dims, &size_bytes, result);
+  return status ? status : tensor_allocate(dtype, rank, dims, NULL, size_bytes, result);
+}
+
+rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
+                           void *release_argument, rvm_value *result) {
+  int64_t size_bytes;
+  rvm_status status = tensor_check(dtype, rank, dims, &size_bytes, result);
+  if (status || (status = tensor_allocate(dtype, rank, dims, data, -1, result))) return status;
+  result->as.tensor->release = release;
+  result->as.tensor->release_argument = release_argument;
+  return RVM_OK;
+}
+
+rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, void *bytes, rvm_object *owner,
+                           rvm_value *result) {
+  rvm_status status = tensor_allocate(dtype, rank, dims, bytes, -1, result);
+  if (status) return status;
+  rvm_retain(rvm_object_value(owner));
+  result->as.tensor->owner = owner;
+  return RVM_OK;
+}
+
+rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result) {
+  rvm_shape *shape = rvm_allocate(sizeof *shape + (size_t)rank * sizeof *dims);
+  if (!shape) return rvm_out_of_memory(result);
+  shape->base = (rvm_object){.tag = RVM_TAG_SHAPE, .references = 1};
+  shape->rank = rank;
+  if (rank > 0) memcpy(shape->dims, dims, (size_t)rank * sizeof *dims);
+  *result = rvm_object_value(&shape->base);
+  return RVM_OK;
+}
+
+rvm_status rvm_storage_new(int64_t size_bytes, rvm_value *result) {
+  if (size_bytes > LARGEST_SIZE_BYTES)
+    return rvm_fail(result, RVM_OUT_OF_MEMORY, "storage: no memory for %lld bytes", (long long)size_bytes);
+  rvm_storage *storage = rvm_allocate(sizeof *storage + RVM_ALIGNMENT + (size_t)size_bytes);
+  if (!storage) return rvm_out_of_memory(result);
+  storage->base = (rvm_object){.tag = RVM_TAG_STORAGE, .references = 1};
+  storage->size_bytes = size_bytes;
+  storage->bytes = (unsigned char *)rvm_align((int64_t)(intptr_t)(storage + 1));
+  *result = rvm_object_value(&storage->base);
+  return RVM_OK;
+}

@@ -1,0 +1,197 @@
+#include "value.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- references ---- */
+
+void rvm_value_retain(rvm_value value) { rvm_retain(value); }
+
+void rvm_value_release(rvm_value *value) { rvm_release(value); }
+
+/* The values inside a tuple or closure, and where their number stands; NULL for an object without any. */
+static rvm_value *object_items(rvm_object *object, int32_t **count) {
+  if (object->tag == RVM_TAG_TUPLE) {
+    *count = &((rvm_tuple *)object)->size;
+    return ((rvm_tuple *)object)->items;
+  }
+  if (object->tag == RVM_TAG_CLOSURE) {
+    *count = &((rvm_closure *)object)->captured_count;
+    return ((rvm_closure *)object)->captured;
+  }
+  return NULL;
+}
+
+/* Frees an object that holds no values.  A tensor's owner owns nothing but bytes (rvm_tensor_view), so this nests once. */
+static void leaf_free(rvm_object *object) {
+  if (object->tag == RVM_TAG_TENSOR) {
+    rvm_tensor *tensor = (rvm_tensor *)object;
+    if (tensor->release) tensor->release(tensor->release_argument);
+    if (tensor->owner) rvm_object_release(tensor->owner);
+  }
+  if (object->tag == RVM_TAG_ERROR) {
+    rvm_free(((rvm_error *)object)->message);
+    rvm_free(((rvm_error *)object)->trace);
+  }
+  rvm_free(object);
+}
+
+static int object_dies(rvm_object *object) { return object->references >= 0 && --object->references == 0; }
+
+/* Walks down into dying tuples and closures without a stack: their count says how many items are still to be released,
+   and the first released item's place holds the way back to the parent. */
+void rvm_object_release(rvm_object *object) {
+  if (!object_dies(object)) return;
+  rvm_object *parent = NULL;
+  for (;;) {
+    int32_t *count;
+    rvm_value *items = object_items(object, &count);
+    if (items && *count > 0) {
+      rvm_value *item = &items[--*count];
+      if (rvm_value_is_object(*item) && object_dies(item->as.object)) {
+        rvm_object *child = item->as.object;
+        item->as.object = parent;
+        parent = object;
+        object = child;
+      }
+      continue;
+    }
+    leaf_free(object);
+    if (!parent) return;
+    object = parent;
+    items = object_items(object, &count);
+    parent = items[*count].as.object;
+  }
+}
+
+/* ---- errors ---- */
+
+static const rvm_error out_of_memory = {
+    .base = {.tag = RVM_TAG_ERROR, .references = -1}, .status = RVM_OUT_OF_MEMORY, .message = (char *)"out of memory"};
+
+rvm_status rvm_out_of_memory(rvm_value *result) {
+  if (result) *result = rvm_object_value((rvm_object *)&out_of_memory);
+  return RVM_OUT_OF_MEMORY;
+}
+
+rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...) {
+  if (!result) return status;
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(NULL, 0, format, arguments);
+  va_end(arguments);
+  rvm_error *error = length < 0 ? NULL : rvm_allocate_zeroed(sizeof *error);
+  char *message = error ? rvm_allocate((size_t)length + 1) : NULL;
+  if (!message) {
+    rvm_free(error);
+    return rvm_out_of_memory(result);
+  }
+  va_start(arguments, format);
+  vsnprintf(message, (size_t)length + 1, format, arguments);
+  va_end(arguments);
+  error->base = (rvm_object){.tag = RVM_TAG_ERROR, .references = 1};
+  error->status = status;
+  error->message = message;
+  *result = rvm_object_value(&error->base);
+  return status;
+}
+
+/* A trace lives in one block with room for RVM_TRACE_LINES lines of bounded names and the closing line. */
+enum { TRACE_NAME_BYTES = 80, TRACE_LINE_BYTES = TRACE_NAME_BYTES + 50, TRACE_BYTES = (RVM_TRACE_LINES + 1) * TRACE_LINE_BYTES };
+
+void rvm_error_add_frame(rvm_value value, const char *name, int64_t instruction) {
+  rvm_error *error = value.as.error;
+  if (value.tag != RVM_TAG_ERROR || error->base.references < 0) return;
+  if (!error->trace && !(error->trace = rvm_allocate_zeroed(TRACE_BYTES))) return;
+  if (++error->frames > RVM_TRACE_LINES) return;
+  char *end = error->trace + strlen(error->trace);
+  const char *newline = error->frames > 1 ? "\n" : "";
+  if (instruction < 0) {
+    snprintf(end, TRACE_LINE_BYTES, "%s  in %.*s", newline, TRACE_NAME_BYTES, name);
+  } else {
+    snprintf(end, TRACE_LINE_BYTES, "%s  in %.*s at instruction %lld", newline, TRACE_NAME_BYTES, name,
+             (long long)instruction);
+  }
+}
+
+void rvm_error_close_trace(rvm_value value) {
+  rvm_error *error = value.as.error;
+  if (value.tag != RVM_TAG_ERROR || error->frames <= RVM_TRACE_LINES) return;
+  char *end = error->trace + strlen(error->trace);
+  snprintf(end, TRACE_LINE_BYTES, "\n  ... and %d more", error->frames - RVM_TRACE_LINES);
+}
+
+/* ---- tuples, closures, strings ---- */
+
+rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result) {
+  rvm_tuple *tuple = rvm_allocate(sizeof *tuple + (size_t)size * sizeof *items);
+  if (!tuple) return rvm_out_of_memory(result);
+  tuple->base = (rvm_object){.tag = RVM_TAG_TUPLE, .references = 1};
+  tuple->size = size;
+  for (int32_t i = 0; i < size; i++) {
+    tuple->items[i] = items[i];
+    rvm_retain(items[i]);
+  }
+  *result = rvm_object_value(&tuple->base);
+  return RVM_OK;
+}
+
+rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_value *result) {
+  rvm_closure *closure = rvm_allocate_zeroed(sizeof *closure + (size_t)captured_count * sizeof(rvm_value));
+  if (!closure) return rvm_out_of_memory(result);
+  closure->base = (rvm_object){.tag = RVM_TAG_CLOSURE, .references = 1};
+  closure->captured_count = captured_count;
+  closure->function = function;
+  *result = rvm_object_value(&closure->base);
+  return RVM_OK;
+}
+
+rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result) {
+  rvm_string *string = rvm_allocate(sizeof *string + (size_t)length + 1);
+  if (!string) return rvm_out_of_memory(result);
+  string->base = (rvm_object){.tag = RVM_TAG_STRING, .references = 1};
+  string->length = length;
+  memcpy(string->bytes, bytes, (size_t)length);
+  string->bytes[length] = '\0';
+  *result = rvm_object_value(&string->base);
+  return RVM_OK;
+}
+
+/* ---- reading a value ---- */
+
+const char *rvm_value_describe(rvm_value value, char text[RVM_DESCRIPTION_BYTES]) {
+  static const char *const names[] = {
+#define TAG(name, meaning) #name,
+#include "tags.def"
+#undef TAG
+  };
+  if (value.tag == RVM_TAG_TENSOR) {
+    snprintf(text, RVM_DESCRIPTION_BYTES, "a tensor of rank %d and dtype %s", value.as.tensor->dl.ndim,
+             rvm_dtype_name(value.as.tensor->dtype));
+    return text;
+  }
+  const char *name = value.tag >= 0 && value.tag < RVM_TAG_COUNT ? names[value.tag] : "UNKNOWN";
+  size_t length = strlen(name);
+  for (size_t i = 0; i <= length; i++) text[i] = (char)tolower((unsigned char)name[i]);
+  return text;
+}
+
+rvm_status rvm_value_truth(rvm_value condition, int32_t *truth, rvm_value *error) {
+  if (condition.tag == RVM_TAG_BOOL || condition.tag == RVM_TAG_INT) {
+    *truth = condition.as.i != 0;
+    return RVM_OK;
+  }
+  const rvm_tensor *tensor = condition.as.tensor;
+  if (condition.tag != RVM_TAG_TENSOR || tensor->dl.ndim != 0 || tensor->dtype > RVM_DTYPE_u64) {
+    char text[RVM_DESCRIPTION_BYTES];
+    return rvm_fail(error, RVM_TYPE_ERROR,
+                    "condition: expected a bool, an int or a tensor of rank 0 and bool or integer dtype, got %s",
+                    rvm_value_describe(condition, text));
+  }
+  const unsigned char *bytes = tensor->dl.data;
+  *truth = 0;
+  for (int32_t i = 0; i < rvm_dtype_size_bytes(tensor->dtype); i++) *truth |= bytes[i] != 0;
+  return RVM_OK;
+}

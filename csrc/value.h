@@ -1,0 +1,65 @@
+/* value.h: what the runtime knows of values beyond relvm.h. */
+#ifndef RELVM_VALUE_H
+#define RELVM_VALUE_H
+
+#include "base.h"
+
+/* A block of memory that tensors are placed in; `bytes` is RVM_ALIGNMENT-aligned. */
+struct rvm_storage {
+  rvm_object base;
+  int64_t size_bytes;
+  unsigned char *bytes;
+};
+
+/* Lines of a trace; what comes after them is only counted. */
+#define RVM_TRACE_LINES 20
+/* The longest description of a value, with its NUL. */
+#define RVM_DESCRIPTION_BYTES 64
+
+static inline int rvm_value_is_object(rvm_value value) { return value.tag >= RVM_TAG_TENSOR; }
+
+static inline rvm_value rvm_int(int64_t i) { return (rvm_value){.tag = RVM_TAG_INT, .as.i = i}; }
+static inline rvm_value rvm_bool(int64_t i) { return (rvm_value){.tag = RVM_TAG_BOOL, .as.i = i}; }
+static inline rvm_value rvm_object_value(rvm_object *object) {
+  return (rvm_value){.tag = object->tag, .as.object = object};
+}
+
+/* retain and release for the interpreter's inner loop. */
+static inline void rvm_retain(rvm_value value) {
+  if (rvm_value_is_object(value) && value.as.object->references >= 0) value.as.object->references++;
+}
+void rvm_object_release(rvm_object *object);
+static inline void rvm_release(rvm_value *value) {
+  rvm_value old = *value;
+  value->tag = RVM_TAG_NIL;
+  if (rvm_value_is_object(old)) rvm_object_release(old.as.object);
+}
+
+/* The allocation failed: an error that needs no memory. */
+rvm_status rvm_out_of_memory(rvm_value *result);
+/* Adds "  in NAME at instruction K" to an error's trace, or "  in NAME" when `instruction` is negative. */
+void rvm_error_add_frame(rvm_value error, const char *name, int64_t instruction);
+/* Says in the trace how many frames it leaves out.  To be called once, when no frame will follow. */
+void rvm_error_close_trace(rvm_value error);
+
+rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_value *result); /* captured: all NIL */
+rvm_status rvm_storage_new(int64_t size_bytes, rvm_value *result); /* the bytes are not initialised */
+/* A tensor of `dims` at `offset_bytes` of `owner`'s memory, which starts at `bytes`; retains the owner. */
+rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, void *bytes, rvm_object *owner,
+                           rvm_value *result);
+/* Puts what every tensor has into its header; `dims` stays in use. */
+void rvm_tensor_describe(rvm_tensor *tensor, int32_t dtype, int32_t rank, int64_t *dims, void *data);
+
+const char *rvm_dtype_name(int64_t dtype);
+int32_t rvm_dtype_size_bytes(int64_t dtype);
+/* The bytes of that many elements; 0 when a dimension is negative or the size exceeds int64. */
+int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes);
+/* The product of the dimensions; 0 when one is negative or it exceeds int64. */
+int32_t rvm_dims_product(int32_t rank, const int64_t *dims, int64_t *product);
+
+/* "int", "tuple", "a tensor of rank 2 and dtype f32": into `text`, which it returns. */
+const char *rvm_value_describe(rvm_value value, char text[RVM_DESCRIPTION_BYTES]);
+/* The truth of a BOOL, an INT or a 0-d tensor of bool or integer dtype; TYPE_ERROR for all else. */
+rvm_status rvm_value_truth(rvm_value condition, int32_t *truth, rvm_value *error);
+
+#endif

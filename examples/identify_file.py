@@ -1,0 +1,94 @@
+"""Says what a file is, with a real model in both modes:   python examples/identify_file.py FILE...
+
+The model is Magika's (Apache-2.0), taken out of its pip package: a network that looks at the first and the last kilobyte of
+a file and knows some 200 file types.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from package_files import package_file
+
+from relvm import vm
+from relvm.frontend.onnx import from_onnx
+
+PACKAGE, FOLDER = "magika==1.0.3", "magika/models/standard_v3_3"
+
+
+def features(content: bytes, size: int, padding: int) -> np.ndarray:
+    """The first and last `size` bytes of the stripped content as int32 [1, 2 * size], padded in the middle."""
+    content = content.strip()
+    row = np.full(2 * size, padding, np.int32)
+    head, tail = content[:size], content[-size:]
+    row[: len(head)] = np.frombuffer(head, np.uint8)
+    row[2 * size - len(tail) :] = np.frombuffer(tail, np.uint8)
+    return row[None]
+
+
+def milliseconds(function, argument, runs: int = 9) -> float:
+    """The median time of a call."""
+    times = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        function(argument)
+        times.append(time.perf_counter() - started)
+    return 1e3 * statistics.median(times)
+
+
+def main(files: list[str]) -> int:
+    model = package_file(PACKAGE, f"{FOLDER}/model.onnx")
+    config = json.loads(package_file(PACKAGE, f"{FOLDER}/config.min.json").read_text())
+    inputs = [features(Path(file).read_bytes(), config["beg_size"], config["padding_token"]) for file in files]
+
+    module = from_onnx(model)
+    target = "c" if vm.find_compiler() else "numpy"
+    modes = ("bytecode", "compiled") if target == "c" else ("bytecode",)
+    if target == "numpy":
+        print("There is no C compiler here: bytecode mode only, on the NumPy kernels.\n")
+    answers, notes = {}, []
+    for mode in modes:
+        started = time.perf_counter()
+        executable = vm.build(module, exec_mode=mode, target=target)
+        built = time.perf_counter() - started
+        run = vm.VirtualMachine(executable)["main"]
+        answers[mode] = [np.array(run(x)) for x in inputs]
+        notes.append(f"  {mode:9} built in {built:5.2f} s, {milliseconds(run, inputs[0]):6.2f} ms a file")
+
+    for file, scores in zip(files, answers["bytecode"], strict=True):
+        best = int(scores.argmax())
+        print(f"{file}: {config['target_labels_space'][best]} ({scores.max():.1%} sure)")
+    print("\n" + "\n".join(notes))
+    if len(modes) == 2:
+        same = all(a.tobytes() == b.tobytes() for a, b in zip(answers["bytecode"], answers["compiled"], strict=True))
+        print(f"  Both modes {'agree bit for bit' if same else 'DIFFER'}.")
+        if not same:
+            return 1
+    return compare_with_onnxruntime(model, inputs, answers["bytecode"])
+
+
+def compare_with_onnxruntime(model: Path, inputs: list[np.ndarray], answers: list[np.ndarray]) -> int:
+    """Says how far the answers are from ONNX Runtime's, where that is installed; 1 when too far."""
+    try:
+        import onnxruntime
+    except ImportError:
+        print("  (onnxruntime is not installed: no comparison with it)")
+        return 0
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    expected = [session.run(None, {name: x})[0] for x in inputs]
+    apart = max(float(np.abs(a - b).max()) for a, b in zip(answers, expected, strict=True))
+    close = apart <= 1e-4
+    print(f"  ONNX Runtime's answers {'agree' if close else 'DIFFER'}: the largest difference is {apart:.1e}.")
+    return 0 if close else 1
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(f"usage: {sys.argv[0]} FILE...")
+    sys.exit(main(sys.argv[1:]))

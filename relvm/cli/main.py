@@ -1,0 +1,108 @@
+"""`relvm`: its subcommands and their options.  What each does is in the file of its name."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from relvm import __version__
+from relvm.errors import RelvmError
+
+STAGES = ("parsed", "typed", "normal", "legal", "planned", "routine", "bytecode", "c")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; gives its exit status: 0, 1 for an error (one line on standard error), 130 when interrupted."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except RelvmError as error:
+        print(f"relvm: error: {type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"relvm: error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 0
+    except KeyboardInterrupt:
+        print("relvm: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="relvm", description="Compile and run tensor programs.")
+    parser.add_argument("--version", action="version", version=f"relvm {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _add_run(commands)
+    _add_compile(commands)
+    _add_show(commands)
+    for name, help_text in (
+        ("ops", "the operators"),
+        ("builtins", "the runtime's own functions"),
+        ("opcodes", "the instruction set"),
+    ):
+        command = commands.add_parser(name, help=f"list {help_text}, from their declarations")
+        command.set_defaults(run=_run_table, table=name)
+    return parser
+
+
+def _add_model(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("model", metavar="MODEL", help=what)
+    command.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="fix a symbolic dimension of an ONNX model")
+    command.add_argument("--target", choices=("auto", "c", "numpy"), default="auto", help="kernels: compiled C, or NumPy (auto: C where there is a compiler)")
+
+
+def _add_run(commands) -> None:
+    command = commands.add_parser("run", help="run a model")
+    _add_model(command, "an .onnx model, a .relvm text, or a saved .rvm executable")
+    command.add_argument("--function", default="main", help="which function to run (default: main)")
+    given = command.add_mutually_exclusive_group()
+    given.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; once for each")
+    given.add_argument("--random", action="store_true", help="random inputs (symbolic dimensions are 1 unless --dim says)")
+    command.add_argument("--seed", type=int, default=0, help="for --random (default: 0)")
+    command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
+    command.add_argument("--save-outputs", metavar="OUT.npz", help="write each output under its name")
+    command.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times and print the median time")
+    command.add_argument("--trust-native", action="store_true", help="run the native code inside a .rvm file: only from who you trust")
+    command.set_defaults(run=_run_run)
+
+
+def _add_compile(commands) -> None:
+    command = commands.add_parser("compile", help="build a model and save the executable")
+    _add_model(command, "an .onnx model or a .relvm text")
+    command.add_argument("-o", "--output", required=True, metavar="MODEL.rvm")
+    command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
+    command.set_defaults(run=_run_compile)
+
+
+def _add_show(commands) -> None:
+    command = commands.add_parser("show", help="print a model at a stage of its way down")
+    _add_model(command, "an .onnx model, a .relvm text, or (stages bytecode and c) a .rvm executable")
+    command.add_argument("--stage", choices=STAGES, default="typed")
+    command.add_argument("--full-constants", action="store_true", help="print large constants whole")
+    command.set_defaults(run=_run_show)
+
+
+def _run_run(options: argparse.Namespace) -> int:
+    from relvm.cli.run import run
+
+    return run(options)
+
+
+def _run_compile(options: argparse.Namespace) -> int:
+    from relvm.cli.compile import compile_model
+
+    return compile_model(options)
+
+
+def _run_show(options: argparse.Namespace) -> int:
+    from relvm.cli.show import show
+
+    return show(options)
+
+
+def _run_table(options: argparse.Namespace) -> int:
+    from relvm.cli.table import print_table
+
+    return print_table(options.table)

@@ -1,0 +1,109 @@
+"""What the subcommands share: reading a model, choosing a target, building with a progress line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import time
+from pathlib import Path
+
+from relvm.errors import RelvmArgumentError, RelvmFormatError
+from relvm.ir.expr import Module
+from relvm.vm.build import build
+from relvm.vm.runtime import Executable
+from relvm.vm.toolchain import find_compiler
+
+
+def read_module(options: argparse.Namespace) -> Module:
+    """The module in a .onnx or .relvm file.
+
+    Raises
+    ------
+    RelvmFormatError
+        A file of another kind.
+    """
+    path = Path(options.model)
+    sizes = parse_dims(options.dim)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    match path.suffix:
+        case ".onnx":
+            from relvm.frontend.onnx import from_onnx
+
+            return from_onnx(path, dims=sizes)
+        case ".relvm":
+            from relvm.frontend.text import parse_module
+
+            if sizes:
+                raise RelvmArgumentError("--dim is for ONNX models; write the size in the text")
+            return parse_module(path.read_text())
+    raise RelvmFormatError(f"{path}: expected a model (.onnx or .relvm), got a file ending in {path.suffix or 'nothing'}")
+
+
+def parse_dims(settings: list[str]) -> dict[str, int]:
+    """`NAME=SIZE` settings as a mapping."""
+    sizes = {}
+    for setting in settings:
+        name, equals, size = setting.partition("=")
+        if not name or not equals or not size.isdecimal():
+            raise RelvmArgumentError(f"--dim {setting}: expected NAME=SIZE")
+        sizes[name] = int(size)
+    return sizes
+
+
+def chosen_target(options: argparse.Namespace) -> str:
+    """The target; without a compiler `auto` is NumPy, and a note on standard error says so."""
+    if options.target != "auto":
+        return options.target
+    if find_compiler() is not None:
+        return "c"
+    note("no C compiler found: using the NumPy kernels")
+    return "numpy"
+
+
+def build_model(module: Module, options: argparse.Namespace, exec_mode: str) -> Executable:
+    """Builds, with a line on standard error while it takes longer than a second."""
+    with Progress() as progress:
+        return build(module, exec_mode, chosen_target(options), progress=progress.step)
+
+
+def note(text: str) -> None:
+    print(f"relvm: {text}", file=sys.stderr)
+
+
+class Progress:
+    """A line on standard error that says what a build is at, once it has taken a second."""
+
+    def __init__(self) -> None:
+        self.current = "reading"
+        self.done = threading.Event()
+        self.shown = False
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+
+    def step(self, name: str) -> None:
+        self.current = name
+
+    def __enter__(self) -> Progress:
+        self.started = time.perf_counter()
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.done.set()
+        self.thread.join()
+        if self.shown:
+            seconds = time.perf_counter() - self.started
+            self._write(f"built in {seconds:.1f} s", end="\n")
+
+    def _watch(self) -> None:
+        interval = 1.0
+        while not self.done.wait(interval):
+            self.shown = True
+            interval = 0.5 if sys.stderr.isatty() else 5.0
+            end = "" if sys.stderr.isatty() else "\n"
+            self._write(f"building: {self.current}, {time.perf_counter() - self.started:.0f} s", end=end)
+
+    def _write(self, text: str, end: str) -> None:
+        start = "\r\x1b[K" if sys.stderr.isatty() else ""
+        print(f"{start}relvm: {text}", end=end, file=sys.stderr, flush=True)

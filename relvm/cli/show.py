@@ -1,0 +1,50 @@
+"""`relvm show`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from relvm.cli.models import build_model, chosen_target, read_module
+from relvm.codegen.c import print_c
+from relvm.errors import RelvmArgumentError
+from relvm.ir.expr import Module
+from relvm.ir.printer import print_module
+from relvm.ir.stages import Stage
+from relvm.lir.printer import format_module
+from relvm.transform.passes import run_passes
+from relvm.transform.pipelines import build_pipeline
+from relvm.vm.build import lower
+from relvm.vm.runtime import load
+
+
+def show(options: argparse.Namespace) -> int:
+    """Prints a model at one stage."""
+    if Path(options.model).suffix == ".rvm":
+        print(_of_executable(options))
+        return 0
+    module = read_module(options)
+    target = chosen_target(options)
+    match options.stage:
+        case "routine":
+            print(format_module(lower(_at(module, Stage.PLANNED, target))), end="")
+        case "c":
+            print(print_c(lower(_at(module, Stage.PLANNED, target)), routines=True), end="")
+        case "bytecode":
+            print(build_model(module, options, "bytecode").as_text(), end="")
+        case name:
+            staged = _at(module, Stage[name.upper()], target)
+            print(print_module(staged, elide_constants=not options.full_constants), end="")
+    return 0
+
+
+def _at(module: Module, stage: Stage, target: str) -> Module:
+    """The module after the last pass whose result is at `stage`."""
+    return run_passes(module, [step for step in build_pipeline(target) if step.to <= stage])
+
+
+def _of_executable(options: argparse.Namespace) -> str:
+    if options.stage not in ("bytecode", "c"):
+        raise RelvmArgumentError(f"--stage {options.stage}: of a .rvm executable there are only bytecode and c")
+    executable = load(options.model, trust_native=True)
+    return executable.as_text() if options.stage == "bytecode" else executable.source

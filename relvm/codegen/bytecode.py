@@ -1,0 +1,143 @@
+"""Routines printed as bytecode: structured ifs become jumps, everything else is one instruction a statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from relvm.ir.dtypes import DType
+from relvm.lir.routine import (
+    CallStatement,
+    ConstantItem,
+    ContextPointer,
+    FunctionItem,
+    IfStatement,
+    Immediate,
+    LirModule,
+    NullHandle,
+    Operand,
+    Register,
+    ResetStatement,
+    Routine,
+    Statement,
+)
+from relvm.vm.runtime import program
+from relvm.vm.runtime.program import Argument, Instruction
+
+_IMMEDIATE_LIMIT = 1 << 28  # csrc/arguments.def
+
+
+@dataclass(frozen=True)
+class Bytecode:
+    """code: function name -> instructions.  comments: the IR value that each computes, alike.  registers: as many as the
+    routine has, and one more where a condition had to be put in a register.  constants: the module's, then those that only
+    instructions need."""
+
+    code: dict[str, tuple[Instruction, ...]]
+    comments: dict[str, list[str]]
+    registers: dict[str, int]
+    constants: tuple[Any, ...]
+
+
+def print_bytecode(module: LirModule) -> Bytecode:
+    """The instructions of every routine."""
+    constants = list(constant_values(module))
+    added: dict[Any, int] = {}
+    code, comments, registers = {}, {}, {}
+    functions = {name: i for i, name in enumerate(module.functions)}
+    for routine in module.routines:
+        printer = _Printer(functions, constants, added, routine)
+        printer.block(routine.body)
+        printer.emit(program.ret(len(routine.params)), "")
+        code[routine.name] = tuple(printer.instructions)
+        comments[routine.name] = printer.comments
+        registers[routine.name] = printer.registers
+    return Bytecode(code, comments, registers, tuple(constants))
+
+
+def constant_values(module: LirModule) -> tuple[Any, ...]:
+    """The module's constants as an executable holds them."""
+
+    def convert(value: Any) -> Any:
+        match value:
+            case DType():
+                return value.numpy
+            case tuple():
+                return program.Shape(value)
+        return value
+
+    return tuple(map(convert, module.constants))
+
+
+class _Printer:
+    def __init__(self, functions: dict[str, int], constants: list, added: dict[Any, int], routine: Routine) -> None:
+        self.functions = functions
+        self.constants = constants
+        self.added = added
+        self.spare = routine.registers
+        self.registers = routine.registers
+        self.instructions: list[Instruction] = []
+        self.comments: list[str] = []
+
+    def emit(self, instruction: Instruction, comment: str) -> int:
+        self.instructions.append(instruction)
+        self.comments.append(comment)
+        return len(self.instructions) - 1
+
+    def block(self, body: tuple[Statement, ...]) -> None:
+        for statement in body:
+            match statement:
+                case CallStatement(name, args, destination, _, comment):
+                    target = -1 if destination is None else destination
+                    self.emit(program.call(target, self.functions[name], *map(self.argument, args)), comment)
+                case ResetStatement(register):
+                    self.emit(program.reset(register), "")
+                case IfStatement():
+                    self.conditional(statement)
+
+    def conditional(self, statement: IfStatement) -> None:
+        """`if` jumps over the first branch, which ends with a jump over the second."""
+        condition = self.condition(statement.cond)
+        test = self.emit(program.unless(condition, 0), "")
+        self.block(statement.then)
+        leave = self.emit(program.goto(0), "")
+        self.instructions[test] = program.unless(condition, len(self.instructions))
+        self.block(statement.orelse)
+        self.instructions[leave] = program.goto(len(self.instructions))
+
+    def condition(self, cond: Operand) -> int:
+        """The register of a condition; a constant is put in a spare one first."""
+        if isinstance(cond, Register):
+            return cond.index
+        self.registers = self.spare + 1
+        copy = program.call(self.spare, self.functions["vm.builtin.copy"], self.argument(cond))
+        self.emit(copy, "")
+        return self.spare
+
+    def argument(self, operand: Operand) -> Argument:
+        match operand:
+            case Register(index):
+                return program.register(index)
+            case ConstantItem(index):
+                return program.constant(index)
+            case FunctionItem(index):
+                return program.function(index)
+            case Immediate(bool() as value):
+                return program.boolean(value)
+            case Immediate(int() as value) if -_IMMEDIATE_LIMIT <= value < _IMMEDIATE_LIMIT:
+                return program.immediate(value)
+            case Immediate(value):
+                return program.constant(self.constant(value))
+            case ContextPointer():
+                return program.CONTEXT
+            case NullHandle():
+                return program.NIL
+        raise AssertionError(f"no argument word for {operand!r}")
+
+    def constant(self, value: int | float) -> int:
+        """The place of a number that does not fit an argument word."""
+        key = (type(value), value.hex() if isinstance(value, float) else value)
+        if key not in self.added:
+            self.added[key] = len(self.constants)
+            self.constants.append(value)
+        return self.added[key]

@@ -1,0 +1,45 @@
+"""A lowered module printed as C: the kernels, and in compiled mode the routines, as one file or as two.
+
+The kernels and the routines want different compiler flags (relvm/vm/toolchain.py), so they are two translation units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relvm.codegen.c_kernel import kernel_prototype, print_kernel
+from relvm.codegen.c_routine import print_routine
+from relvm.lir.routine import LirModule
+
+_OPEN = """const rvm_native_api *rvm_api;
+
+rvm_status relvm_native_open(const rvm_native_api *api);
+rvm_status relvm_native_open(const rvm_native_api *api) {
+  if (api->abi_version != RVM_ABI_VERSION) return RVM_UNSUPPORTED;
+  rvm_api = api;
+  return RVM_OK;
+}"""
+
+
+@dataclass(frozen=True)
+class CSource:
+    """kernels, routines: the text of one translation unit each; routines is empty where bytecode runs them."""
+
+    kernels: str
+    routines: str
+
+    def __str__(self) -> str:
+        return self.kernels + self.routines
+
+
+def print_c(module: LirModule, *, routines: bool) -> CSource:
+    """The C of a module's kernels, and of its routines where `routines` says so."""
+    parts = ["/* kernels */", '#include "kernel.h"', _OPEN, *map(print_kernel, module.kernels)]
+    kernels = "\n\n".join(parts) + "\n"
+    if not routines:
+        return CSource(kernels, "")
+    functions = {name: i for i, name in enumerate(module.functions)}
+    parts = ["/* routines */", '#include <math.h>\n\n#include "driver.h"']
+    parts.append("\n".join(map(kernel_prototype, module.kernels)))
+    parts += [print_routine(routine, functions) for routine in module.routines]
+    return CSource(kernels, "\n\n".join(part for part in parts if part) + "\n")

@@ -1,0 +1,236 @@
+"""Kernels printed as C: one function per kernel, with the packed-function signature and checked arguments.
+
+The C is written for a reader too: the operator and its types stand above each kernel.  It needs the compiler flags of
+relvm/vm/toolchain.py: -fwrapv makes integer overflow wrap, as NumPy's does.
+"""
+
+from __future__ import annotations
+
+import math
+
+from relvm.codegen.c_names import kernel_symbol
+from relvm.ir.dims import AnyDim, DimVar, as_var, format_dim
+from relvm.ir.dtypes import DType
+from relvm.lir.kernel import (
+    Allocate,
+    Assign,
+    Binary,
+    Branch,
+    Buffer,
+    Convert,
+    Declare,
+    Fail,
+    Intrinsic,
+    Kernel,
+    Literal,
+    Load,
+    Local,
+    Loop,
+    Scalar,
+    Select,
+    Size,
+    Statement,
+    Store,
+    Unary,
+)
+
+# Higher binds tighter; C's own levels for the operators that kernels use.
+_PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7}
+_PRECEDENCE |= {"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
+_UNARY = 11
+
+
+def print_kernel(kernel: Kernel) -> str:
+    """The C text of one kernel.
+
+    The function is `rvm_status NAME(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)`: it takes the
+    inputs' tensors, then the outputs', checks each dtype, rank and dimension, and leaves NIL in *result.
+    """
+    buffers = (*kernel.inputs, *kernel.outputs)
+    sizes = _sizes(buffers)
+    names = {buffer: f"{buffer.name}" for buffer in buffers}
+    lines = [f"/* {_comment(kernel.comment)} */", kernel_prototype(kernel), f"{_signature(kernel_symbol(kernel.name))} {{"]
+    lines += _checks(buffers, sizes)
+    for i, buffer in enumerate(buffers):
+        const = "const " if buffer in kernel.inputs else ""
+        restrict = "restrict " if buffer in kernel.outputs else ""
+        lines.append(f"  {const}{buffer.dtype.ctype} *{restrict}{names[buffer]} = arguments[{i}].as.tensor->dl.data;")
+    used: set[DimVar] = set()
+    body = _Body(sizes, used)
+    body.statements(kernel.body, "  ")
+    lines += [f"  const int64_t {name} = sizes[{i}];" for i, (var, name) in enumerate(sizes.items()) if var in used]
+    lines += body.lines
+    lines += ["  return RVM_OK;", "}"]
+    return "\n".join(lines)
+
+
+def kernel_prototype(kernel: Kernel) -> str:
+    """The declaration of what `print_kernel` defines."""
+    return _signature(kernel_symbol(kernel.name)) + ";"
+
+
+def _signature(symbol: str) -> str:
+    return f"rvm_status {symbol}(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)"
+
+
+def _comment(text: str) -> str:
+    return text.replace("*/", "* /")
+
+
+def _sizes(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
+    """The kernel's size variables, each with a C name of its own, in the order in which the shapes name them."""
+    sizes: dict[DimVar, str] = {}
+    for buffer in buffers:
+        for dim in buffer.shape:
+            var = as_var(dim)
+            assert isinstance(dim, int) or var, f"kernel shape with a compound dimension {dim}"
+            if var and var not in sizes:
+                sizes[var] = f"s{len(sizes)}_{var.name}" if var.name.isidentifier() and var.name.isascii() else f"s{len(sizes)}"
+    return sizes
+
+
+def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str]) -> list[str]:
+    """A table of what each argument must be, and the call of native.h that compares it and fills `sizes`."""
+    order = {var: i for i, var in enumerate(sizes)}
+    rows = []
+    for buffer in buffers:
+        dims = (str(dim) if isinstance(dim, int) else str(-1 - order[as_var(dim)]) for dim in buffer.shape)
+        rows.append(", ".join((f"RVM_DTYPE_{buffer.dtype}", str(len(buffer.shape)), *dims)))
+    return [
+        "  static const int64_t expected[] = {" + ", ".join(rows) + "};",
+        f"  int64_t sizes[{max(1, len(sizes))}];",
+        f"  rvm_status status = rvm_kernel_check(expected, {len(buffers)}, {len(sizes)}, sizes, arguments, count, result);",
+        "  (void)self;",
+        "  if (status != RVM_OK) return status;",
+    ]
+
+
+class _Body:
+    """Prints statements; collects which size variables they use."""
+
+    def __init__(self, sizes: dict[DimVar, str], used: set[DimVar]) -> None:
+        self.sizes = sizes
+        self.used = used
+        self.lines: list[str] = []
+
+    def statements(self, body: tuple[Statement, ...], indent: str) -> None:
+        for statement in body:
+            self.statement(statement, indent)
+
+    def statement(self, statement: Statement, indent: str) -> None:
+        match statement:
+            case Loop(counter, start, stop, body, simd, reduce):
+                if simd:
+                    clauses = "".join(f" reduction({function}:{local.name})" for function, local in reduce)
+                    self.lines.append(f"#pragma omp simd{clauses}")
+                name = counter.name
+                head = f"for (int64_t {name} = {self.scalar(start)}; {name} < {self.scalar(stop)}; {name}++) {{"
+                self.lines.append(indent + head)
+                self.statements(body, indent + "  ")
+                self.lines.append(indent + "}")
+            case Store(buffer, indices, value):
+                self.lines.append(f"{indent}{buffer.name}[{self.index(buffer, indices)}] = {self.scalar(value)};")
+            case Declare(local, value):
+                self.lines.append(f"{indent}{local.dtype.ctype} {local.name} = {self.scalar(value)};")
+            case Allocate(buffer):
+                elements = math.prod(buffer.shape)
+                self.lines.append(f"{indent}_Alignas(64) {buffer.dtype.ctype} {buffer.name}[{elements}];")
+            case Fail(status, message, values):
+                arguments = "".join(f", (long long){self.scalar(value, _UNARY)}" for value in values)
+                self.lines.append(f'{indent}return rvm_api->fail(result, RVM_{status}, "{message}"{arguments});')
+            case Assign(local, value):
+                self.lines.append(f"{indent}{local.name} = {self.scalar(value)};")
+            case Branch(cond, then, orelse):
+                self.lines.append(f"{indent}if ({self.scalar(cond)}) {{")
+                self.statements(then, indent + "  ")
+                if orelse:
+                    self.lines.append(indent + "} else {")
+                    self.statements(orelse, indent + "  ")
+                self.lines.append(indent + "}")
+
+    def scalar(self, scalar: Scalar, outer: int = 0) -> str:
+        """The C expression, in parentheses where it binds less tightly than `outer`."""
+        match scalar:
+            case Literal(value, dtype):
+                text = literal(value, dtype)
+                return f"({text})" if text.startswith("-") and outer else text
+            case Local(name):
+                return name
+            case Size(dim):
+                return self.size(dim, outer)
+            case Load(buffer, indices):
+                return f"{buffer.name}[{self.index(buffer, indices)}]"
+            case Binary(function, left, right):
+                level = _PRECEDENCE[function]
+                text = f"{self.scalar(left, level)} {function} {self.scalar(right, level + 1)}"
+                if _is_promoted(scalar.dtype):
+                    return f"({scalar.dtype.ctype})({text})"
+                return f"({text})" if level < outer or _confusing(function, outer) else text
+            case Unary(function, operand):
+                narrow = f"({scalar.dtype.ctype})" if _is_promoted(scalar.dtype) else ""
+                return f"{narrow}{function}{self.scalar(operand, _UNARY)}"
+            case Select(cond, then, orelse):
+                return f"({self.scalar(cond, 1)} ? {self.scalar(then, 1)} : {self.scalar(orelse, 1)})"
+            case Convert():
+                return self.convert(scalar)
+            case Intrinsic(name, args, dtype):
+                suffix = "f" if dtype.name == "f32" else ""
+                return f"{name}{suffix}({', '.join(self.scalar(arg) for arg in args)})"
+        raise AssertionError(f"no C for {type(scalar).__name__}")
+
+    def convert(self, convert: Convert) -> str:
+        source, target = convert.operand.dtype, convert.dtype
+        inner = self.scalar(convert.operand, _UNARY)
+        if target.is_bool:
+            return f"({inner} != 0)"
+        if source.is_float and target.is_integer:
+            return f"rvm_{target}_of_float({self.scalar(convert.operand)})"
+        return f"({target.ctype}){inner}"
+
+    def size(self, dim: AnyDim, outer: int) -> str:
+        def name_of(var: DimVar) -> str:
+            self.used.add(var)
+            return self.sizes[var]
+
+        text = format_dim(dim, name_of)
+        return text if isinstance(dim, int) or as_var(dim) or not outer else f"({text})"
+
+    def index(self, buffer: Buffer, indices: tuple[Scalar, ...]) -> str:
+        """The flat row-major position; a single index of a buffer of another rank is that already."""
+        if len(indices) != len(buffer.shape):
+            assert len(indices) == 1, f"{len(indices)} indices into {buffer.name} of rank {len(buffer.shape)}"
+            return self.scalar(indices[0])
+        text = "0"
+        for position, (index, dim) in enumerate(zip(indices, buffer.shape, strict=True)):
+            if position == 0 or dim == 1 and text == "0":
+                text = self.scalar(index)
+                continue
+            left = text if text == "0" or text.isidentifier() else f"({text})"
+            text = f"{left} * {self.size(dim, 1)} + {self.scalar(index, _PRECEDENCE['+'])}"
+        return text
+
+
+def _is_promoted(dtype: DType) -> bool:
+    """Whether C computes in int where the element type is narrower, so that the result must be cut back."""
+    return dtype.is_integer and dtype.bits < 32
+
+
+def _confusing(function: str, outer: int) -> bool:
+    """Whether gcc would ask for parentheses that C does not need: && inside ||, comparisons inside comparisons."""
+    return function == "&&" and outer == _PRECEDENCE["||"]
+
+
+def literal(value: bool | int | float, dtype: DType) -> str:
+    """A number as a C constant of the element type."""
+    if dtype.is_float:
+        suffix = "f" if dtype.name == "f32" else ""
+        if math.isnan(value):
+            return "NAN"
+        if math.isinf(value):
+            return "INFINITY" if value > 0 else "-INFINITY"
+        text = float(value).hex() if value != int(value) or abs(value) >= 1e15 else f"{float(value):.1f}"
+        return text + suffix
+    if value == -(2**63):
+        return "INT64_MIN"
+    suffix = {"i64": "LL", "u64": "ULL", "u32": "U"}.get(dtype.name, "")
+    return str(int(value)) if dtype.is_signed and abs(value) < 2**31 else f"{int(value)}{suffix}"

@@ -1,0 +1,20 @@
+"""The C names of routines and kernels: what generated code defines and the executable's function table looks up."""
+
+from __future__ import annotations
+
+import re
+
+
+def routine_symbol(name: str) -> str:
+    """`__vmtir__NAME`, with what C does not allow in a name written as _xHH_."""
+    return "__vmtir__" + _escaped(name)
+
+
+def kernel_symbol(name: str) -> str:
+    """`kernel_NAME`, escaped alike."""
+    return "kernel_" + _escaped(name)
+
+
+def _escaped(name: str) -> str:
+    # An escaped name never equals another name's own text: _x is escaped too.
+    return re.sub(r"_x|[^A-Za-z0-9_]", lambda m: "".join(f"_x{ord(ch):X}_" for ch in m.group()), name)

@@ -1,0 +1,79 @@
+"""Every error relvm raises on purpose.  A run-time failure's class is named in csrc/status.def."""
+
+from __future__ import annotations
+
+
+class RelvmError(Exception):
+    """Base of all of them."""
+
+
+class RelvmTypeError(RelvmError, TypeError):
+    """A value, or an expression, of the wrong kind, dtype or rank."""
+
+
+class RelvmShapeError(RelvmTypeError, ValueError):
+    """A shape that does not match what the program states."""
+
+
+class RelvmArgumentError(RelvmError, TypeError):
+    """A wrong number of arguments, or an unknown argument name."""
+
+
+class RelvmIndexError(RelvmError, IndexError):
+    """An index outside its container."""
+
+
+class RelvmAssertionError(RelvmError, AssertionError):
+    """An assertion of the program does not hold."""
+
+
+class RelvmMemoryError(RelvmError, MemoryError):
+    """An allocation failed or exceeds its limit."""
+
+
+class RelvmRecursionError(RelvmError, RecursionError):
+    """The machine's value stack or call depth is exhausted."""
+
+
+class RelvmNameError(RelvmError, LookupError):
+    """A name that no table knows: a function, an operator, a variable, an input.  The message lists near matches."""
+
+
+class RelvmFormatError(RelvmError, ValueError):
+    """A file that is damaged, truncated or malformed."""
+
+
+class RelvmUnsupportedError(RelvmError, NotImplementedError):
+    """Something this version, build, target or machine cannot do; the message says what."""
+
+
+class RelvmBusyError(RelvmError, RuntimeError):
+    """A machine is used by two threads at once, or a name is already taken."""
+
+
+class RelvmInterrupted(RelvmError):
+    """The run was stopped from outside."""
+
+
+class RelvmCallbackError(RelvmError, RuntimeError):
+    """A packed function of the host failed without a Python exception of its own."""
+
+
+class RelvmSyntaxError(RelvmError, SyntaxError):
+    """Text or script that is not in the language; the message has the line and the column."""
+
+
+class RelvmVerifyError(RelvmError):
+    """A module that breaks a rule of the stage it claims to be at; names the function, the binding and the rule."""
+
+
+class RelvmToolchainError(RelvmError, RuntimeError):
+    """No C compiler, or one that failed; the message has its command and its output."""
+
+
+def near_matches(name: str, known) -> str:
+    """`"; did you mean a, b?"`, or an empty string where nothing known is near."""
+    import difflib
+
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    return f"; did you mean {', '.join(near)}?" if near else ""

@@ -1,0 +1,5 @@
+"""ONNX models as modules."""
+
+from relvm.frontend.onnx.importer import from_onnx
+
+__all__ = ["from_onnx"]

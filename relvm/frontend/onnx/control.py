@@ -1,0 +1,26 @@
+"""Control flow: If becomes an If whose branches see the values around them."""
+
+from __future__ import annotations
+
+from relvm.errors import RelvmTypeError
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.ir.expr import If, TupleItem
+from relvm.ir.types import TensorType, TupleType, join
+from relvm.ops import reshape
+
+
+@converts("If")
+def _if(node: Node) -> object:
+    cond = node.tensor(0)
+    if isinstance(cond.type, TensorType) and cond.type.rank != 0:  # ONNX allows any tensor of one element
+        cond = node.emit(reshape(cond, node.shape([])))
+    then = node.graph.subgraph(node.attribute("then_branch"))
+    orelse = node.graph.subgraph(node.attribute("else_branch"))
+    type_ = join(then.type, orelse.type)
+    if type_ is None:
+        raise RelvmTypeError(f"the branches give {then.type} and {orelse.type}")
+    result = If(cond, then, orelse, type=type_)
+    if not isinstance(type_, TupleType):
+        return result
+    merged = node.emit(result)
+    return tuple(TupleItem(merged, i, type=field) for i, field in enumerate(type_.fields))

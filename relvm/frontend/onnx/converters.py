@@ -1,0 +1,374 @@
+"""The converters of ONNX operators, by family.  Each gives expressions of relvm's operators for one node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.ir.dims import AnyDim, exact_quotient, product
+from relvm.ir.expr import Constant, Expr, constant
+from relvm.ir.types import TensorType
+
+# ---- elementwise ----
+
+_SAME = {
+    "Add": ops.add,
+    "Sub": ops.subtract,
+    "Mul": ops.multiply,
+    "Div": ops.divide,
+    "Equal": ops.equal,
+    "Less": ops.less,
+    "LessOrEqual": ops.less_equal,
+    "Greater": ops.greater,
+    "GreaterOrEqual": ops.greater_equal,
+    "And": ops.logical_and,
+    "Or": ops.logical_or,
+    "Not": ops.logical_not,
+    "Neg": ops.negative,
+    "Abs": ops.abs,
+    "Sign": ops.sign,
+    "Floor": ops.floor,
+    "Ceil": ops.ceil,
+    "Round": ops.round,
+    "Sqrt": ops.sqrt,
+    "Exp": ops.exp,
+    "Log": ops.log,
+    "Sin": ops.sin,
+    "Cos": ops.cos,
+    "Tanh": ops.tanh,
+    "Sigmoid": ops.sigmoid,
+    "Erf": ops.erf,
+    "Reciprocal": ops.reciprocal,
+    "Relu": ops.relu,
+    "Where": ops.where,
+    "Identity": ops.identity,
+}
+
+
+@converts(*_SAME)
+def _same(node: Node) -> Expr:
+    """The operator of the same meaning.  Broadcasting by attribute (before opset 7) is refused."""
+    if node.attribute("broadcast") or node.attribute("axis") is not None:
+        raise RelvmUnsupportedError("broadcasting by attribute, as before opset 7, is not supported")
+    return _SAME[node.proto.op_type](*node.tensors())
+
+
+@converts("Pow")
+def _pow(node: Node) -> Expr:
+    base, exponent = node.tensor(0), node.tensor(1)
+    if exponent.type.dtype != base.type.dtype:
+        exponent = node.emit(ops.cast(exponent, dtype=base.type.dtype.name))
+    return ops.power(base, exponent)
+
+
+@converts("Max", "Min")
+def _extremes(node: Node) -> Expr:
+    op = ops.maximum if node.proto.op_type == "Max" else ops.minimum
+    first, *rest = node.tensors()
+    for value in rest:
+        first = node.emit(op(first, value))
+    return first
+
+
+@converts("Sum", "Mean")
+def _sum_of_inputs(node: Node) -> Expr:
+    total, *rest = node.tensors()
+    for value in rest:
+        total = node.emit(ops.add(total, value))
+    if node.proto.op_type == "Sum":
+        return total
+    return ops.divide(total, _scalar(len(rest) + 1, total))
+
+
+@converts("Clip")
+def _clip(node: Node) -> Expr:
+    value = node.tensor(0)
+    if node.opset < 11:
+        low, high = node.attribute("min"), node.attribute("max")
+        low = None if low is None else _scalar(low, value)
+        high = None if high is None else _scalar(high, value)
+    else:
+        low = node.tensor(1) if node.has(1) else None
+        high = node.tensor(2) if node.has(2) else None
+    if low is not None:
+        value = node.emit(ops.maximum(value, low))
+    return value if high is None else node.emit(ops.minimum(value, high))
+
+
+@converts("LeakyRelu")
+def _leaky_relu(node: Node) -> Expr:
+    x = node.tensor(0)
+    scaled = node.emit(ops.multiply(x, _scalar(node.attribute("alpha", 0.01), x)))
+    below = node.emit(ops.less(x, _scalar(0, x)))
+    return ops.where(below, scaled, x)
+
+
+@converts("Cast")
+def _cast(node: Node) -> Expr:
+    dtype = node.graph.element_type(node.attribute("to"), "Cast")
+    return ops.cast(node.tensor(0), dtype=dtype.name)
+
+
+@converts("Dropout")
+def _dropout(node: Node) -> Expr:
+    training = node.has(2) and bool(node.known(2, "training_mode"))
+    if training or len(node.proto.output) > 1 and node.proto.output[1]:
+        raise RelvmUnsupportedError("Dropout in training mode is not supported")
+    return node.tensor(0)
+
+
+def _scalar(value: Any, like: Expr) -> Constant:
+    return constant(np.asarray(value, dtype=like.type.dtype.numpy))
+
+
+# ---- constants and shapes ----
+
+
+@converts("Constant")
+def _constant(node: Node) -> Constant:
+    for name, dtype in (("value_float", np.float32), ("value_floats", np.float32), ("value_int", np.int64), ("value_ints", np.int64)):
+        if node.attribute(name) is not None:
+            return constant(np.asarray(node.attribute(name), dtype=dtype))
+    value = node.attribute("value")
+    if value is None:
+        kind = node.proto.attribute[0].name if node.proto.attribute else "none"
+        raise RelvmUnsupportedError(f"a Constant by attribute {kind} is not supported")
+    return node.graph.constant(value, node.proto.output[0])
+
+
+@converts("ConstantOfShape")
+def _constant_of_shape(node: Node) -> Expr:
+    value = node.attribute("value")
+    fill = constant(np.float32(0) if value is None else np.asarray(value).reshape(()))
+    return ops.broadcast_to(fill, node.shape(node.dims(0, "the shape")))
+
+
+@converts("Shape")
+def _shape(node: Node) -> Expr:
+    if node.attribute("start", 0) or node.attribute("end") is not None:
+        raise RelvmUnsupportedError("the shape of a tensor of unknown rank from `start` to `end`")
+    return ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))
+
+
+@converts("Reshape")
+def _reshape(node: Node) -> Expr:
+    x = node.tensor(0)
+    wanted = list(node.attribute("shape")) if node.opset < 5 else node.dims(1, "the shape of a Reshape")
+    return ops.reshape(x, node.shape(_reshaped(x.type, wanted, bool(node.attribute("allowzero", 0)))))
+
+
+def _reshaped(type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
+    """`wanted` with 0 (the input's own dimension) and -1 (what is left) filled in."""
+    if type_.shape is None:
+        raise RelvmUnsupportedError(f"Reshape of a tensor of type {type_}: its shape must be known")
+    dims: list[AnyDim] = []
+    for i, dim in enumerate(wanted):
+        copies = isinstance(dim, int) and dim == 0 and not allow_zero
+        if copies and i >= len(type_.shape):
+            raise RelvmShapeError(f"Reshape: 0 at position {i} of {wanted}, and the input has rank {len(type_.shape)}")
+        dims.append(type_.shape[i] if copies else dim)
+    rest = [i for i, dim in enumerate(dims) if isinstance(dim, int) and dim == -1]
+    if not rest:
+        return dims
+    if len(rest) > 1:
+        raise RelvmShapeError(f"Reshape: more than one -1 in {wanted}")
+    others = product(dim for i, dim in enumerate(dims) if i != rest[0])
+    total = product(type_.shape)
+    left = exact_quotient(total, others)
+    dims[rest[0]] = total // others if left is None and others != 0 else left
+    if dims[rest[0]] is None:
+        raise RelvmShapeError(f"Reshape: -1 in {wanted} has no value for {type_}")
+    return dims
+
+
+@converts("Flatten")
+def _flatten(node: Node) -> Expr:
+    shape = node.type(0).shape
+    if shape is None:
+        raise RelvmUnsupportedError("Flatten of a tensor whose shape is not known")
+    axis = node.attribute("axis", 1)
+    axis = axis + len(shape) if axis < 0 else axis
+    return ops.reshape(node.tensor(0), node.shape([product(shape[:axis]), product(shape[axis:])]))
+
+
+@converts("Unsqueeze")
+def _unsqueeze(node: Node) -> Expr:
+    axes = node.attribute("axes") if node.opset < 13 else node.known(1, "the axes of an Unsqueeze").tolist()
+    return ops.expand_dims(node.tensor(0), axes=tuple(axes))
+
+
+@converts("Squeeze")
+def _squeeze(node: Node) -> Expr:
+    if node.opset < 13:
+        axes = node.attribute("axes")
+    else:
+        axes = node.known(1, "the axes of a Squeeze").tolist() if node.has(1) else None
+    return ops.squeeze(node.tensor(0), axes=None if axes is None else tuple(axes))
+
+
+@converts("Transpose")
+def _transpose(node: Node) -> Expr:
+    perm = node.attribute("perm")
+    perm = reversed(range(node.type(0).rank)) if perm is None else perm
+    return ops.transpose(node.tensor(0), perm=tuple(perm))
+
+
+@converts("Expand")
+def _expand(node: Node) -> Expr:
+    """Broadcasting goes both ways: a 1 in the wanted shape keeps the input's own dimension."""
+    x, wanted = node.tensor(0), node.dims(1, "the shape of an Expand")
+    shape = x.type.shape
+    if shape is None:
+        raise RelvmUnsupportedError("Expand of a tensor whose shape is not known")
+    rank = max(len(shape), len(wanted))
+    own = [1] * (rank - len(shape)) + list(shape)
+    asked = [1] * (rank - len(wanted)) + wanted
+    return ops.broadcast_to(x, node.shape([have if want == 1 else want for have, want in zip(own, asked, strict=True)]))
+
+
+@converts("Concat")
+def _concat(node: Node) -> Expr:
+    return ops.concat(*node.tensors(), axis=node.attribute("axis"))
+
+
+@converts("Slice")
+def _slice(node: Node) -> Expr:
+    if node.opset < 10:
+        begin, end = node.attribute("starts"), node.attribute("ends")
+        axes, steps = node.attribute("axes"), None
+    else:
+        begin, end = (node.known(i, "the bounds of a Slice").tolist() for i in (1, 2))
+        axes = node.known(3, "the axes of a Slice").tolist() if node.has(3) else None
+        steps = node.known(4, "the steps of a Slice").tolist() if node.has(4) else None
+    axes = range(len(begin)) if axes is None else axes
+    steps = [1] * len(begin) if steps is None else steps
+    return ops.slice(node.tensor(0), begin=tuple(begin), end=tuple(end), axes=tuple(axes), steps=tuple(steps))
+
+
+@converts("Gather")
+def _gather(node: Node) -> Expr:
+    return ops.gather(node.tensor(0), node.tensor(1), axis=node.attribute("axis", 0))
+
+
+# ---- reductions ----
+
+_REDUCTIONS = {
+    "ReduceSum": (ops.sum, 13),
+    "ReduceMean": (ops.mean, 18),
+    "ReduceMax": (ops.max, 18),
+    "ReduceMin": (ops.min, 18),
+    "ReduceProd": (ops.prod, 18),
+}
+
+
+@converts(*_REDUCTIONS)
+def _reduce(node: Node) -> Expr:
+    """Since the opset in the table the axes are an input; no axes mean all, or none where noop_with_empty_axes is set."""
+    op, axes_are_input = _REDUCTIONS[node.proto.op_type]
+    if node.opset < axes_are_input:
+        axes = node.attribute("axes")
+    else:
+        axes = node.known(1, "the axes of a reduction").tolist() if node.has(1) else None
+    if not axes:
+        if node.attribute("noop_with_empty_axes", 0):
+            return node.tensor(0)
+        axes = None
+    keepdims = bool(node.attribute("keepdims", 1))
+    return op(node.tensor(0), axes=None if axes is None else tuple(axes), keepdims=keepdims)
+
+
+@converts("ArgMax")
+def _argmax(node: Node) -> Expr:
+    if node.attribute("select_last_index", 0):
+        raise RelvmUnsupportedError("select_last_index is not supported")
+    return ops.argmax(node.tensor(0), axis=node.attribute("axis", 0), keepdims=bool(node.attribute("keepdims", 1)))
+
+
+@converts("Softmax")
+def _softmax(node: Node) -> Expr:
+    """Before opset 13 the input counts as a matrix, its columns being all axes from `axis` on."""
+    x, axis = node.tensor(0), node.attribute("axis", -1 if node.opset >= 13 else 1)
+    rank = node.type(0).rank
+    axis = axis + rank if axis < 0 else axis
+    if node.opset >= 13 or axis == rank - 1:
+        return ops.softmax(x, axis=axis)
+    shape = x.type.shape
+    if shape is None:
+        raise RelvmUnsupportedError("Softmax of opset below 13 of a tensor whose shape is not known")
+    matrix = node.emit(ops.reshape(x, node.shape([product(shape[:axis]), product(shape[axis:])])))
+    return ops.reshape(node.emit(ops.softmax(matrix, axis=1)), node.shape(list(shape)))
+
+
+# ---- linear algebra, convolution, pooling ----
+
+
+@converts("MatMul")
+def _matmul(node: Node) -> Expr:
+    return ops.matmul(node.tensor(0), node.tensor(1))
+
+
+@converts("Gemm")
+def _gemm(node: Node) -> Expr:
+    """alpha * A' * B' + beta * C; the transpose of a constant is folded when the module is built."""
+    a, b = node.tensor(0), node.tensor(1)
+    if node.attribute("transA", 0):
+        a = node.emit(ops.transpose(a, perm=(1, 0)))
+    if node.attribute("transB", 0):
+        b = node.emit(ops.transpose(b, perm=(1, 0)))
+    result = node.emit(ops.matmul(a, b))
+    alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
+    if alpha != 1.0:
+        result = node.emit(ops.multiply(result, _scalar(alpha, result)))
+    if not node.has(2):
+        return result
+    c = node.tensor(2)
+    if beta != 1.0:
+        c = node.emit(ops.multiply(c, _scalar(beta, c)))
+    return ops.add(result, c)
+
+
+@converts("Conv")
+def _conv(node: Node) -> Expr:
+    x, w = node.tensor(0), node.tensor(1)
+    spatial = node.type(0).rank - 2
+    strides = tuple(node.attribute("strides", [1] * spatial))
+    dilations = tuple(node.attribute("dilations", [1] * spatial))
+    pads = _pads(node, spatial, w.type.shape[2:], strides, dilations)
+    result = ops.conv(x, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
+    if not node.has(2):
+        return result
+    result = node.emit(result)
+    bias = node.tensor(2)
+    per_channel = ops.reshape(bias, node.shape([*bias.type.shape, *[1] * spatial]))
+    return ops.add(result, node.emit(per_channel))
+
+
+def _pads(node: Node, spatial: int, window: tuple, strides: tuple, dilations: tuple) -> tuple[int, ...]:
+    """The padding before each axis, then after each, as auto_pad and pads say."""
+    mode = node.attribute("auto_pad", "NOTSET")
+    if mode in ("NOTSET", ""):
+        return tuple(node.attribute("pads", [0] * (2 * spatial)))
+    if mode == "VALID":
+        return (0,) * (2 * spatial)
+    if mode not in ("SAME_UPPER", "SAME_LOWER"):
+        raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")
+    before, after = [], []
+    for dim, size, stride, dilation in zip(node.type(0).shape[2:], window, strides, dilations, strict=True):
+        if not isinstance(dim, int):
+            raise RelvmUnsupportedError(f"auto_pad {mode} of a symbolic dimension {dim}")
+        total = max(0, (-(-dim // stride) - 1) * stride + (size - 1) * dilation + 1 - dim)
+        small, large = total // 2, total - total // 2
+        before.append(small if mode == "SAME_UPPER" else large)
+        after.append(large if mode == "SAME_UPPER" else small)
+    return (*before, *after)
+
+
+@converts("GlobalMaxPool", "GlobalAveragePool")
+def _global_pool(node: Node) -> Expr:
+    op = ops.max if node.proto.op_type == "GlobalMaxPool" else ops.mean
+    return op(node.tensor(0), axes=tuple(range(2, node.type(0).rank)), keepdims=True)
+

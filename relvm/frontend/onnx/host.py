@@ -1,0 +1,190 @@
+"""Integer tensors that are known while a model is imported, dimensions included: shape arithmetic happens here.
+
+A host value is a NumPy array of objects, each an int or a symbolic dimension; the operators below work on it as they would
+on numbers, because dimensions have Python's arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relvm.ir.dims import Dim, dim_op
+from relvm.ir.dtypes import I32, I64, DType
+from relvm.ir.expr import Constant
+from relvm.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from relvm.frontend.onnx.registry import Node
+
+SIZE_LIMIT = 1024  # elements: what is larger is data, not a shape
+
+
+@dataclass(frozen=True, eq=False)
+class HostValue:
+    """array: dtype object, elements int or Dim.   dtype: the tensor's: i64 or i32."""
+
+    array: np.ndarray
+    dtype: DType
+
+    @property
+    def is_symbolic(self) -> bool:
+        return any(isinstance(element, Dim) for element in self.array.reshape(-1))
+
+
+_rules: dict[str, Callable[..., Any]] = {}
+
+
+def evaluate(node: Node) -> HostValue | None:
+    """The node's result on the host, or None where it is not made of dimensions or this table does not have the operator.
+
+    Only a node with a symbolic input (or Shape itself) is evaluated: plain constants are folded later, as everything else.
+    """
+    if node.proto.domain not in ("", "ai.onnx"):
+        return None
+    if node.proto.op_type == "Shape":
+        return _shape(node)
+    rule = _rules.get(node.proto.op_type)
+    if rule is None or not any(isinstance(value, HostValue) for value in node.inputs):
+        return None
+    arrays = [_as_host(value) for value in node.inputs]
+    if any(array is None for array, value in zip(arrays, node.inputs, strict=True) if value is not None):
+        return None
+    first = next(value for value in node.inputs if isinstance(value, HostValue))
+    result = rule(node, *arrays)
+    if result is None:
+        return None
+    array, dtype = result if isinstance(result, tuple) else (result, first.dtype)
+    return HostValue(np.asarray(array, dtype=object), dtype)
+
+
+def _as_host(value: Any) -> np.ndarray | None:
+    match value:
+        case HostValue(array=array):
+            return array
+        case Constant(value=array) if array.dtype.kind in "iu" and array.size <= SIZE_LIMIT:
+            return array.astype(object)
+    return None
+
+
+def _shape(node: Node) -> HostValue | None:
+    type_ = node.tensor(0).type
+    if not isinstance(type_, TensorType) or type_.shape is None:
+        return None
+    start, end = node.attribute("start", 0), node.attribute("end", None)
+    dims = np.empty(len(type_.shape), dtype=object)
+    dims[:] = type_.shape
+    return HostValue(dims[start:end], I64)
+
+
+def _rule(name: str) -> Callable[[Callable], Callable]:
+    def declare(function: Callable) -> Callable:
+        _rules[name] = function
+        return function
+
+    return declare
+
+
+@_rule("Identity")
+def _identity(node: Node, x: np.ndarray) -> np.ndarray:
+    return x
+
+
+@_rule("Cast")
+def _cast(node: Node, x: np.ndarray) -> Any:
+    dtype = node.graph.element_type(node.attribute("to"), "Cast")
+    return (x, dtype) if dtype in (I64, I32) else None
+
+
+@_rule("Concat")
+def _concat(node: Node, *xs: np.ndarray) -> np.ndarray:
+    return np.concatenate(xs, axis=node.attribute("axis"))
+
+
+@_rule("Slice")
+def _slice(node: Node, x: np.ndarray, *bounds: np.ndarray) -> np.ndarray | None:
+    if node.opset < 10:
+        starts, ends = node.attribute("starts"), node.attribute("ends")
+        axes, steps = node.attribute("axes", range(len(starts))), [1] * len(starts)
+    else:
+        if any(isinstance(b, Dim) for array in bounds for b in array.reshape(-1)):
+            return None
+        starts, ends = bounds[0], bounds[1]
+        axes = bounds[2] if len(bounds) > 2 and bounds[2] is not None else range(len(starts))
+        steps = bounds[3] if len(bounds) > 3 and bounds[3] is not None else [1] * len(starts)
+    index: list[slice] = [slice(None)] * x.ndim
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        # An end below every position means "to the start, inclusive" for a negative step.
+        stop = None if step < 0 and end < -x.shape[axis] else int(end)
+        index[int(axis)] = slice(int(start), stop, int(step))
+    return x[tuple(index)]
+
+
+@_rule("Gather")
+def _gather(node: Node, x: np.ndarray, indices: np.ndarray) -> np.ndarray | None:
+    if any(isinstance(i, Dim) for i in indices.reshape(-1)):
+        return None
+    return np.take(x, indices.astype(np.int64), axis=node.attribute("axis", 0))
+
+
+@_rule("Squeeze")
+def _squeeze(node: Node, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
+    chosen = node.attribute("axes") if axes is None else axes
+    return x.squeeze(None if chosen is None else tuple(int(axis) for axis in chosen))
+
+
+@_rule("Unsqueeze")
+def _unsqueeze(node: Node, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
+    chosen = node.attribute("axes") if axes is None else axes
+    return np.expand_dims(x, tuple(int(axis) for axis in chosen))
+
+
+@_rule("Add")
+def _add(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return x + y
+
+
+@_rule("Sub")
+def _sub(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return x - y
+
+
+@_rule("Mul")
+def _mul(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return x * y
+
+
+@_rule("Div")
+def _div(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    # ONNX divides integers towards zero; that is floordiv where nothing is negative, as with sizes and positive constants.
+    if any(isinstance(d, Dim) or d <= 0 for d in y.reshape(-1)) or any(isinstance(n, int) and n < 0 for n in x.reshape(-1)):
+        return None
+    return x // y
+
+
+@_rule("Min")
+def _min(node: Node, *xs: np.ndarray) -> np.ndarray:
+    return _extreme("min", xs)
+
+
+@_rule("Max")
+def _max(node: Node, *xs: np.ndarray) -> np.ndarray:
+    return _extreme("max", xs)
+
+
+def _extreme(function: str, xs: tuple[np.ndarray, ...]) -> np.ndarray:
+    result = xs[0]
+    for x in xs[1:]:
+        result = np.vectorize(lambda a, b: dim_op(function, a, b), otypes=[object])(result, x)
+    return result
+
+
+@_rule("Reshape")
+def _reshape(node: Node, x: np.ndarray, shape: np.ndarray | None = None) -> np.ndarray | None:
+    wanted = node.attribute("shape") if shape is None else shape
+    if any(isinstance(dim, Dim) for dim in wanted) or 0 in list(wanted):
+        return None
+    return x.reshape([int(dim) for dim in wanted])

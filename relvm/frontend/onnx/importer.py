@@ -1,0 +1,242 @@
+"""An ONNX model as a module: one function, `main`, of the graph's inputs.
+
+Every node becomes applications of operators (converters.py).  Integer tensors that are known, or made of dimensions, are
+kept as host values (host.py) and never computed at run time: a Reshape by a computed shape becomes a symbolic one.  An If
+becomes an If whose branches see the values around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import relvm.frontend.onnx.control  # noqa: F401  (declares its converters)
+import relvm.frontend.onnx.converters  # noqa: F401
+import relvm.ops as ops
+from relvm.errors import RelvmError, RelvmFormatError, RelvmNameError, RelvmUnsupportedError, near_matches
+from relvm.frontend.onnx import host
+from relvm.frontend.onnx.registry import Node, converter_for, supported
+from relvm.ir.dims import AnyDim, Dim, dim_var
+from relvm.ir.dtypes import I64, DType, dtype_of
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, Module, Shape, Tuple, Var, constant, is_atom
+from relvm.ir.types import TensorType, TupleType
+
+# A value of the graph: an atom, or what is known on the host about an integer tensor.
+Value = Expr | host.HostValue
+
+
+def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
+    """Import an ONNX model.
+
+    Parameters
+    ----------
+    model
+        A path, the bytes of a file, or an onnx.ModelProto.
+    dims
+        Fixed values for symbolic dimensions, by their names in the model (`dim_param`).
+
+    Returns
+    -------
+    Module
+        With one function, `main`: a parameter for each graph input that has no initializer, its name made an identifier where
+        it is none; a tensor, or a tuple of tensors where the graph has several outputs.  The attributes input_names and
+        output_names hold the graph's own names.
+
+    Raises
+    ------
+    RelvmFormatError
+        The file is no ONNX model, or one whose graph is inconsistent.
+    RelvmUnsupportedError
+        A node that cannot be imported: names the node, the operator and the opset.
+    RelvmNameError
+        `dims` names a dimension that the model does not have.
+    """
+    proto, place = _load(model)
+    opsets = {entry.domain: entry.version for entry in proto.opset_import}
+    importer = GraphImporter(opsets, dict(dims or {}), place, None)
+    function = importer.main(proto.graph)
+    unknown = sorted(set(dims or {}) - importer.dim_names.keys())
+    if unknown:
+        raise RelvmNameError(f"the model has no dimension {unknown[0]}; it has {', '.join(importer.dim_names) or 'none'}")
+    return Module((function,), attributes=(("source", place),))
+
+
+def _load(model: Any) -> tuple[Any, str]:
+    try:
+        import onnx
+        from google.protobuf.message import DecodeError
+    except ImportError:
+        raise RelvmUnsupportedError("reading ONNX models needs the onnx package: pip install 'relvm[onnx]'") from None
+    if isinstance(model, onnx.ModelProto):
+        return model, model.graph.name or "model"
+    place = "model" if isinstance(model, bytes) else str(model)
+    try:
+        proto = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(Path(model))
+    except DecodeError as error:
+        raise RelvmFormatError(f"{place} is not an ONNX model: {error}") from None
+    if not proto.HasField("graph") or not proto.opset_import:
+        raise RelvmFormatError(f"{place} is not an ONNX model: it has no graph or no opset")
+    return proto, place
+
+
+class GraphImporter:
+    """Imports one graph; a subgraph's importer sees the values of the one around it."""
+
+    def __init__(self, opsets: dict[str, int], dims: dict[str, int], place: str, outer: GraphImporter | None) -> None:
+        self.opsets = opsets
+        self.fixed_dims = dims
+        self.place = place
+        self.outer = outer
+        self.values: dict[str, Value] = {}
+        self.bindings: list[Binding] = []
+        self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
+
+    def main(self, graph: Any) -> Function:
+        """The graph as a function."""
+        self.initializers(graph)
+        params, names = [], set()
+        for info in graph.input:
+            if info.name in self.values:
+                continue
+            name = _identifier(info.name, names)
+            params.append(Var(name, type=self.tensor_type(info)))
+            self.values[info.name] = params[-1]
+        body = self.body(graph)
+        attributes = (
+            ("input_names", tuple(info.name for info in graph.input if info.name not in {i.name for i in graph.initializer})),
+            ("output_names", tuple(info.name for info in graph.output)),
+        )
+        return Function("main", tuple(params), body, attributes=attributes)
+
+    def body(self, graph: Any) -> Block:
+        """The graph's nodes as bindings, its outputs as the result."""
+        for proto in graph.node:
+            self.node(proto)
+        outputs = [self.tensor(self.lookup(info.name, f"output {info.name}")) for info in graph.output]
+        if len(outputs) == 1:
+            return Block(tuple(self.bindings), outputs[0], type=outputs[0].type)
+        result = self.emit(Tuple(tuple(outputs), type=TupleType(tuple(o.type for o in outputs))), "outputs")
+        return Block(tuple(self.bindings), result, type=result.type)
+
+    def subgraph(self, graph: Any) -> Block:
+        """A graph inside a node, as a block that sees the values around it."""
+        inner = GraphImporter(self.opsets, self.fixed_dims, self.place, self)
+        inner.initializers(graph)
+        return inner.body(graph)
+
+    def initializers(self, graph: Any) -> None:
+        from onnx import numpy_helper
+
+        for tensor in graph.initializer:
+            self.values[tensor.name] = self.constant(numpy_helper.to_array(tensor), tensor.name)
+        for sparse in graph.sparse_initializer:
+            raise RelvmUnsupportedError(f"{self.place}: sparse initializer {sparse.values.name} is not supported")
+
+    def constant(self, array: np.ndarray, name: str) -> Constant:
+        """A constant of the model; RelvmUnsupportedError for an element type that relvm does not have."""
+        try:
+            dtype_of(array.dtype)
+        except RelvmError as error:
+            raise RelvmUnsupportedError(f"{self.place}: tensor {name}: {error}") from None
+        return constant(array)
+
+    def tensor_type(self, info: Any) -> TensorType:
+        """The type of a graph input, with a dimension variable for each `dim_param`, shared by name."""
+        if not info.type.HasField("tensor_type"):
+            raise RelvmUnsupportedError(f"{self.place}: input {info.name} is no tensor but {info.type.WhichOneof('value')}")
+        tensor = info.type.tensor_type
+        dtype = self.element_type(tensor.elem_type, f"input {info.name}")
+        if not tensor.HasField("shape"):
+            return TensorType(dtype)
+        return TensorType(dtype, tuple(self.dimension(d, info.name, i) for i, d in enumerate(tensor.shape.dim)))
+
+    def element_type(self, number: int, what: str) -> DType:
+        """The dtype of an onnx.TensorProto.DataType number."""
+        from onnx import TensorProto, helper
+
+        try:
+            return dtype_of(helper.tensor_dtype_to_np_dtype(number))
+        except (RelvmError, KeyError):
+            known = {value: name for name, value in TensorProto.DataType.items()}
+            name = known.get(number, number)
+            raise RelvmUnsupportedError(f"{self.place}: {what}: element type {name} is not supported") from None
+
+    def dimension(self, dim: Any, name: str, axis: int) -> AnyDim:
+        if dim.HasField("dim_value"):
+            return dim.dim_value
+        key = dim.dim_param or f"{name}_dim{axis}"
+        if key not in self.dim_names:
+            self.dim_names[key] = self.fixed_dims.get(key) if key in self.fixed_dims else dim_var(_identifier(key, set()))
+        return self.dim_names[key]
+
+    def node(self, proto: Any) -> None:
+        """Adds the bindings of one node, and what its outputs are."""
+        opset = self.opsets.get(proto.domain, 0)
+        here = f"{self.place}: node {proto.name or proto.output[0]!r} ({proto.op_type}, opset {opset})"
+        convert = converter_for(proto.domain, proto.op_type)
+        if convert is None:
+            full = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
+            raise RelvmUnsupportedError(f"{here}: the operator {full} is not supported{near_matches(full, supported())}")
+        inputs = [self.lookup(name, here) if name else None for name in proto.input]
+        node = Node(self, proto, opset, here, inputs)
+        try:
+            known = host.evaluate(node)
+            outputs = known if known is not None else convert(node)
+        except RelvmError as error:
+            if str(error).startswith(self.place):
+                raise
+            raise type(error)(f"{here}: {error}") from error
+        results = outputs if isinstance(outputs, tuple) else (outputs,)
+        for name, value in zip(proto.output, results, strict=False):
+            if name:
+                self.values[name] = value if isinstance(value, host.HostValue) else self.emit(value, name)
+        for name in proto.output[len(results) :]:
+            if name:
+                raise RelvmUnsupportedError(f"{here}: output {name} is not supported")
+
+    def lookup(self, name: str, here: str) -> Value:
+        """The value of that name in this graph or one around it."""
+        graph: GraphImporter | None = self
+        while graph is not None:
+            if name in graph.values:
+                return graph.values[name]
+            graph = graph.outer
+        raise RelvmFormatError(f"{here}: there is no value {name!r} before it")
+
+    def emit(self, expr: Expr, name: str) -> Expr:
+        """A variable bound to `expr`, or `expr` itself where it is an atom."""
+        if is_atom(expr):
+            return expr
+        assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
+        var = Var(_identifier(name, set()), type=expr.type)
+        self.bindings.append(Binding(var, expr))
+        return var
+
+    def tensor(self, value: Value) -> Expr:
+        """The value as an expression; a host value is made a tensor here."""
+        if not isinstance(value, host.HostValue):
+            return value
+        dims = tuple(value.array.reshape(-1))
+        if not any(isinstance(dim, Dim) for dim in dims):
+            return self.constant(value.array.astype(value.dtype.numpy), "a constant")
+        tensor = self.emit(ops.shape_to_tensor(Shape(dims)), "shape")
+        if value.dtype != I64:
+            tensor = self.emit(ops.cast(tensor, dtype=value.dtype.name), "shape")
+        if value.array.ndim != 1:
+            tensor = self.emit(ops.reshape(tensor, Shape(value.array.shape)), "shape")
+        return tensor
+
+
+def _identifier(name: str, taken: set[str]) -> str:
+    """`name` with what an identifier cannot have replaced by _, different from those `taken`, which it joins."""
+    base = "".join(ch if ch.isascii() and (ch.isalnum() or ch == "_") else "_" for ch in name)
+    base = base if base and not base[0].isdigit() else f"v{base}"
+    unique, count = base, 0
+    while unique in taken:
+        count += 1
+        unique = f"{base}_{count}"
+    taken.add(unique)
+    return unique

@@ -1,0 +1,116 @@
+"""The table of converters, and what a converter is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx.host import HostValue
+from relvm.ir.dims import AnyDim
+from relvm.ir.expr import Constant, Expr, Shape
+from relvm.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from relvm.frontend.onnx.importer import GraphImporter
+
+Converter = Callable[["Node"], Any]
+
+_converters: dict[tuple[str, str], Converter] = {}
+
+
+def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converter]:
+    """Declares the converter of ONNX operators: it gives an expression, a host value, or a tuple of them."""
+
+    def declare(function: Converter) -> Converter:
+        for op_type in op_types:
+            assert (domain, op_type) not in _converters, f"{op_type} has two converters"
+            _converters[domain, op_type] = function
+        return function
+
+    return declare
+
+
+def converter_for(domain: str, op_type: str) -> Converter | None:
+    """The converter of an operator; None where there is none."""
+    return _converters.get(("" if domain == "ai.onnx" else domain, op_type))
+
+
+def supported() -> list[str]:
+    """The names of the operators that can be imported."""
+    return sorted(f"{domain}.{name}" if domain else name for domain, name in _converters)
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node: its inputs' values (None: left out), its attributes, and the graph that it is emitted into.
+
+    here: for messages: the model, the node, the operator and the opset.
+    """
+
+    graph: GraphImporter
+    proto: Any
+    opset: int
+    here: str
+    inputs: list[Expr | HostValue | None]
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """The attribute as a Python value: text as str, tensors as arrays, graphs as they are."""
+        from onnx import helper, numpy_helper
+
+        for attribute in self.proto.attribute:
+            if attribute.name == name:
+                value = helper.get_attribute_value(attribute)
+                if attribute.type == attribute.TENSOR:
+                    return numpy_helper.to_array(value)
+                return value.decode() if isinstance(value, bytes) else value
+        return default
+
+    def has(self, index: int) -> bool:
+        """Whether the optional input is there."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def tensor(self, index: int) -> Expr:
+        """Input `index` as a tensor expression; RelvmFormatError where it is missing."""
+        if not self.has(index):
+            raise RelvmFormatError(f"{self.here}: input {index} is missing")
+        return self.graph.tensor(self.inputs[index])
+
+    def tensors(self) -> list[Expr]:
+        return [self.tensor(i) for i in range(len(self.inputs))]
+
+    def type(self, index: int) -> TensorType:
+        """The type of input `index`, whose rank and dtype are known."""
+        found = self.tensor(index).type
+        if not isinstance(found, TensorType) or found.rank is None or found.dtype is None:
+            raise RelvmUnsupportedError(f"{self.here}: input {index} has type {found}: its rank must be known")
+        return found
+
+    def known(self, index: int, what: str) -> np.ndarray:
+        """Input `index` as an array of numbers known at compile time."""
+        value = self.inputs[index]
+        match value:
+            case Constant(value=array):
+                return array
+            case HostValue(array=array) if not value.is_symbolic:
+                return array.astype(np.int64)
+        raise RelvmUnsupportedError(f"{self.here}: {what} must be known when the model is imported")
+
+    def dims(self, index: int, what: str) -> list[AnyDim]:
+        """Input `index`, a list of dimensions, symbolic ones included."""
+        match self.inputs[index]:
+            case HostValue(array=array):
+                return [dim if not isinstance(dim, np.integer) else int(dim) for dim in array.reshape(-1)]
+            case Constant(value=array):
+                return [int(dim) for dim in array.reshape(-1)]
+        raise RelvmUnsupportedError(f"{self.here}: {what} must be known, or made of dimensions, when the model is imported")
+
+    def emit(self, expr: Expr) -> Expr:
+        """A variable bound to an intermediate result."""
+        return self.graph.emit(expr, self.proto.output[0])
+
+    def shape(self, dims: list[AnyDim]) -> Shape:
+        return Shape(tuple(dims))

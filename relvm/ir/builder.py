@@ -1,0 +1,268 @@
+"""Builds a module expression by expression, each typed as it is added.
+
+    b = Builder()
+    with b.function("main", [("x", TensorType(F32, (dim_var("n"), 4)))]) as (x,):
+        y = b.op("relu", x)
+        b.ret(b.op("add", y, y, name="doubled"))
+    module = b.module()
+
+Adding an expression costs the same however long the function has become.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from relvm.errors import RelvmNameError, RelvmTypeError, RelvmVerifyError, near_matches
+from relvm.ir.dims import DimVar
+from relvm.ir.expr import (
+    Attributes,
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    Expr,
+    Function,
+    FunctionRef,
+    If,
+    KernelCall,
+    KernelRun,
+    Kill,
+    MatchCast,
+    Module,
+    OpCall,
+    PackedCall,
+    Tuple,
+    TupleItem,
+    Var,
+)
+from relvm.ir.infer import infer_expr, infer_types, plain_dim_vars
+from relvm.ir.operator import find_operator
+from relvm.ir.types import OBJECT, VOID, FuncType, Type, forget_vars
+
+Params = Sequence[tuple[str, Type]]
+
+
+@dataclass
+class _Frame:
+    """A function or block under construction.  dims: the dimension variables known in it; names: how often each was given."""
+
+    dims: set[DimVar]
+    names: Counter[str]
+    bindings: list[Binding | MatchCast] = field(default_factory=list)
+    result: Expr | None = None
+
+
+class Builder:
+    """Makes one module; see the module's own text."""
+
+    def __init__(self, attributes: Attributes = ()) -> None:
+        self._attributes = attributes
+        self._functions: dict[str, Function] = {}
+        self._types: dict[str, FuncType] = {}
+        self._frames: list[_Frame] = []
+
+    @contextmanager
+    def function(
+        self, name: str, params: Params, result_type: Type | None = None, *, attributes: Attributes = ()
+    ) -> Iterator[tuple[Var, ...]]:
+        """A function of the module: gives its parameters; what is emitted inside, up to `ret`, is its body.
+
+        Functions may be built inside one another (each is a function of the module).  One that is called before it is
+        finished, recursively or by a function before it, needs `result_type` or `declare`.
+
+        Raises
+        ------
+        RelvmNameError
+            A second function of that name.
+        RelvmVerifyError
+            No `ret` inside.
+        """
+        if name in self._functions:
+            raise RelvmNameError(f"function {name} is built twice")
+        if result_type is None and name in self._types:
+            result_type = self._types[name].result
+        if result_type is not None:
+            self.declare(name, params, result_type)
+        frame = _Frame(set(), Counter())
+        self._frames.append(frame)
+        try:
+            variables = self._bind_params(params)
+            yield variables
+            body = self._finish(name)
+        finally:
+            self._frames.pop()
+        known = {var for _, type_ in params for var in plain_dim_vars(type_)}
+        result = result_type or forget_vars(body.type, known.__contains__)
+        self._types[name] = FuncType(tuple(type_ for _, type_ in params), result)
+        self._functions[name] = Function(name, variables, body, result_type, attributes=attributes)
+
+    def declare(self, name: str, params: Params, result_type: Type) -> None:
+        """States the type of a function that is built later, so that it can be called now."""
+        self._types[name] = FuncType(tuple(type_ for _, type_ in params), result_type)
+
+    def emit(self, expr: Expr, name: str | None = None) -> Var:
+        """Binds `expr`, typed, to a new variable.
+
+        Parameters
+        ----------
+        expr
+            Over variables this builder has given.
+        name
+            Of the variable; a number is added where it is taken.  Without it the name comes from the expression.
+
+        Raises
+        ------
+        RelvmTypeError, RelvmShapeError, RelvmNameError
+            As `infer_types` does.
+        """
+        frame = self._frame()
+        typed = infer_expr(expr, self._types, frame.dims)
+        var = Var(self._unique(name or _numbered(typed), name is None), type=typed.type)
+        frame.bindings.append(Binding(var, typed))
+        return var
+
+    def op(self, operator: str, *args: Expr, name: str | None = None, **attributes: Any) -> Var:
+        """An operator, by name, applied to `args`; RelvmArgumentError where they do not fit its parameters."""
+        found = find_operator(operator)
+        return self.emit(OpCall(found, args, found.bind(args, attributes)), name)
+
+    def call(self, callee: str | Expr, *args: Expr, name: str | None = None) -> Var:
+        """A call of a function of the module, by name, or of a function value."""
+        if isinstance(callee, str):
+            callee = self.function_ref(callee)
+        return self.emit(Call(callee, args), name)
+
+    def function_ref(self, name: str) -> FunctionRef:
+        """A function of the module, built or declared, as a value."""
+        if name not in self._types:
+            raise RelvmNameError(f"no function {name}{near_matches(name, self._types)}")
+        return FunctionRef(name, type=self._types[name])
+
+    def packed(self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None) -> Var:
+        """A call of a packed function, by its registered name."""
+        return self.emit(PackedCall(function, args, pure, type=result), name)
+
+    def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
+        """`value`, checked at run time to be of `type_`; its plain dimension variables not known so far take the sizes found."""
+        frame = self._frame()
+        typed = infer_expr(Block((MatchCast(Var("v", type=type_), value),), value), self._types, frame.dims)
+        (cast,) = typed.bindings
+        var = Var(self._unique(name or "cast", name is None), type=type_)
+        frame.bindings.append(MatchCast(var, cast.value))
+        frame.dims.update(plain_dim_vars(type_))
+        return var
+
+    def block(self, body: Callable[[], Expr]) -> Block:
+        """What `body` emits, with what it returns as the result, as a block of its own."""
+        outer = self._frame()
+        frame = _Frame(set(outer.dims), outer.names)
+        self._frames.append(frame)
+        try:
+            frame.result = body()
+            return self._finish("block")
+        finally:
+            self._frames.pop()
+
+    def if_(self, cond: Expr, then: Callable[[], Expr], orelse: Callable[[], Expr], name: str | None = None) -> Var:
+        """`if cond then ... else ...`: each function emits its branch and returns the branch's value."""
+        return self.emit(If(cond, self.block(then), self.block(orelse)), name)
+
+    def local_function(
+        self,
+        params: Params,
+        body: Callable[..., Expr],
+        result_type: Type | None = None,
+        *,
+        name: str | None = None,
+        recursive: bool = False,
+    ) -> Var:
+        """A closure: `body` is called with the parameters, emits the function's body and returns its result.
+
+        recursive: `body` gets the function itself as a first argument; needs `result_type`.
+        """
+        outer = self._frame()
+        var = Var(self._unique(name or "closure", name is None))
+        this = ()
+        if recursive:
+            if result_type is None:
+                raise RelvmTypeError(f"{var.name}: a recursive function needs a result type")
+            var = replace(var, type=FuncType(tuple(type_ for _, type_ in params), result_type))
+            this = (var,)
+        variables: tuple[Var, ...] = ()
+
+        def whole_body() -> Expr:
+            nonlocal variables
+            variables = self._bind_params(params)
+            return body(*this, *variables)
+
+        block = self.block(whole_body)
+        binding = Binding(var, Function(name or "", variables, block, result_type))
+        typed = infer_expr(Block((binding,), var), self._types, outer.dims)
+        outer.bindings.extend(typed.bindings)
+        return typed.result
+
+    def ret(self, value: Expr) -> None:
+        """Ends the function: `value` is its result."""
+        frame = self._frame()
+        frame.result = infer_expr(value, self._types, frame.dims)
+
+    def module(self) -> Module:
+        """The module, at stage TYPED."""
+        if self._frames:
+            raise RelvmVerifyError("a function is still open")
+        missing = [name for name in self._types if name not in self._functions]
+        if missing:
+            raise RelvmNameError(f"function {missing[0]} is declared and not built")
+        return infer_types(Module(tuple(self._functions.values()), attributes=self._attributes))
+
+    def _frame(self) -> _Frame:
+        if not self._frames:
+            raise RelvmVerifyError("nothing can be emitted outside of a function")
+        if self._frames[-1].result is not None:
+            raise RelvmVerifyError("nothing can be emitted after ret")
+        return self._frames[-1]
+
+    def _bind_params(self, params: Params) -> tuple[Var, ...]:
+        frame = self._frames[-1]
+        for _, type_ in params:
+            frame.dims.update(plain_dim_vars(type_))
+        return tuple(Var(self._unique(name, False), type=type_) for name, type_ in params)
+
+    def _finish(self, name: str) -> Block:
+        frame = self._frames[-1]
+        if frame.result is None:
+            raise RelvmVerifyError(f"{name}: no result; end it with ret")
+        result = infer_expr(frame.result, self._types, frame.dims)
+        return Block(tuple(frame.bindings), result, type=result.type)
+
+    def _unique(self, name: str, numbered: bool) -> str:
+        """`name` if it is free and not to be `numbered`, else `name_1`, `name_2`..."""
+        if name == "_":
+            return name
+        names = self._frames[-1].names
+        names[name] += 1
+        count = names[name] - (not numbered)
+        return self._unique(f"{name}_{count}", False) if count else name
+
+
+def _numbered(expr: Expr) -> str:
+    """The stem of the name of a variable that holds `expr`."""
+    match expr:
+        case Expr(type=type_) if type_ == VOID and isinstance(expr, KernelRun | Kill | BuiltinCall):
+            return "_"
+        case OpCall(op=op):
+            return op.name
+        case Call(callee=FunctionRef(name) | Var(name)) | KernelCall(kernel=name) | BuiltinCall(name=name):
+            return name
+        case PackedCall(name=name):
+            return name.rsplit(".", 1)[-1]
+        case TupleItem():
+            return "item"
+        case Tuple():
+            return "tuple"
+    return "v"

@@ -1,0 +1,321 @@
+"""Symbolic dimensions: integers, variables, and arithmetic on them in one canonical form.
+
+A dimension is a Python int, or a `Dim`: a polynomial with integer coefficients over atoms, an atom being a `DimVar` or a
+floordiv, mod, min or max of two dimensions.  Arithmetic brings every result into that one form, so two dimensions that are
+equal as polynomials compare equal with `==`; a constant result is a plain int.  Variables stand for sizes: integers >= 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+_serial = itertools.count()
+
+
+@dataclass(frozen=True, eq=False)
+class DimVar:
+    """A named unknown size.  Two variables are the same only when they are the same object."""
+
+    name: str
+    serial: int = field(default_factory=lambda: next(_serial), repr=False)
+
+    @property
+    def order(self) -> tuple:
+        return (0, self.name, self.serial)
+
+
+@dataclass(frozen=True)
+class DimOp:
+    """`function(left, right)`, one of floordiv, mod, min, max, that no rule of `dim_op` could simplify."""
+
+    function: str
+    left: AnyDim
+    right: AnyDim
+
+    @property
+    def order(self) -> tuple:
+        return (1, self.function, _order(self.left), _order(self.right))
+
+
+Atom = DimVar | DimOp
+Monomial = tuple[Atom, ...]  # in order, an atom to the power of k repeated k times
+
+
+@dataclass(frozen=True)
+class Dim:
+    """Sum of `coefficient * monomial`, in order; never a plain constant (that is an int)."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __add__(self, other: AnyDim) -> AnyDim:
+        return _combine(self, other, 1)
+
+    def __radd__(self, other: AnyDim) -> AnyDim:
+        return _combine(other, self, 1)
+
+    def __sub__(self, other: AnyDim) -> AnyDim:
+        return _combine(self, other, -1)
+
+    def __rsub__(self, other: AnyDim) -> AnyDim:
+        return _combine(other, self, -1)
+
+    def __mul__(self, other: AnyDim) -> AnyDim:
+        return _multiply(self, other)
+
+    def __rmul__(self, other: AnyDim) -> AnyDim:
+        return _multiply(other, self)
+
+    def __neg__(self) -> AnyDim:
+        return _multiply(self, -1)
+
+    def __floordiv__(self, other: AnyDim) -> AnyDim:
+        return dim_op("floordiv", self, other)
+
+    def __rfloordiv__(self, other: AnyDim) -> AnyDim:
+        return dim_op("floordiv", other, self)
+
+    def __mod__(self, other: AnyDim) -> AnyDim:
+        return dim_op("mod", self, other)
+
+    def __rmod__(self, other: AnyDim) -> AnyDim:
+        return dim_op("mod", other, self)
+
+    def __repr__(self) -> str:
+        return format_dim(self)
+
+
+AnyDim = int | Dim
+
+
+def dim_var(name: str) -> Dim:
+    """A new variable as a dimension; distinct from every other, whatever its name."""
+    return var_dim(DimVar(name))
+
+
+def var_dim(var: DimVar) -> Dim:
+    """The variable as a dimension."""
+    return Dim((((var,), 1),))
+
+
+def as_var(dim: AnyDim) -> DimVar | None:
+    """The variable that `dim` is, or None when it is anything else."""
+    match dim:
+        case Dim(terms=(((DimVar() as var,), 1),)):
+            return var
+    return None
+
+
+def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
+    """`function(left, right)` in canonical form.
+
+    Parameters
+    ----------
+    function
+        add, sub, mul, floordiv, mod, min or max (csrc/dim_operators.def); floordiv and mod round towards minus infinity.
+
+    Raises
+    ------
+    ZeroDivisionError
+        floordiv or mod by the constant 0.
+    """
+    match function:
+        case "add":
+            return _combine(left, right, 1)
+        case "sub":
+            return _combine(left, right, -1)
+        case "mul":
+            return _multiply(left, right)
+        case "floordiv":
+            return _floordiv(left, right)
+        case "mod":
+            return _mod(left, right)
+        case "min" | "max":
+            return _extreme(function, left, right)
+    raise AssertionError(f"no dimension operator {function}")
+
+
+def product(dims) -> AnyDim:
+    """The product of the dimensions; 1 for none."""
+    result: AnyDim = 1
+    for dim in dims:
+        result = _multiply(result, dim)
+    return result
+
+
+def difference(left: AnyDim, right: AnyDim) -> int | None:
+    """`left - right` where it is the same for all values of the variables, else None: 0 proves the two equal."""
+    rest = _combine(left, right, -1)
+    return rest if isinstance(rest, int) else None
+
+
+def exact_quotient(dividend: AnyDim, divisor: AnyDim) -> AnyDim | None:
+    """The dimension q with `q * divisor == dividend` for all values of the variables, or None where no rule finds one.
+
+    The divisor must be a constant or a single term, as in `n * 2048 / 2048`.
+    """
+    top, bottom = _terms(dividend), _terms(divisor)
+    if len(bottom) != 1:
+        return 1 if top == bottom else None
+    ((factors, factor),) = bottom.items()
+    if factor == 0:
+        return None
+    result: dict[Monomial, int] = {}
+    for monomial, coefficient in top.items():
+        rest = list(monomial)
+        for atom in factors:
+            if atom not in rest:
+                return None
+            rest.remove(atom)
+        if coefficient % factor:
+            return None
+        result[tuple(rest)] = coefficient // factor
+    return _make(result)
+
+
+def substitute(dim: AnyDim, values: Mapping[DimVar, AnyDim]) -> AnyDim:
+    """`dim` with each variable that `values` has replaced, the rest left as they are."""
+    return evaluate_with(dim, lambda var: values.get(var, None))
+
+
+def evaluate_with(dim: AnyDim, value_of: Callable[[DimVar], AnyDim | None]) -> AnyDim:
+    """`dim` with each variable replaced by what `value_of` gives, or left where that is None."""
+    if isinstance(dim, int):
+        return dim
+    total: AnyDim = 0
+    for monomial, coefficient in dim.terms:
+        term: AnyDim = coefficient
+        for atom in monomial:
+            term = _multiply(term, _atom_value(atom, value_of))
+        total = _combine(total, term, 1)
+    return total
+
+
+def dim_vars(dim: AnyDim) -> Iterator[DimVar]:
+    """The variables in `dim`, left to right, repeats included."""
+    if isinstance(dim, int):
+        return
+    for monomial, _ in dim.terms:
+        for atom in monomial:
+            if isinstance(atom, DimVar):
+                yield atom
+            else:
+                yield from dim_vars(atom.left)
+                yield from dim_vars(atom.right)
+
+
+def format_dim(dim: AnyDim, name_of: Callable[[DimVar], str] = lambda var: var.name) -> str:
+    """The dimension as the text form writes it: `n * 2 + m // 3`."""
+    if isinstance(dim, int):
+        return str(dim)
+    pieces = []
+    for monomial, coefficient in dim.terms:
+        factors = [_format_atom(atom, name_of) for atom in monomial]
+        size = abs(coefficient)
+        if size != 1 or not factors:
+            factors.append(str(size))
+        text = " * ".join(factors)
+        sign = "-" if coefficient < 0 else "+"
+        pieces.append(f" {sign} {text}" if pieces else (f"-{text}" if coefficient < 0 else text))
+    return "".join(pieces)
+
+
+def _format_atom(atom: Atom, name_of: Callable[[DimVar], str]) -> str:
+    if isinstance(atom, DimVar):
+        return name_of(atom)
+    left, right = format_dim(atom.left, name_of), format_dim(atom.right, name_of)
+    match atom.function:
+        case "min" | "max":
+            return f"{atom.function}({left}, {right})"
+        case "floordiv":
+            return f"({_grouped(atom.left, left)} // {_grouped(atom.right, right)})"
+        case _:
+            return f"({_grouped(atom.left, left)} % {_grouped(atom.right, right)})"
+
+
+def _grouped(dim: AnyDim, text: str) -> str:
+    return text if isinstance(dim, int) and dim >= 0 or as_var(dim) else f"({text})"
+
+
+def _atom_value(atom: Atom, value_of: Callable[[DimVar], AnyDim | None]) -> AnyDim:
+    if isinstance(atom, DimVar):
+        value = value_of(atom)
+        return var_dim(atom) if value is None else value
+    return dim_op(atom.function, evaluate_with(atom.left, value_of), evaluate_with(atom.right, value_of))
+
+
+def _terms(dim: AnyDim) -> dict[Monomial, int]:
+    return {(): dim} if isinstance(dim, int) else dict(dim.terms)
+
+
+def _make(terms: Mapping[Monomial, int]) -> AnyDim:
+    kept = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
+    if not kept:
+        return 0
+    if set(kept) == {()}:
+        return kept[()]
+    # Constants last, so that `n + 1` reads as it is written.
+    ordered = sorted(kept.items(), key=lambda term: (not term[0], -len(term[0]), [atom.order for atom in term[0]]))
+    return Dim(tuple(ordered))
+
+
+def _order(dim: AnyDim) -> tuple:
+    if isinstance(dim, int):
+        return (0, dim)
+    return (1, tuple((tuple(atom.order for atom in monomial), coefficient) for monomial, coefficient in dim.terms))
+
+
+def _combine(left: AnyDim, right: AnyDim, sign: int) -> AnyDim:
+    if isinstance(left, int) and isinstance(right, int):
+        return left + sign * right
+    terms = _terms(left)
+    for monomial, coefficient in _terms(right).items():
+        terms[monomial] = terms.get(monomial, 0) + sign * coefficient
+    return _make(terms)
+
+
+def _multiply(left: AnyDim, right: AnyDim) -> AnyDim:
+    if isinstance(left, int) and isinstance(right, int):
+        return left * right
+    terms: dict[Monomial, int] = {}
+    for first, a in _terms(left).items():
+        for second, b in _terms(right).items():
+            monomial = tuple(sorted(first + second, key=lambda atom: atom.order))
+            terms[monomial] = terms.get(monomial, 0) + a * b
+    return _make(terms)
+
+
+def _floordiv(left: AnyDim, right: AnyDim) -> AnyDim:
+    if right == 0:
+        raise ZeroDivisionError("a dimension divided by 0")
+    if isinstance(left, int) and isinstance(right, int):
+        return left // right
+    if isinstance(right, int):  # (k * right + rest) // right == k + rest // right, for the terms that divide exactly
+        terms = _terms(left)
+        exact = {m: c // right for m, c in terms.items() if c % right == 0}
+        rest = _make({m: c for m, c in terms.items() if c % right})
+        if exact:
+            return _combine(_make(exact), _floordiv(rest, right), 1)
+    return _make({(DimOp("floordiv", left, right),): 1})
+
+
+def _mod(left: AnyDim, right: AnyDim) -> AnyDim:
+    if right == 0:
+        raise ZeroDivisionError("a dimension modulo 0")
+    if isinstance(left, int) and isinstance(right, int):
+        return left % right
+    if isinstance(right, int):
+        rest = _make({m: c % right for m, c in _terms(left).items()})
+        if isinstance(rest, int):
+            return rest % right
+        left = rest
+    return _make({(DimOp("mod", left, right),): 1})
+
+
+def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
+    apart = difference(left, right)
+    if apart is not None:
+        return left if (apart <= 0) == (function == "min") else right
+    first, second = sorted((left, right), key=_order)
+    return _make({(DimOp(function, first, second),): 1})

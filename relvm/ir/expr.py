@@ -1,0 +1,300 @@
+"""The whole IR: expressions, bindings, functions, modules.
+
+Every expression has a `type`; it is None only before type inference (stage PARSED).  A block is flat: a tuple of bindings
+and a result, so no walk recurses along the length of a program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relvm.ir.dims import AnyDim
+from relvm.ir.dtypes import BOOL, F64, I64, DType, dtype_of
+from relvm.ir.node import Node, node
+from relvm.ir.types import OBJECT, VOID, FuncType, PrimType, ShapeType, TensorType, TupleType, Type
+
+if TYPE_CHECKING:
+    from relvm.ir.operator import Operator
+
+Attributes = tuple[tuple[str, Any], ...]  # (name, hashable value), in declaration order, defaults filled in
+
+
+def _typed(default: Type | None = None):
+    return field(default=default, kw_only=True, metadata={"derived": True})
+
+
+class Expr(Node):
+    """Base of every expression."""
+
+    type: Type | None
+
+
+@node
+class Var(Expr):
+    """A name bound once: by a parameter or a binding.  Two variables are the same only when they are the same object."""
+
+    name: str
+    type: Type | None = _typed()
+
+
+@node
+class FunctionRef(Expr):
+    """A function of the module, by name."""
+
+    name: str
+    type: Type | None = _typed()
+
+
+@node
+class PackedRef(Expr):
+    """A packed function, by name, used as a value."""
+
+    name: str
+    type: Type | None = _typed(OBJECT)
+
+
+@node
+class Constant(Expr):
+    """A tensor known at compile time.  value: read-only, C-contiguous, of a dtype in csrc/dtypes.def."""
+
+    value: np.ndarray
+    type: Type | None = _typed()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "type", TensorType(dtype_of(self.value.dtype), self.value.shape))
+
+
+@node
+class Prim(Expr):
+    """An unboxed scalar known at compile time.  dtype: bool, i64 or f64."""
+
+    value: bool | int | float
+    dtype: DType
+    type: Type | None = _typed()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "type", PrimType(self.dtype))
+
+
+@node
+class String(Expr):
+    value: str
+    type: Type | None = _typed(OBJECT)
+
+
+@node
+class DTypeValue(Expr):
+    value: DType
+    type: Type | None = _typed(OBJECT)
+
+
+@node
+class Null(Expr):
+    """No value."""
+
+    type: Type | None = _typed(OBJECT)
+
+
+@node
+class Shape(Expr):
+    """A list of dimensions, symbolic ones included."""
+
+    dims: tuple[AnyDim, ...]
+    type: Type | None = _typed()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "type", ShapeType(self.dims))
+
+
+@node
+class Tuple(Expr):
+    fields: tuple[Expr, ...]
+    type: Type | None = _typed()
+
+
+@node
+class TupleItem(Expr):
+    """tuple[index].  index: 0-based, inside the tuple."""
+
+    tuple: Expr
+    index: int
+    type: Type | None = _typed()
+
+
+@node
+class If(Expr):
+    """`if cond then a else b`.  cond: a bool or integer scalar or 0-d tensor.  type: the join of the branches' types."""
+
+    cond: Expr
+    then: Expr
+    orelse: Expr
+    type: Type | None = _typed()
+
+
+@node
+class Call(Expr):
+    """A call of a function of the module or of a function value (a closure)."""
+
+    callee: Expr
+    args: tuple[Expr, ...]
+    type: Type | None = _typed()
+
+
+@node
+class OpCall(Expr):
+    """An operator applied to arguments.  Gone after legalisation (stage LEGAL)."""
+
+    op: Operator
+    args: tuple[Expr, ...]
+    attributes: Attributes = ()
+    type: Type | None = _typed()
+
+
+@node
+class PackedCall(Expr):
+    """A call of a packed function by name.  type: what the program says it returns; checked at run time where it says more
+    than `object`.  pure: it may be removed when its result is not used."""
+
+    name: str
+    args: tuple[Expr, ...]
+    pure: bool = False
+    type: Type | None = _typed(OBJECT)
+
+
+@node
+class KernelCall(Expr):
+    """A kernel of the module, writing into new tensors (stage LEGAL): type is that of its result, one tensor or a tuple of
+    tensors.  dims: the values of the kernel's size parameters that no argument's shape gives."""
+
+    kernel: str
+    args: tuple[Expr, ...]
+    type: Type | None = _typed()
+
+
+@node
+class KernelRun(Expr):
+    """The same with explicit memory (stage PLANNED): the tensors to write are the last arguments; void."""
+
+    kernel: str
+    args: tuple[Expr, ...]
+    type: Type | None = _typed(VOID)
+
+
+@node
+class BuiltinCall(Expr):
+    """A call of a runtime builtin (csrc/builtins.def).  The machine, where the row's signature has `ctx`, is not among args."""
+
+    name: str
+    args: tuple[Expr, ...]
+    type: Type | None = _typed(OBJECT)
+
+
+@node
+class Kill(Expr):
+    """Drops the value of a variable that nothing uses any more (stage PLANNED); void."""
+
+    var: Expr
+    type: Type | None = _typed(VOID)
+
+
+@node
+class Binding(Node):
+    """`var = value`."""
+
+    var: Var
+    value: Expr
+
+
+@node
+class MatchCast(Node):
+    """`var = match_cast(value, type)`: the same value, checked at run time to be of the variable's type.  A dimension
+    variable seen here for the first time takes the value found."""
+
+    var: Var
+    value: Expr
+
+
+@node
+class Block(Expr):
+    """Bindings in order, then a result."""
+
+    bindings: tuple[Binding | MatchCast, ...]
+    result: Expr
+    type: Type | None = _typed()
+
+
+@node
+class Function(Expr):
+    """A function: of the module, or (as an expression) local, a closure over the variables around it.
+
+    result_type: as annotated, or None where it is to be inferred.  name: the module's key, or a local function's own name.
+    """
+
+    name: str
+    params: tuple[Var, ...]
+    body: Expr
+    result_type: Type | None = field(default=None, metadata={"derived": True})
+    pure: bool = True
+    attributes: Attributes = ()
+    type: Type | None = _typed()
+
+    @property
+    def func_type(self) -> FuncType:
+        """The type as far as it is declared; the result is `object` where nothing is known yet."""
+        return FuncType(tuple(p.type for p in self.params), self.result_type or OBJECT, self.pure)
+
+
+@node
+class Module(Node):
+    """Named functions.  kernels: stage LEGAL on, name -> what the function table calls.  attributes: e.g. the source file."""
+
+    functions: tuple[Function, ...]
+    kernels: tuple[tuple[str, Any], ...] = field(default=(), metadata={"derived": True})
+    attributes: Attributes = ()
+
+    def __getitem__(self, name: str) -> Function:
+        return next(f for f in self.functions if f.name == name)
+
+    def __contains__(self, name: str) -> bool:
+        return any(f.name == name for f in self.functions)
+
+    def with_functions(self, functions: tuple[Function, ...]) -> Module:
+        return replace(self, functions=functions)
+
+
+ATOMS = (Var, FunctionRef, PackedRef, Constant, Prim, String, DTypeValue, Null, Shape)
+
+
+def is_atom(expr: Expr) -> bool:
+    """Whether `expr` may be an argument in A-normal form: it costs nothing to evaluate again."""
+    return isinstance(expr, ATOMS)
+
+
+def constant(value, dtype: str | DType | None = None) -> Constant:
+    """A tensor constant from anything np.asarray takes, copied so that later changes do not reach it."""
+    array = np.array(value, dtype=dtype_of(dtype).numpy if dtype is not None else None, order="C")
+    if dtype is None and array.dtype == np.float64 and not isinstance(value, (np.ndarray, np.generic)):
+        array = array.astype(np.float32)
+    array.flags.writeable = False
+    return Constant(array)
+
+
+def prim(value: bool | int | float) -> Prim:
+    """A scalar constant: bool, i64 or f64 by the Python type of `value`."""
+    match value:
+        case bool():
+            return Prim(value, BOOL)
+        case int():
+            return Prim(value, I64)
+        case float():
+            return Prim(value, F64)
+    raise AssertionError(f"not a scalar: {value!r}")
+
+
+def tuple_type_of(fields: tuple[Expr, ...]) -> TupleType | None:
+    """The type of a tuple of typed expressions; None while one of them has none."""
+    types = tuple(field.type for field in fields)
+    return None if None in types else TupleType(types)

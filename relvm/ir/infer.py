@@ -1,0 +1,376 @@
+"""Type inference: PARSED -> TYPED.
+
+Every expression gets its type; every variable the type of what it is bound to.  Where an annotation says more than can be
+proven (a result type, an annotated binding) a `match_cast` is put in, so the check is made at run time; what can never hold
+is an error here.  Purity is inferred too: a function that contains an impure call, or refers to an impure function, is impure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.ir.dims import AnyDim, DimVar, as_var, dim_vars
+from relvm.ir.dtypes import BOOL
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    Expr,
+    Function,
+    FunctionRef,
+    If,
+    KernelCall,
+    KernelRun,
+    MatchCast,
+    Module,
+    OpCall,
+    PackedCall,
+    Shape,
+    Tuple,
+    TupleItem,
+    Var,
+    tuple_type_of,
+)
+from relvm.ir.node import map_children, walk
+from relvm.ir.operator import Effect
+from relvm.ir.types import (
+    OBJECT,
+    FuncType,
+    ObjectType,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleType,
+    Type,
+    forget_vars,
+    is_proven,
+    join,
+    mismatch,
+    substitute_dims,
+    type_vars,
+)
+from relvm.tables import BUILTINS
+
+_IMPURE_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "IMPURE")
+
+
+def infer_types(module: Module) -> Module:
+    """The module with every expression typed.
+
+    Raises
+    ------
+    RelvmTypeError, RelvmShapeError
+        An expression that no values could satisfy; the message names the function and the binding.
+    RelvmNameError
+        A function that the module does not have.
+    """
+    impure = _impure_functions(module.functions)
+    declared = {f.name: replace(f, pure=f.name not in impure) for f in module.functions}
+    finished: dict[str, Function] = {}
+    for name in declared:
+        _finish(name, declared, finished, ())
+    return module.with_functions(tuple(finished[f.name] for f in module.functions))
+
+
+def infer_expr(expr: Expr, functions: dict[str, FuncType], known_dims: Iterable[DimVar] = ()) -> Expr:
+    """`expr` typed on its own: its free variables have types already.
+
+    Parameters
+    ----------
+    functions
+        The types of the module's functions that `expr` may refer to.
+    known_dims
+        The dimension variables bound where `expr` stands.
+    """
+    return _Inference("expression", functions.get, functions.keys(), set(known_dims)).expr(expr)
+
+
+def _finish(name: str, declared: dict[str, Function], finished: dict[str, Function], trail: tuple[str, ...]) -> None:
+    """Types function `name`, and first those it refers to whose result type is not annotated."""
+    if name in finished:
+        return
+    function = declared[name]
+    for other in _referenced(function):
+        if other in declared and other not in finished and declared[other].result_type is None:
+            if other == name or other in trail:
+                raise RelvmTypeError(f"{other}: a recursive function needs a result type; annotate it")
+            _finish(other, declared, finished, (*trail, name))
+
+    def type_of(other: str) -> FuncType | None:
+        known = finished.get(other) or declared.get(other)
+        return known and known.func_type
+
+    finished[name] = _Inference(name, type_of, declared.keys(), set()).function(function)
+
+
+def _referenced(function: Function) -> list[str]:
+    return list(dict.fromkeys(item.name for item in walk(function) if isinstance(item, FunctionRef)))
+
+
+def _impure_functions(functions: tuple[Function, ...]) -> set[str]:
+    users: dict[str, list[str]] = {}
+    for function in functions:
+        for other in _referenced(function):
+            users.setdefault(other, []).append(function.name)
+    impure = [f.name for f in functions if not f.pure or _has_impure_call(f)]
+    reached = set(impure)
+    while impure:
+        for user in users.get(impure.pop(), ()):
+            if user not in reached:
+                reached.add(user)
+                impure.append(user)
+    return reached
+
+
+def _has_impure_call(function: Function) -> bool:
+    return any(is_impure_call(item) or isinstance(item, Function) and not item.pure for item in walk(function.body))
+
+
+def is_impure_call(item) -> bool:
+    """Whether evaluating this very node, its arguments aside, has an effect."""
+    match item:
+        case PackedCall(pure=pure):
+            return not pure
+        case OpCall(op=op):
+            return op.effect is Effect.IMPURE
+        case BuiltinCall(name=name):
+            return name in _IMPURE_BUILTINS
+        case KernelRun():
+            return True
+        case Call(callee=Expr(type=FuncType(pure=pure))):
+            return not pure
+        case Call(callee=callee):  # of a function of the module (its own purity counts), or of anything: assume the worst
+            return not isinstance(callee, FunctionRef) and callee.type is not None
+    return False
+
+
+class _Inference:
+    """The inference of one function of the module."""
+
+    def __init__(self, name: str, type_of, names: Iterable[str], known_dims: set[DimVar]) -> None:
+        self.name = name
+        self.type_of = type_of
+        self.names = names
+        self.vars: dict[Var, Var] = {}  # as written -> as typed
+        self.known = known_dims
+        self.place = name
+
+    def error(self, message: str, kind: type[Exception] = RelvmTypeError) -> Exception:
+        return kind(f"{self.place}: {message}")
+
+    def function(self, function: Function) -> Function:
+        outer_known = set(self.known)
+        for param in function.params:
+            if param.type is None:
+                raise self.error(f"parameter {param.name} of {function.name} needs a type")
+            self.bind_dims(param.type)
+        params_known = set(self.known)
+        body = self.expr(function.body)
+        declared = function.result_type
+        if declared is not None:
+            reason = mismatch(declared, body.type)
+            if reason:
+                raise self.error(f"the result of {function.name}: {reason}")
+            if not is_proven(declared, body.type):
+                body = _checked_result(body, declared)
+            result = declared
+        else:
+            result = forget_vars(body.type, params_known.__contains__)
+        self.known = outer_known
+        pure = function.pure and not _has_impure_call(replace(function, body=body))
+        func_type = FuncType(tuple(p.type for p in function.params), result, pure)
+        return replace(function, body=body, result_type=result, pure=pure, type=func_type)
+
+    def expr(self, expr: Expr) -> Expr:
+        match expr:
+            case Var():
+                return self.var(expr)
+            case FunctionRef(name):
+                found = self.type_of(name)
+                if found is None:
+                    raise self.error(f"no function {name}{near_matches(name, self.names)}", RelvmNameError)
+                return replace(expr, type=found)
+            case Shape(dims):
+                self.check_dims(dims)
+                return expr
+            case Function():
+                return self.function(expr)
+            case Block():
+                return self.block(expr)
+            case If():
+                return self.conditional(expr)
+        expr = map_children(self.expr, expr)
+        match expr:
+            case Tuple(fields):
+                return replace(expr, type=tuple_type_of(fields))
+            case TupleItem(tuple_, index):
+                return replace(expr, type=self.item_type(tuple_.type, index))
+            case OpCall():
+                return replace(expr, type=self.op_type(expr))
+            case Call():
+                return replace(expr, type=self.call_type(expr))
+            case KernelCall() | PackedCall() if expr.type is None:
+                raise self.error(f"the call of {expr.kernel if isinstance(expr, KernelCall) else expr.name} needs a type")
+        return expr
+
+    def var(self, var: Var) -> Var:
+        typed = self.vars.get(var, var)
+        if typed.type is None:
+            raise self.error(f"variable {var.name} is used before it has a type (a recursive function needs a result type)")
+        return typed
+
+    def block(self, block: Block) -> Block:
+        bindings = []
+        for binding in block.bindings:
+            outer, self.place = self.place, f"{self.name}: {binding.var.name}"
+            try:
+                bindings.extend(self.binding(binding))
+            except RelvmError as error:
+                if str(error).startswith(self.name):
+                    raise
+                raise type(error)(f"{self.place}: {error}") from error
+            self.place = outer
+        result = self.expr(block.result)
+        return replace(block, bindings=tuple(bindings), result=result, type=result.type)
+
+    def binding(self, binding: Binding | MatchCast) -> Iterable[Binding | MatchCast]:
+        var = binding.var
+        if isinstance(binding.value, Function) and binding.value.result_type is not None:
+            self.vars[var] = replace(var, type=var.type or binding.value.func_type)  # it may call itself
+        value = self.expr(binding.value)
+        if isinstance(value, Function) and var in self.vars:
+            # The variable inside the body stands for the declared type; its purity may have been found to be less.
+            self.vars[var] = typed = self.vars[var] if self.vars[var].type == value.type else replace(var, type=value.type)
+            if typed.type != var.type and not value.pure:
+                value = self.function(binding.value)
+            return [replace(binding, var=typed, value=value)]
+        expected = var.type
+        if expected is not None and (reason := mismatch(expected, value.type)):
+            raise self.error(f"{reason}")
+        if isinstance(binding, MatchCast):
+            if expected is None:
+                raise self.error("match_cast needs a type")
+            self.bind_dims(expected)
+            self.vars[var] = var
+            return [replace(binding, value=value)]
+        if expected is not None and not is_proven(expected, value.type):
+            self.bind_dims(expected)
+            self.vars[var] = var
+            unchecked = Var(var.name, type=value.type)
+            return [Binding(unchecked, value), MatchCast(var, unchecked)]
+        self.vars[var] = var if expected is not None else replace(var, type=value.type)
+        return [replace(binding, var=self.vars[var], value=value)]
+
+    def conditional(self, expr: If) -> If:
+        cond = self.expr(expr.cond)
+        if not _is_condition(cond.type):
+            raise self.error(f"the condition of an if is {cond.type}, expected a bool or integer scalar or 0-d tensor")
+        known = set(self.known)
+        then = self.expr(expr.then)
+        self.known = set(known)
+        orelse = self.expr(expr.orelse)
+        self.known = known
+        both = join(forget_vars(then.type, known.__contains__), forget_vars(orelse.type, known.__contains__))
+        if both is None:
+            raise self.error(f"the branches of an if are of different kinds: {then.type} and {orelse.type}")
+        return replace(expr, cond=cond, then=then, orelse=orelse, type=both)
+
+    def item_type(self, type_: Type, index: int) -> Type:
+        match type_:
+            case TupleType(fields):
+                if not 0 <= index < len(fields):
+                    raise self.error(f"item {index} of a tuple of {len(fields)}")
+                return fields[index]
+            case ObjectType():
+                return OBJECT
+        raise self.error(f"item {index} of {type_}, which is no tuple")
+
+    def op_type(self, call: OpCall) -> Type:
+        try:
+            result = call.op.infer(tuple(arg.type for arg in call.args), call.attributes)
+        except RelvmError as error:
+            raise type(error)(f"{self.place}: {error}") from error
+        return result
+
+    def call_type(self, call: Call) -> Type:
+        match call.callee.type:
+            case ObjectType():
+                return OBJECT
+            case FuncType(params, result):
+                return self.instantiate(call, params, result)
+        raise self.error(f"a call of {call.callee.type}, which is no function")
+
+    def instantiate(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
+        """The type of a call: the callee's dimension variables take the values that the arguments' shapes give."""
+        callee = getattr(call.callee, "name", "the function")
+        if len(params) != len(call.args):
+            raise self.error(
+                f"{callee} takes {len(params)} arguments, got {len(call.args)}", RelvmArgumentError
+            )
+        values: dict[DimVar, AnyDim] = {}
+        for param, arg in zip(params, call.args, strict=True):
+            match_dims(param, arg.type, values)
+        for i, (param, arg) in enumerate(zip(params, call.args, strict=True)):
+            if reason := mismatch(substitute_dims(param, values), arg.type):
+                raise self.error(f"argument {i} of {callee}: {reason}")
+        mentioned = {var for dims in values.values() for var in dim_vars(dims)}
+        return forget_vars(substitute_dims(result, values), lambda var: var in mentioned or var in self.known)
+
+    def bind_dims(self, type_: Type) -> None:
+        """The plain variables of `type_` are bound from here on; every other variable in it must be already."""
+        self.known.update(plain_dim_vars(type_))
+        if not isinstance(type_, FuncType):
+            self.check_vars(type_vars(type_))
+
+    def check_dims(self, dims: tuple[AnyDim, ...]) -> None:
+        self.check_vars(var for dim in dims for var in dim_vars(dim))
+
+    def check_vars(self, variables: Iterable[DimVar]) -> None:
+        for var in variables:
+            if var not in self.known:
+                raise self.error(f"dimension {var.name} is not known here: no parameter's shape gives it", RelvmNameError)
+
+
+def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
+    """The variables that stand alone as a dimension of a tensor or shape in `type_`: those that a value's shape gives."""
+    match type_:
+        case TensorType(shape=dims) | ShapeType(dims=dims):
+            yield from (var for var in map(as_var, dims or ()) if var)
+        case TupleType(fields):
+            for part in fields:
+                yield from plain_dim_vars(part)
+
+
+def match_dims(param: Type, arg: Type, values: dict[DimVar, AnyDim]) -> None:
+    """Records in `values` what each plain variable of `param` is where a value of type `arg` is given."""
+    match param, arg:
+        case (TensorType(shape=ours), TensorType(shape=theirs)) | (ShapeType(dims=ours), ShapeType(dims=theirs)):
+            for ours_dim, theirs_dim in zip(ours or (), theirs or (), strict=False):
+                if var := as_var(ours_dim):
+                    values.setdefault(var, theirs_dim)
+        case TupleType(ours), TupleType(theirs):
+            for ours_field, theirs_field in zip(ours, theirs, strict=False):
+                match_dims(ours_field, theirs_field, values)
+
+
+def _is_condition(type_: Type) -> bool:
+    match type_:
+        case PrimType(dtype):
+            return dtype.is_bool or dtype.is_integer
+        case TensorType(dtype, _, rank):
+            return rank in (0, None) and (dtype is None or dtype == BOOL or dtype.is_integer)
+    return isinstance(type_, ObjectType)
+
+
+def _checked_result(body: Expr, type_: Type) -> Block:
+    """`body` with its result checked at run time to be of `type_`."""
+    block = body if isinstance(body, Block) else Block((), body, type=body.type)
+    unchecked, checked = Var("result", type=body.type), Var("result", type=type_)
+    added = (Binding(unchecked, block.result), MatchCast(checked, unchecked))
+    return Block((*block.bindings, *added), checked, type=type_)
+
+
+

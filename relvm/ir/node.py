@@ -1,0 +1,83 @@
+"""What all nodes of the IR share: a node is its fields, and everything generic walks the fields.
+
+`@node` makes a class a frozen dataclass compared by identity; `@value_node` one compared by its fields (types).  The
+functions below never recurse along the bindings of a block, so their depth is the nesting of a program, not its length.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any, dataclass_transform
+
+_field_names: dict[type, tuple[str, ...]] = {}
+
+
+class Node:
+    """Base of every node."""
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def node(cls: type) -> type:
+    """A node with identity: equal only to itself."""
+    return _register(dataclasses.dataclass(frozen=True, eq=False)(cls))
+
+
+@dataclass_transform(frozen_default=True)
+def value_node(cls: type) -> type:
+    """A node that is its value: equal to every node with equal fields."""
+    return _register(dataclasses.dataclass(frozen=True)(cls))
+
+
+def _register(cls: type) -> type:
+    # A field marked metadata={"derived": True} is computed from the others: not walked, not compared.
+    _field_names[cls] = tuple(f.name for f in dataclasses.fields(cls) if not f.metadata.get("derived"))
+    return cls
+
+
+def fields_of(item: Node) -> tuple[str, ...]:
+    """The names of a node's fields, in order, derived ones left out."""
+    return _field_names[type(item)]
+
+
+def children(item: Node) -> Iterator[Node]:
+    """The nodes directly inside `item`, in field order."""
+    for name in fields_of(item):
+        yield from _nodes_in(getattr(item, name))
+
+
+def _nodes_in(value: Any) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _nodes_in(part)
+
+
+def map_children(function: Callable[[Node], Node], item: Node) -> Node:
+    """`item` with `function` applied to each node directly inside it; `item` itself where nothing changed."""
+    changes = {}
+    for name in fields_of(item):
+        old = getattr(item, name)
+        new = _map_value(function, old)
+        if new is not old:
+            changes[name] = new
+    return dataclasses.replace(item, **changes) if changes else item
+
+
+def _map_value(function: Callable[[Node], Node], value: Any) -> Any:
+    if isinstance(value, Node):
+        return function(value)
+    if isinstance(value, tuple):
+        mapped = tuple(_map_value(function, part) for part in value)
+        return value if all(a is b for a, b in zip(mapped, value, strict=True)) else mapped
+    return value
+
+
+def walk(item: Node) -> Iterator[Node]:
+    """`item` and every node inside it, outside first, in program order."""
+    stack = [item]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(list(children(current))))

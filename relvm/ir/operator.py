@@ -1,0 +1,126 @@
+"""Operators: one declaration each, from which everything else about the operator derives.
+
+    @op("softmax", numpy=..., lower=...)
+    def softmax(x: TensorType, *, axis: int = -1) -> TensorType: ...
+
+The decorated function is the type rule: positional parameters are the arguments' types, keyword-only parameters the
+attributes with their defaults (a parameter without default is required), a `*xs` parameter takes any number.  The docstring
+is the operator's documentation.  `numpy` is its meaning: a function of NumPy arrays (shapes as tuples of int) and the same
+attributes.  `lower` makes its kernel (relvm/ops/lowering.py says how).
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.ir.expr import Attributes, Expr, OpCall
+from relvm.ir.types import Type
+
+
+class Effect(enum.Enum):
+    """PURE: the result is all there is.  IMPURE: calls stay, in order, even when their result is not used."""
+
+    PURE = "pure"
+    IMPURE = "impure"
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """A row of the operator table; see the module's own text for the fields."""
+
+    name: str
+    type_rule: Callable[..., Type]
+    effect: Effect
+    numpy: Callable[..., Any]
+    lower: Any
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def doc(self) -> str:
+        return inspect.getdoc(self.type_rule) or ""
+
+    @property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """The arguments, without the attributes."""
+        return tuple(p for p in self.signature.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY)
+
+    @property
+    def attributes(self) -> tuple[inspect.Parameter, ...]:
+        return tuple(p for p in self.signature.parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY)
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """The type rule's: the arguments, then the attributes as keyword-only parameters."""
+        return inspect.signature(self.type_rule)
+
+    def bind(self, args: tuple, attributes: dict[str, Any]) -> Attributes:
+        """The attributes with defaults filled in, as a call holds them.
+
+        Raises
+        ------
+        RelvmArgumentError
+            A wrong number of arguments, an unknown attribute, or a required one left out.
+        """
+        try:
+            bound = self.signature.bind(*args, **attributes)
+        except TypeError as error:
+            raise RelvmArgumentError(f"{self.name}{self.signature}: {error}") from None
+        bound.apply_defaults()
+        return tuple((p.name, _hashable(bound.arguments[p.name])) for p in self.attributes)
+
+    def infer(self, arg_types: tuple[Type, ...], attributes: Attributes) -> Type:
+        """The result's type; RelvmTypeError or RelvmShapeError where the arguments do not fit."""
+        return self.type_rule(*arg_types, **dict(attributes))
+
+    def __call__(self, *args: Expr, **attributes: Any) -> OpCall:
+        """The expression that applies this operator, typed when its arguments are."""
+        bound = self.bind(args, attributes)
+        types = tuple(arg.type for arg in args)
+        return OpCall(self, args, bound, type=None if None in types else self.infer(types, bound))
+
+
+_operators: dict[str, Operator] = {}
+
+
+def op(name: str, *, numpy: Callable[..., Any], lower: Any, effect: Effect = Effect.PURE) -> Callable[..., Operator]:
+    """Declares an operator; see the module's own text."""
+
+    def declare(type_rule: Callable[..., Type]) -> Operator:
+        assert name not in _operators, f"operator {name} is declared twice"
+        quiet = np.errstate(all="ignore")(numpy)
+        _operators[name] = Operator(name, type_rule, effect, quiet, lower)
+        return _operators[name]
+
+    return declare
+
+
+def operators() -> dict[str, Operator]:
+    """Every declared operator by name.  Importing relvm.ops declares them all."""
+    return _operators
+
+
+def find_operator(name: str) -> Operator:
+    """The operator of that name; RelvmNameError with near matches where there is none."""
+    if name not in _operators:
+        raise RelvmNameError(f"no operator {name}{near_matches(name, _operators)}")
+    return _operators[name]
+
+
+def expect(condition: bool, message: str, *values: Any, error: type[Exception] = RelvmTypeError) -> None:
+    """Raises `error` with `message.format(*values)` unless the condition holds."""
+    if not condition:
+        raise error(message.format(*values))
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(_hashable(part) for part in value) if isinstance(value, list | tuple) else value

@@ -1,0 +1,368 @@
+"""The text form of a module: what relvm/frontend/text.py parses (docs/language.md has the grammar).
+
+Names are made unique inside each function of the module, and never those of a keyword or an operator, so that the text reads
+back as the same program.  Nothing recurses along the bindings of a block.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmTypeError
+from relvm.ir.dims import AnyDim, DimVar, evaluate_with, format_dim, var_dim
+from relvm.ir.dtypes import F64, DType
+from relvm.ir.expr import (
+    Attributes,
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    Constant,
+    DTypeValue,
+    Expr,
+    Function,
+    FunctionRef,
+    If,
+    KernelCall,
+    KernelRun,
+    Kill,
+    MatchCast,
+    Module,
+    Null,
+    OpCall,
+    PackedCall,
+    PackedRef,
+    Prim,
+    Shape,
+    String,
+    Tuple,
+    TupleItem,
+    Var,
+)
+from relvm.ir.node import Node, walk
+from relvm.ir.operator import operators
+from relvm.ir.types import OBJECT, VOID, Type, format_type, map_dims
+
+KEYWORDS = frozenset(
+    "module def fn with if then else return true false null inf nan const shape dtype match_cast "
+    "packed packed_pure builtin kernel run kill".split()
+)
+DIM_KEYWORDS = frozenset(("_", "min", "max"))
+MOST_LISTED_ELEMENTS = 64  # of a constant; a longer one is printed as base64
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+
+
+def print_module(module: Module, *, elide_constants: bool = False, show_types: bool = True) -> str:
+    """The module as text, which `parse_module` reads back.
+
+    Parameters
+    ----------
+    elide_constants
+        Constants of more than 64 elements become `const(f32[512, 64], ...)`, which does not parse.
+    show_types
+        Whether bindings state the types of their variables; parameters and results always do.
+    """
+    parts = [_Printer(elide_constants, show_types).top_level(f) for f in module.functions]
+    if module.attributes:
+        parts.insert(0, f"module with ({_attributes(module.attributes)})")
+    return "\n\n".join(parts)
+
+
+def print_function(function: Function, *, elide_constants: bool = False, show_types: bool = True) -> str:
+    """One function of a module as text; the parameters are those of `print_module`."""
+    return _Printer(elide_constants, show_types).top_level(function)
+
+
+def print_expr(expr: Node, *, elide_constants: bool = False, show_types: bool = True) -> str:
+    """An expression or a binding as text, its free variables by their names."""
+    printer = _Printer(elide_constants, show_types)
+    printer.find_unused(expr)
+    if isinstance(expr, Binding | MatchCast):
+        printer.binding(expr)
+    else:
+        printer.expr(expr)
+    return "".join(printer.out)
+
+
+class _Names:
+    """Gives each object a name of its own: its own name where that is free, else that name and a number."""
+
+    def __init__(self, reserved: Iterable[str], default: str) -> None:
+        self.taken = set(reserved)
+        self.default = default
+        self.given: dict[Any, str] = {}
+        self.last: Counter[str] = Counter()
+
+    def __call__(self, item: Var | DimVar) -> str:
+        if item not in self.given:
+            self.given[item] = self.unique(item.name)
+            self.taken.add(self.given[item])
+        return self.given[item]
+
+    def unique(self, name: str) -> str:
+        if not _IDENTIFIER.fullmatch(name):
+            name = re.sub(r"\W+", "_", name)
+            name = name if _IDENTIFIER.fullmatch(name) else f"{self.default}{name.rstrip('_')}"
+        if name not in self.taken:
+            return name
+        base = re.sub(r"_\d+$", "", name)
+        base = self.default if base in ("", "_") else base
+        while True:
+            self.last[base] += 1
+            name = f"{base}_{self.last[base]}"
+            if name not in self.taken:
+                return name
+
+
+class _Printer:
+    """The state of printing one function of the module."""
+
+    def __init__(self, elide_constants: bool, show_types: bool) -> None:
+        self.elide_constants = elide_constants
+        self.show_types = show_types
+        self.out: list[str] = []
+        self.indent = 0
+        self.name_of = _Names(KEYWORDS | operators().keys() | {"_"}, "v")
+        self.dim_name_of = _Names(DIM_KEYWORDS, "d")
+        self.dim_vars: dict[DimVar, AnyDim] = {}  # -> the same with its printed name
+        self.type_texts: dict[Type, str] = {}
+        self.unused: set[Var] = set()
+
+    def find_unused(self, expr: Node) -> None:
+        """Variables of the name `_` keep it while nothing uses them."""
+        seen = Counter(item for item in walk(expr) if isinstance(item, Var) and item.name == "_")
+        self.unused = {var for var, count in seen.items() if count == 1}
+
+    def top_level(self, function: Function) -> str:
+        self.find_unused(function)
+        self.out.append(f"def {_name(function.name)}")
+        self.signature_and_body(function)
+        return "".join(self.out)
+
+    def var(self, var: Var) -> str:
+        return "_" if var in self.unused else self.name_of(var)
+
+    def dim(self, dim: AnyDim) -> AnyDim:
+        """`dim` over variables that have their printed names: the order of its terms is that of the names."""
+        return evaluate_with(dim, self.dim_var)
+
+    def dim_var(self, var: DimVar) -> AnyDim:
+        if var not in self.dim_vars:
+            self.dim_vars[var] = var_dim(DimVar(self.dim_name_of(var)))
+        return self.dim_vars[var]
+
+    def type(self, type_: Type) -> str:
+        if type_ not in self.type_texts:
+            self.type_texts[type_] = format_type(map_dims(self.dim, type_))
+        return self.type_texts[type_]
+
+    def line(self) -> None:
+        self.out.append("\n" + "  " * self.indent)
+
+    def listed(self, items: Iterable, write: Callable[[Any], None]) -> None:
+        for i, item in enumerate(items):
+            if i:
+                self.out.append(", ")
+            write(item)
+
+    def signature_and_body(self, function: Function) -> None:
+        params = (self.var(p) + (f": {self.type(p.type)}" if p.type else "") for p in function.params)
+        self.out.append(f"({', '.join(params)})")
+        if function.result_type is not None:
+            self.out.append(f" {'->' if function.pure else '=>'} {self.type(function.result_type)}")
+        elif not function.pure:
+            self.out.append(" =>")
+        if function.attributes:
+            self.out.append(f" with ({_attributes(function.attributes)})")
+        self.out.append(" " if isinstance(function.body, Block) else " = ")
+        self.expr(function.body)
+
+    def block(self, block: Block) -> None:
+        if not block.bindings and not any(isinstance(item, Block) and item.bindings for item in walk(block.result)):
+            self.out.append("{ return ")
+            self.expr(block.result)
+            self.out.append(" }")
+            return
+        self.out.append("{")
+        self.indent += 1
+        for binding in block.bindings:
+            self.line()
+            self.binding(binding)
+        self.line()
+        self.out.append("return ")
+        self.expr(block.result)
+        self.indent -= 1
+        self.line()
+        self.out.append("}")
+
+    def binding(self, binding: Binding | MatchCast) -> None:
+        var, value = binding.var, binding.value
+        if isinstance(binding, MatchCast):
+            assert var.type is not None, f"match_cast {var.name} has no type"
+            self.out.append(f"{self.var(var)} = match_cast(")
+            self.expr(value)
+            self.out.append(f", {self.type(var.type)})")
+            return
+        void = var in self.unused and (var.type == VOID or var.type is None) and is_void_call(value)
+        if void and var.type is None:  # `_ = run k()` states a void; this one states nothing
+            self.unused.remove(var)
+        typed = self.show_types and var.type is not None and not void
+        self.out.append(f"{self.var(var)}: {self.type(var.type)} = " if typed else f"{self.var(var)} = ")
+        self.expr(value, var.type if typed or void else None)
+
+    def expr(self, expr: Expr, stated: Type | None = None) -> None:
+        """Appends `expr`; stated: what the text has said of its type."""
+        put = self.out.append
+        match expr:
+            case Var():
+                put(self.var(expr))
+            case Block():
+                self.block(expr)
+            case If(cond, then, orelse):
+                put("if ")
+                self.expr(cond)
+                put(" then ")
+                self.expr(then)
+                put(" else ")
+                self.expr(orelse)
+            case Function(name):
+                put(f"fn {_name(name)}" if name else "fn ")
+                self.signature_and_body(expr)
+            case Tuple(fields):
+                put("(")
+                self.listed(fields, self.expr)
+                put(",)" if len(fields) == 1 else ")")
+            case TupleItem(tuple_, index):
+                self.operand(tuple_)
+                put(f".{index}")
+            case PackedCall() | KernelCall() | BuiltinCall():
+                self.call(expr)
+                stated = stated or (None if isinstance(expr, KernelCall) else OBJECT)
+                if expr.type is not None and expr.type != stated:
+                    put(f" : {self.type(expr.type)}")
+            case Call() | OpCall() | KernelRun():
+                self.call(expr)
+            case Kill(var):
+                put("kill ")
+                self.operand(var)
+            case _:
+                put(self.atom(expr))
+
+    def call(self, expr: Expr) -> None:
+        """A call without the type of its result."""
+        put = self.out.append
+        attributes = ""
+        match expr:
+            case Call(callee):
+                self.operand(callee)
+                put("(")
+            case OpCall(op, _, values):
+                put(f"{op.name}(")
+                defaults = {p.name: repr(p.default) for p in op.attributes}
+                attributes = _attributes(tuple((n, v) for n, v in values if defaults.get(n) != repr(v)))
+            case PackedCall(name, args, pure):
+                put(f"{'packed_pure' if pure else 'packed'}({json.dumps(name, ensure_ascii=False)}")
+                put(", " if args else "")
+            case BuiltinCall(name):
+                put(f"builtin.{name}(")
+            case KernelCall(name):
+                put(f"kernel {_name(name)}(")
+            case KernelRun(name):
+                put(f"run {_name(name)}(")
+        self.listed(expr.args, self.expr)
+        put((", " if attributes and expr.args else "") + attributes + ")")
+
+    def operand(self, expr: Expr) -> None:
+        """What stands before `.0` or `(...)`."""
+        if isinstance(expr, Var | FunctionRef | PackedRef | TupleItem | Call):
+            return self.expr(expr)
+        self.out.append("(")
+        self.expr(expr)
+        self.out.append(")")
+
+    def atom(self, expr: Expr) -> str:
+        match expr:
+            case FunctionRef(name):
+                return f"@{_name(name)}"
+            case PackedRef(name):
+                return f"@packed({json.dumps(name, ensure_ascii=False)})"
+            case Constant(value):
+                return self.constant(value, self.type(expr.type))
+            case Prim(value, dtype):
+                return _literal(float(value) if dtype == F64 else value)
+            case String(value):
+                return json.dumps(value, ensure_ascii=False)
+            case DTypeValue(value):
+                return f"dtype({value.name})"
+            case Null():
+                return "null"
+            case Shape(dims):
+                return f"shape({', '.join(format_dim(self.dim(dim)) for dim in dims)})"
+        raise AssertionError(f"no text form for {type(expr).__name__}")
+
+    def constant(self, array: np.ndarray, type_text: str) -> str:
+        long = array.size > MOST_LISTED_ELEMENTS
+        if long and self.elide_constants:
+            return f"const({type_text}, ...)"
+        if long or _has_odd_nan(array):
+            data = base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode()
+            return f'const({type_text}, "{data}")'
+        return f"const({type_text}, {_nested(array)})"
+
+
+def is_void_call(value: Expr) -> bool:
+    """Whether `_ = value` without a type states that the value is a void."""
+    return isinstance(value, KernelRun | Kill | BuiltinCall)
+
+
+def _name(name: str) -> str:
+    return name if _IDENTIFIER.fullmatch(name) and name not in KEYWORDS else json.dumps(name, ensure_ascii=False)
+
+
+def _attributes(attributes: Attributes) -> str:
+    return ", ".join(f"{_name(name)}={_literal(value)}" for name, value in attributes)
+
+
+def _literal(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case DType():
+            return value.name
+        case tuple():
+            inner = ", ".join(map(_literal, value))
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+    raise RelvmTypeError(f"an attribute of type {type(value).__name__} has no text form: {value!r}")
+
+
+def _nested(array: np.ndarray) -> str:
+    if array.ndim:
+        return f"[{', '.join(map(_nested, array))}]"
+    scalar = array[()]
+    if array.dtype.kind != "f":
+        return _literal(scalar.item())
+    text = str(scalar)  # the shortest that gives the same value in this dtype, as long as it does so by way of a double
+    return text if array.dtype.type(float(text)) == scalar else repr(float(scalar))
+
+
+def _has_odd_nan(array: np.ndarray) -> bool:
+    """Whether an element is a NaN of other bits than those that `nan` stands for."""
+    if array.dtype.kind != "f":
+        return False
+    bits = f"u{array.itemsize}"
+    odd = np.ravel(array)[np.isnan(np.ravel(array))].view(bits) != np.array(np.nan, array.dtype).view(bits)
+    return bool(odd.any())

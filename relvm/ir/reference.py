@@ -1,0 +1,225 @@
+"""The meaning of a module in NumPy: an evaluator of the IR, slow and plain, that the tests hold both modes against.
+
+Values: tensors are np.ndarray, scalars Python bool, int and float, shapes and tuples Python tuples, functions `Closure`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
+from relvm.ir.dims import AnyDim, DimVar, as_var, evaluate_with
+from relvm.ir.dtypes import dtype_of
+from relvm.ir.expr import (
+    Block,
+    Call,
+    Constant,
+    DTypeValue,
+    Expr,
+    Function,
+    FunctionRef,
+    If,
+    MatchCast,
+    Module,
+    Null,
+    OpCall,
+    PackedCall,
+    PackedRef,
+    Prim,
+    Shape,
+    String,
+    Tuple,
+    TupleItem,
+    Var,
+)
+from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A function with the variables and dimensions around it."""
+
+    evaluator: _Evaluator
+    function: Function
+    variables: dict[Var, Any]
+    dims: dict[DimVar, int]
+
+    def __call__(self, *args: Any) -> Any:
+        return self.evaluator.call(self, args)
+
+
+def evaluate(module: Module, name: str, *args: Any, packed: Mapping[str, Callable] | None = None) -> Any:
+    """What function `name` of the module returns for `args`, by the operators' NumPy meanings.
+
+    Parameters
+    ----------
+    module
+        At stage PARSED, TYPED or NORMAL.
+    args
+        np.ndarray, Python scalars, tuples of them.
+    packed
+        The packed functions the module calls, taking and returning such values.
+
+    Raises
+    ------
+    RelvmArgumentError, RelvmTypeError, RelvmShapeError, RelvmNameError
+        As the machine raises them.
+    """
+    evaluator = _Evaluator(module, packed or {})
+    return evaluator.call(evaluator.global_function(name), args)
+
+
+class _Evaluator:
+    def __init__(self, module: Module, packed: Mapping[str, Callable]) -> None:
+        self.functions = {f.name: f for f in module.functions}
+        self.packed = packed
+
+    def global_function(self, name: str) -> Closure:
+        if name not in self.functions:
+            raise RelvmNameError(f"no function {name}{near_matches(name, self.functions)}")
+        return Closure(self, self.functions[name], {}, {})
+
+    def call(self, callee: Any, args: tuple) -> Any:
+        if not isinstance(callee, Closure):
+            if callable(callee):
+                return callee(*args)
+            raise RelvmTypeError(f"expected a function, got {type(callee).__name__}")
+        function = callee.function
+        if len(args) != len(function.params):
+            raise RelvmArgumentError(f"{function.name} takes {len(function.params)} arguments, got {len(args)}")
+        variables, dims = dict(callee.variables), dict(callee.dims)
+        pending: list[tuple[str, AnyDim, int]] = []
+        for param, value in zip(function.params, args, strict=True):
+            _match(f"{function.name}: argument {param.name}", param.type, value, dims, pending)
+            variables[param] = value
+        _check_pending(pending, dims)
+        result = self.expr(function.body, variables, dims)
+        if function.result_type is not None:
+            pending = []
+            _match(f"{function.name}: result", function.result_type, result, dims, pending)
+            _check_pending(pending, dims)
+        return result
+
+    def expr(self, expr: Expr, variables: dict[Var, Any], dims: dict[DimVar, int]) -> Any:
+        def value(part: Expr) -> Any:
+            return self.expr(part, variables, dims)
+
+        match expr:
+            case Var():
+                return variables[expr]
+            case Constant(value=array):
+                return array
+            case Prim(value=scalar) | String(value=scalar):
+                return scalar
+            case DTypeValue(value=dtype):
+                return dtype.numpy
+            case Null():
+                return None
+            case Shape(dims=parts):
+                return tuple(_dim_value(dim, dims) for dim in parts)
+            case FunctionRef(name):
+                return self.global_function(name)
+            case PackedRef(name):
+                return self.packed_function(name)
+            case Tuple(fields):
+                return tuple(map(value, fields))
+            case TupleItem(tuple_, index):
+                return value(tuple_)[index]
+            case If(cond, then, orelse):
+                return self.expr(then if bool(value(cond)) else orelse, dict(variables), dict(dims))
+            case Function():
+                return Closure(self, expr, variables, dims)
+            case Call(callee, args):
+                return self.call(value(callee), tuple(map(value, args)))
+            case OpCall(op, args, attributes):
+                return _as_values(op.numpy(*map(value, args), **dict(attributes)), expr.type)
+            case PackedCall(name, args):
+                return self.packed_function(name)(*map(value, args))
+            case Block():
+                return self.block(expr, variables, dims)
+        raise AssertionError(f"the reference evaluator does not know {type(expr).__name__}")
+
+    def block(self, block: Block, variables: dict[Var, Any], dims: dict[DimVar, int]) -> Any:
+        for binding in block.bindings:
+            value = self.expr(binding.value, variables, dims)
+            if isinstance(value, Closure) and value.function is binding.value:
+                value.variables[binding.var] = value
+            if isinstance(binding, MatchCast):
+                pending: list[tuple[str, AnyDim, int]] = []
+                _match(f"match_cast {binding.var.name}", binding.var.type, value, dims, pending)
+                _check_pending(pending, dims)
+            variables[binding.var] = value
+        return self.expr(block.result, variables, dims)
+
+    def packed_function(self, name: str) -> Callable:
+        if name not in self.packed:
+            raise RelvmNameError(f"no packed function {name}{near_matches(name, self.packed)}")
+        return self.packed[name]
+
+
+def _dim_value(dim: AnyDim, dims: Mapping[DimVar, int]) -> int:
+    value = evaluate_with(dim, dims.get)
+    assert isinstance(value, int), f"dimension {dim} is not known"
+    return value
+
+
+def _as_values(result: Any, type_: Type | None) -> Any:
+    """What an operator's NumPy meaning returned, as arrays of the dtypes that its type states."""
+    if isinstance(result, tuple) and not isinstance(type_, ShapeType):
+        fields = type_.fields if isinstance(type_, TupleType) else (None,) * len(result)
+        return tuple(_as_values(part, field) for part, field in zip(result, fields, strict=True))
+    if isinstance(type_, TensorType):
+        return np.asarray(result, dtype=type_.dtype.numpy if type_.dtype else None)
+    return result
+
+
+def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending: list) -> None:
+    """Checks a value against a type; variables seen first take the size found, compound dimensions are left in `pending`."""
+    match type_:
+        case TensorType(dtype, shape, rank):
+            array = value if isinstance(value, np.ndarray | np.generic) else None
+            if array is None:
+                raise RelvmTypeError(f"{where}: expected a tensor, got {type(value).__name__}")
+            if dtype and dtype_of(array.dtype) != dtype:
+                raise RelvmTypeError(f"{where}: expected dtype {dtype}, got {dtype_of(array.dtype)}")
+            if rank is not None and array.ndim != rank:
+                raise RelvmTypeError(f"{where}: expected rank {rank}, got {array.ndim}")
+            _match_dims(where, shape, array.shape, dims, pending)
+        case ShapeType(dims=expected, rank=rank):
+            if not isinstance(value, tuple) or not all(isinstance(v, int) for v in value):
+                raise RelvmTypeError(f"{where}: expected a shape, got {type(value).__name__}")
+            if rank is not None and len(value) != rank:
+                raise RelvmTypeError(f"{where}: expected a shape of rank {rank}, got {len(value)}")
+            _match_dims(where, expected, value, dims, pending)
+        case TupleType(fields):
+            if not isinstance(value, tuple) or len(value) != len(fields):
+                raise RelvmTypeError(f"{where}: expected a tuple of {len(fields)}")
+            for i, (field, part) in enumerate(zip(fields, value, strict=True)):
+                _match(f"{where}, item {i}", field, part, dims, pending)
+        case FuncType():
+            if not callable(value):
+                raise RelvmTypeError(f"{where}: expected a function, got {type(value).__name__}")
+        case PrimType(dtype):
+            kinds = {"bool": bool, "i64": int, "f64": float}
+            if type(value) is not kinds[dtype.name]:
+                raise RelvmTypeError(f"{where}: expected a {dtype} scalar, got {type(value).__name__}")
+
+
+def _match_dims(where: str, expected, got: tuple[int, ...], dims: dict[DimVar, int], pending: list) -> None:
+    for i, (dim, size) in enumerate(zip(expected or (), got, strict=False)):
+        var = as_var(dim)
+        if var is not None and var not in dims:
+            dims[var] = size
+        else:
+            pending.append((f"{where}: expected dimension {i} to be", dim, size))
+
+
+def _check_pending(pending: list, dims: Mapping[DimVar, int]) -> None:
+    for where, dim, size in pending:
+        expected = _dim_value(dim, dims)
+        if expected != size:
+            raise RelvmShapeError(f"{where} {expected}, got {size}")

@@ -1,0 +1,243 @@
+"""The types of values, and what it takes for a value of one type to be used as another.
+
+Text form: `f32[n, 4]` tensor, `f32[]` 0-d tensor, `f32[_, _]` tensor of known rank, `f32[...]` tensor of unknown rank,
+`i64` scalar, `shape[n, 4]`, `shape[_, _]`, `shape[...]`, `(f32[n], i64)` tuple, `(f32[n]) -> f32[n]` function (`=>` when
+calling it may have effects), `object` anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from relvm.ir.dims import AnyDim, DimVar, difference, dim_vars, evaluate_with, format_dim
+from relvm.ir.dtypes import DType
+from relvm.ir.node import Node, value_node
+
+
+class Type(Node):
+    """Base of every type."""
+
+    def __str__(self) -> str:
+        return format_type(self)
+
+
+@value_node
+class TensorType(Type):
+    """An array.  shape: None when only the rank is known.  rank: None when not even that; given by the shape if there is one.
+    dtype: None when unknown."""
+
+    dtype: DType | None
+    shape: tuple[AnyDim, ...] | None = None
+    rank: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.shape is None and self.rank == 0:
+            object.__setattr__(self, "shape", ())
+        if self.shape is not None:
+            object.__setattr__(self, "rank", len(self.shape))
+
+
+@value_node
+class PrimType(Type):
+    """An unboxed scalar.  dtype: bool, i64 or f64."""
+
+    dtype: DType
+
+
+@value_node
+class ShapeType(Type):
+    """A list of dimensions.  dims: None when only the rank is known; rank: None when not even that."""
+
+    dims: tuple[AnyDim, ...] | None = None
+    rank: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.dims is None and self.rank == 0:
+            object.__setattr__(self, "dims", ())
+        if self.dims is not None:
+            object.__setattr__(self, "rank", len(self.dims))
+
+
+@value_node
+class TupleType(Type):
+    fields: tuple[Type, ...]
+
+
+@value_node
+class FuncType(Type):
+    """A function.  pure: calling it has no effect but its result."""
+
+    params: tuple[Type, ...]
+    result: Type
+    pure: bool = True
+
+
+@value_node
+class ObjectType(Type):
+    """Any value: strings, dtypes, storages, and whatever is not known better."""
+
+
+OBJECT = ObjectType()
+VOID = TupleType(())
+
+
+def map_dims(function: Callable[[AnyDim], AnyDim], type_: Type) -> Type:
+    """`type_` with `function` applied to every dimension in it."""
+    match type_:
+        case TensorType(dtype, shape) if shape is not None:
+            return TensorType(dtype, tuple(map(function, shape)))
+        case ShapeType(dims) if dims is not None:
+            return ShapeType(tuple(map(function, dims)))
+        case TupleType(fields):
+            return TupleType(tuple(map_dims(function, field) for field in fields))
+        case FuncType(params, result, pure):
+            return FuncType(tuple(map_dims(function, p) for p in params), map_dims(function, result), pure)
+    return type_
+
+
+def substitute_dims(type_: Type, values: Mapping[DimVar, AnyDim]) -> Type:
+    """`type_` with the variables in `values` replaced."""
+    return map_dims(lambda dim: evaluate_with(dim, values.get), type_) if values else type_
+
+
+def dims_of(type_: Type) -> Iterator[AnyDim]:
+    """Every dimension in `type_`, left to right."""
+    match type_:
+        case TensorType(shape=shape) if shape is not None:
+            yield from shape
+        case ShapeType(dims=dims) if dims is not None:
+            yield from dims
+        case TupleType(fields):
+            for field in fields:
+                yield from dims_of(field)
+        case FuncType(params, result):
+            for part in (*params, result):
+                yield from dims_of(part)
+
+
+def type_vars(type_: Type) -> Iterator[DimVar]:
+    """The dimension variables in `type_`, left to right, repeats included."""
+    for dim in dims_of(type_):
+        yield from dim_vars(dim)
+
+
+def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
+    """The narrowest type without the variables that are not `known`: a shape that has one keeps only its rank."""
+
+    def bound(dims: tuple[AnyDim, ...]) -> bool:
+        return all(known(var) for dim in dims for var in dim_vars(dim))
+
+    match type_:
+        case TensorType(dtype, shape) if shape is not None and not bound(shape):
+            return TensorType(dtype, None, len(shape))
+        case ShapeType(dims) if dims is not None and not bound(dims):
+            return ShapeType(None, len(dims))
+        case TupleType(fields):
+            return TupleType(tuple(forget_vars(field, known) for field in fields))
+    return type_  # a function type binds its own variables
+
+
+def mismatch(expected: Type, got: Type) -> str | None:
+    """Why a value of type `got` can never be one of type `expected`, or None where it is or may be one."""
+    match expected, got:
+        case (ObjectType(), _) | (_, ObjectType()):
+            return None
+        case TensorType(), TensorType():
+            if expected.dtype and got.dtype and expected.dtype != got.dtype:
+                return f"expected dtype {expected.dtype}, got {got.dtype}"
+            if expected.rank is not None and got.rank is not None and expected.rank != got.rank:
+                return f"expected rank {expected.rank}, got {got.rank}"
+            return _dims_mismatch(expected.shape, got.shape)
+        case ShapeType(), ShapeType():
+            if expected.rank is not None and got.rank is not None and expected.rank != got.rank:
+                return f"expected a shape of rank {expected.rank}, got rank {got.rank}"
+            return _dims_mismatch(expected.dims, got.dims)
+        case PrimType(a), PrimType(b):
+            return None if a == b else f"expected a {a} scalar, got a {b} scalar"
+        case TupleType(a), TupleType(b):
+            if len(a) != len(b):
+                return f"expected a tuple of {len(a)}, got one of {len(b)}"
+            reasons = ((i, mismatch(x, y)) for i, (x, y) in enumerate(zip(a, b, strict=True)))
+            return next((f"item {i}: {reason}" for i, reason in reasons if reason), None)
+        case FuncType(), FuncType():
+            if len(expected.params) != len(got.params):
+                return f"expected a function of {len(expected.params)} parameters, got one of {len(got.params)}"
+            if expected.pure and not got.pure:
+                return "expected a pure function, got one with effects"
+            return None
+    return f"expected {expected}, got {got}"
+
+
+def _dims_mismatch(expected: tuple[AnyDim, ...] | None, got: tuple[AnyDim, ...] | None) -> str | None:
+    if expected is None or got is None:
+        return None
+    for i, (want, have) in enumerate(zip(expected, got, strict=True)):
+        if difference(want, have) not in (None, 0):
+            return f"expected dimension {i} to be {format_dim(want)}, got {format_dim(have)}"
+    return None
+
+
+def is_proven(expected: Type, got: Type) -> bool:
+    """Whether every value of type `got` is known to be one of type `expected`: no check at run time is needed."""
+    match expected, got:
+        case ObjectType(), _:
+            return True
+        case TensorType(), TensorType():
+            dtype = expected.dtype is None or expected.dtype == got.dtype
+            rank = expected.rank is None or expected.rank == got.rank
+            return dtype and rank and (expected.shape is None or expected.shape == got.shape)
+        case ShapeType(), ShapeType():
+            rank = expected.rank is None or expected.rank == got.rank
+            return rank and (expected.dims is None or expected.dims == got.dims)
+        case TupleType(a), TupleType(b):
+            return len(a) == len(b) and all(is_proven(x, y) for x, y in zip(a, b, strict=True))
+        case FuncType(), FuncType():
+            return mismatch(expected, got) is None
+    return expected == got
+
+
+def join(first: Type, second: Type) -> Type | None:
+    """The narrowest type that holds the values of both, or None where they are of different kinds."""
+    match first, second:
+        case (ObjectType(), _) | (_, ObjectType()):
+            return OBJECT
+        case TensorType(), TensorType():
+            dtype = first.dtype if first.dtype == second.dtype else None
+            shape = first.shape if first.shape == second.shape else None
+            return TensorType(dtype, shape, first.rank if first.rank == second.rank else None)
+        case ShapeType(), ShapeType():
+            dims = first.dims if first.dims == second.dims else None
+            return ShapeType(dims, first.rank if first.rank == second.rank else None)
+        case TupleType(a), TupleType(b) if len(a) == len(b):
+            fields = tuple(join(x, y) for x, y in zip(a, b, strict=True))
+            return None if None in fields else TupleType(fields)
+        case FuncType(), FuncType() if first.params == second.params:
+            result = join(first.result, second.result)
+            return result and FuncType(first.params, result, first.pure and second.pure)
+    return first if first == second else None
+
+
+def format_type(type_: Type, name_of: Callable[[DimVar], str] = lambda var: var.name) -> str:
+    """The type as the text form writes it; `name_of` names the dimension variables."""
+
+    def listed(dims: tuple[AnyDim, ...] | None, rank: int | None) -> str:
+        if dims is not None:
+            return ", ".join(format_dim(dim, name_of) for dim in dims)
+        return "..." if rank is None else ", ".join("_" * rank)
+
+    match type_:
+        case TensorType(dtype, shape, rank):
+            return f"{dtype.name if dtype else 'tensor'}[{listed(shape, rank)}]"
+        case PrimType(dtype):
+            return dtype.name
+        case ShapeType(dims, rank):
+            return f"shape[{listed(dims, rank)}]"
+        case TupleType(fields):
+            inner = ", ".join(format_type(field, name_of) for field in fields)
+            return f"({inner},)" if len(fields) == 1 else f"({inner})"
+        case FuncType(params, result, pure):
+            inner = ", ".join(format_type(param, name_of) for param in params)
+            return f"({inner}) {'->' if pure else '=>'} {format_type(result, name_of)}"
+        case ObjectType():
+            return "object"
+    raise AssertionError(f"no text form for {type(type_).__name__}")

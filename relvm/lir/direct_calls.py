@@ -1,0 +1,29 @@
+"""Calls of known functions without the detour through a closure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relvm.lir.routine import CallStatement, FunctionItem, IfStatement, LirModule, Statement
+
+_INVOKE = "vm.builtin.invoke_closure"
+
+
+def direct_calls(module: LirModule) -> LirModule:
+    """Call a function of the table by itself:
+
+    call_packed("vm.builtin.invoke_closure", ctx_ptr, f[3], x)   ->   call_packed("foo", x)
+    """
+
+    def block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        return tuple(map(statement, body))
+
+    def statement(item: Statement) -> Statement:
+        match item:
+            case CallStatement(function=name, args=(_, FunctionItem(index), *args)) if name == _INVOKE:
+                return replace(item, function=module.functions[index], args=tuple(args))
+            case IfStatement(cond, then, orelse):
+                return IfStatement(cond, block(then), block(orelse))
+        return item
+
+    return replace(module, routines=tuple(replace(r, body=block(r.body)) for r in module.routines))

@@ -1,0 +1,126 @@
+"""Routines: the one lowered form of a function, over the registers r, the constants c and the functions f.
+
+Code generation emits the canonical form (docs/architecture.md has the table); LIR passes may change it after that; bytecode
+and C are both printed from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from relvm.lir.kernel import Kernel
+
+PREFIX = "__vmtir__"  # of a routine's name: the function `foo` is the routine __vmtir__foo
+
+
+@dataclass(frozen=True)
+class Register:
+    """anylist_getitem(r, index)"""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class ConstantItem:
+    """anylist_getitem(c, index)"""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class FunctionItem:
+    """anylist_getitem(f, index)"""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Immediate:
+    """An integer or bool in the code itself."""
+
+    value: int | bool
+
+
+@dataclass(frozen=True)
+class ContextPointer:
+    """ctx_ptr: the running machine."""
+
+
+@dataclass(frozen=True)
+class NullHandle:
+    """The null value."""
+
+
+Operand = Register | ConstantItem | FunctionItem | Immediate | ContextPointer | NullHandle
+
+
+@dataclass(frozen=True)
+class CallStatement:
+    """A call; which of the four printed forms it takes follows from `kernel` and `destination`.
+
+    kernel False: of a packed function or, after LIR optimisation, another routine, by name through the function table.
+    kernel True: of a kernel of this module, directly.   destination: the register that takes the result, or None.
+    comment: the IR value it computes, for people.
+    """
+
+    function: str
+    args: tuple[Operand, ...]
+    destination: int | None
+    kernel: bool = False
+    comment: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class ResetStatement:
+    """anylist_resetitem(r, register): releases what the register holds."""
+
+    register: int
+
+
+@dataclass(frozen=True)
+class IfStatement:
+    """if bool(call_packed("vm.builtin.read_if_cond", cond)): then; else: orelse"""
+
+    cond: Operand
+    then: tuple[Statement, ...]
+    orelse: tuple[Statement, ...]
+
+
+Statement = CallStatement | ResetStatement | IfStatement
+
+
+@dataclass(frozen=True)
+class Routine:
+    """name: the function's.  params: r[0..n-1]; the result is left in r[n].  registers: how many there are, at least n+1."""
+
+    name: str
+    params: tuple[str, ...]
+    registers: int
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class LirModule:
+    """Everything a module lowers to, before it is printed as bytecode or C.
+
+    functions: the function table's names in order of first use, c the constants' values: np.ndarray, tuple of int (a shape),
+    str, ir DType, int or float.   signature: function name -> its parameter and result types as text.
+    """
+
+    routines: tuple[Routine, ...]
+    kernels: tuple[Kernel, ...]
+    functions: tuple[str, ...]
+    constants: tuple[Any, ...]
+    signature: dict[str, Any]
+
+
+def statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Every statement in `body`, those inside ifs included, in program order."""
+    stack = list(reversed(body))
+    while stack:
+        statement = stack.pop()
+        yield statement
+        if isinstance(statement, IfStatement):
+            stack.extend(reversed(statement.then + statement.orelse))

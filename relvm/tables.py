@@ -1,0 +1,76 @@
+"""The rows of csrc/*.def: the tables that the C runtime compiles in and Python reads, so that neither repeats the other."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, make_dataclass
+from pathlib import Path
+from typing import Any
+
+
+def csrc_directory() -> Path:
+    """Where the .def tables and C headers are: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parent
+    installed = package / "csrc"
+    return installed if installed.is_dir() else package.parent / "csrc"
+
+
+def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
+    """The rows `macro(field, ...)` of one table, in order, as frozen objects; each also has `index`, its row number."""
+    row_type = make_dataclass(macro.title().replace("_", "") + "Row", ["index", *fields.split()], frozen=True)
+    text = re.sub(r"/\*.*?\*/", "", (csrc_directory() / file).read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r'"\s+"', "", text)  # adjacent string literals are one, as in C
+    rows = re.findall(rf'^{macro}\(((?:"[^"]*"|[^")])*)\)', text, flags=re.MULTILINE)
+    values = [re.findall(r'"([^"]*)"|(\w+)', row) for row in rows]
+    return tuple(
+        row_type(index, *(int(word) if word.isdigit() else word or string for string, word in row))
+        for index, row in enumerate(values)
+    )
+
+
+STATUS = read_table("status.def", "STATUS", "name python_class meaning")
+TAGS = read_table("tags.def", "TAG", "name meaning")
+DTYPES = read_table("dtypes.def", "DTYPE", "name code bits ctype numpy")
+OPCODES = read_table("opcodes.def", "OP", "name operands meaning")
+ARGUMENTS = read_table("arguments.def", "ARGUMENT", "name letter meaning")
+KINDS = read_table("kinds.def", "KIND", "name meaning")
+SECTIONS = read_table("sections.def", "SECTION", "name id meaning")
+BUILTINS = read_table("builtins.def", "BUILTIN", "name signature effect meaning")
+SHAPE_CODES = read_table("shape_codes.def", "SHAPE_CODE", "name number meaning")
+DIM_OPERATORS = read_table("dim_operators.def", "DIM_OPERATOR", "name number form")
+
+ABI_VERSION = int(re.search(r"#define RVM_ABI_VERSION (\d+)", (csrc_directory() / "relvm.h").read_text()).group(1))
+
+
+def numbers(table: tuple[Any, ...]) -> dict[str, int]:
+    """name -> row number, which is the number C gives it."""
+    return {row.name: row.index for row in table}
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The argument kinds of a builtin: those of `before`, then those of `repeated` any number of times, then `after`.
+
+    result: the kind of the result, `nil` for none.
+    """
+
+    before: tuple[str, ...]
+    repeated: tuple[str, ...]
+    after: tuple[str, ...]
+    result: str
+
+    def accepts(self, count: int) -> bool:
+        """Whether a call may have `count` arguments."""
+        extra = count - len(self.before) - len(self.after)
+        return extra >= 0 and extra % len(self.repeated) == 0 if self.repeated else extra == 0
+
+
+def parse_signature(text: str) -> Signature:
+    """What the signature column of builtins.def says: `any heap rank code value ... where -> nil`."""
+    arguments, result = (part.split() for part in text.split("->"))
+    if "..." not in arguments:
+        return Signature(tuple(arguments), (), (), result[0])
+    dots = arguments.index("...")
+    width = 2 if arguments[max(dots - 2, 0) : dots] == ["code", "value"] else 1
+    before, repeated, after = arguments[: dots - width], arguments[dots - width : dots], arguments[dots + 1 :]
+    return Signature(tuple(before), tuple(repeated), tuple(after), result[0])

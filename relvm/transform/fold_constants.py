@@ -1,0 +1,104 @@
+"""Computation at compile time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from relvm.ir.dims import AnyDim
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, If, OpCall, Shape, Tuple, TupleItem, Var, constant
+from relvm.ir.node import map_children
+from relvm.ir.operator import Effect
+from relvm.ir.stages import Stage
+from relvm.ir.types import TensorType
+from relvm.transform.passes import function_pass
+
+SIZE_LIMIT_BYTES = 64 << 20  # a folded constant is not larger than this and its arguments together
+
+
+@function_pass("fold_constants", at=Stage.NORMAL)
+def fold_constants(function: Function) -> Function:
+    """Evaluate pure operators whose arguments are all known, by their NumPy meaning:
+
+    y = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))   ->   const(f32[2], [4, 6])
+
+    An item of a known tuple is taken, an if on a known condition keeps the branch that it must take.
+    """
+    return replace(function, body=_block(function.body, {}))
+
+
+def _block(block: Block, known: dict[Var, Expr]) -> Block:
+    """known: variables whose value is a constant (its uses are replaced) or a tuple of atoms."""
+    bindings = []
+    for binding in block.bindings:
+        if not isinstance(binding, Binding):
+            bindings.append(replace(binding, value=_atom(binding.value, known)))
+            continue
+        for inner in _fold(binding, known):
+            bindings.append(inner)
+    result = _atom(block.result, known)
+    return replace(block, bindings=tuple(bindings), result=result)
+
+
+def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
+    value = binding.value
+    match value:
+        case If(cond, then, orelse):
+            cond = _atom(cond, known)
+            if isinstance(cond, Constant):
+                taken = _block(then if cond.value.item() else orelse, known)
+                if taken.result.type == binding.var.type:
+                    known[binding.var] = taken.result
+                    return list(taken.bindings)
+            return [replace(binding, value=replace(value, cond=cond, then=_block(then, known), orelse=_block(orelse, known)))]
+        case Function(body=body):
+            return [replace(binding, value=replace(value, body=_block(body, known)))]
+        case TupleItem(tuple_, index) if isinstance(known.get(tuple_), Tuple):
+            known[binding.var] = known[tuple_].fields[index]
+            return []
+    value = _with_known_atoms(value, known)
+    match value:
+        case Tuple():
+            known[binding.var] = value
+        case OpCall() if folded := _evaluate(value):
+            known[binding.var] = folded
+            return []
+    return [replace(binding, value=value)]
+
+
+def _with_known_atoms(value: Expr, known: dict[Var, Expr]) -> Expr:
+    return map_children(lambda part: _atom(part, known), value)
+
+
+def _atom(expr: Expr, known: dict[Var, Expr]) -> Expr:
+    value = known.get(expr) if isinstance(expr, Var) else None
+    return expr if value is None or isinstance(value, Tuple) else value
+
+
+def _evaluate(call: OpCall) -> Constant | None:
+    """The call's value, or None where an argument is not known or the result is large."""
+    if call.op.effect is not Effect.PURE or not isinstance(call.type, TensorType) or not call.args:
+        return None
+    args = []
+    for arg in call.args:
+        match arg:
+            case Constant(value=array):
+                args.append(array)
+            case Shape(dims=dims) if _all_known(dims):
+                args.append(dims)
+            case _:
+                return None
+    if call.type.shape is None or not _all_known(call.type.shape) or call.type.dtype is None:
+        return None
+    size_bytes = int(np.prod(call.type.shape, dtype=np.int64)) * call.type.dtype.size_bytes
+    if size_bytes > SIZE_LIMIT_BYTES:
+        return None
+    with np.errstate(all="ignore"):
+        result = np.asarray(call.op.numpy(*args, **dict(call.attributes)), dtype=call.type.dtype.numpy)
+    assert result.shape == call.type.shape, f"{call.op}: NumPy gives shape {result.shape}, the type rule {call.type}"
+    return constant(result)
+
+
+def _all_known(dims: tuple[AnyDim, ...]) -> bool:
+    return all(isinstance(dim, int) for dim in dims)

@@ -1,0 +1,51 @@
+"""Values are dropped right after their last use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relvm.ir.expr import Binding, Block, Function, If, Kill, Var
+from relvm.ir.node import walk
+from relvm.ir.stages import Stage
+from relvm.ir.types import VOID, PrimType
+from relvm.transform.passes import function_pass
+
+
+@function_pass("kill_dead", at=Stage.PLANNED)
+def kill_dead(function: Function) -> Function:
+    """Drop each value after the last binding that uses it, in the block that binds it:
+
+    z = relu(y)   ->   z = relu(y); _ = kill(y)
+
+    Parameters belong to the caller, scalars hold nothing, and the result is not dropped.
+    """
+    return replace(function, body=_block(function.body))
+
+
+def _block(block: Block) -> Block:
+    own = {b.var for b in block.bindings if not isinstance(b.var.type, PrimType) and b.var.type != VOID}
+    last: dict[Var, int] = {}
+    for i, binding in enumerate(block.bindings):
+        if binding.var in own:
+            last[binding.var] = i  # what nothing uses is dropped at once
+        for item in walk(binding.value):
+            if isinstance(item, Var) and item in own:
+                last[item] = i
+    for item in walk(block.result):
+        last.pop(item, None)
+    dead: dict[int, list[Var]] = {}
+    for var, i in last.items():
+        dead.setdefault(i, []).append(var)
+    bindings: list[Binding] = []
+    for i, binding in enumerate(block.bindings):
+        bindings.append(_inside(binding))
+        bindings.extend(Binding(Var("_", type=VOID), Kill(var)) for var in dead.get(i, ()))
+    return replace(block, bindings=tuple(bindings))
+
+
+def _inside(binding: Binding) -> Binding:
+    match binding.value:
+        case If(then=then, orelse=orelse) as value:
+            return replace(binding, value=replace(value, then=_block(then), orelse=_block(orelse)))
+    return binding
+

@@ -1,0 +1,203 @@
+"""Operators become kernels, views and builtins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import relvm.ops  # declares the operators  # noqa: F401
+from relvm.errors import RelvmUnsupportedError
+from relvm.ir.dims import AnyDim, dim_var
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    If,
+    KernelCall,
+    MatchCast,
+    Module,
+    OpCall,
+    Shape,
+    Var,
+)
+from relvm.ir.stages import Stage
+from relvm.ir.types import ShapeType, TensorType, TupleType, Type
+from relvm.lir.kernel import Buffer, Kernel, KernelBuilder, ReferenceKernel
+from relvm.ops.lowering import Alias, Builtin, View
+from relvm.transform.passes import Pass
+
+
+def legalize(target: str) -> Pass:
+    """The pass for one target.
+
+    Parameters
+    ----------
+    target
+        "c": kernels are loop nests.  "numpy": kernels are the operators' NumPy meanings, called as packed functions.
+    """
+
+    def run(module: Module) -> Module:
+        """Replace each operator by a call of a kernel made for its types, by a view, or by a builtin:
+
+        y = add(x, b)   ->   y = kernel add_f32(x, b) : f32[n, 64]
+
+        Kernels that would be the same are made once.
+        """
+        legalizer = _Legalizer(target)
+        functions = tuple(replace(f, body=legalizer.block(f.body)) for f in module.functions)
+        return replace(module, functions=functions, kernels=tuple(legalizer.kernels.items()))
+
+    return Pass("legalize", run, Stage.NORMAL, Stage.LEGAL)
+
+
+@dataclass(frozen=True)
+class _Spec:
+    """What decides whether two kernels are the same: the operator, its attributes, and the types with sizes numbered."""
+
+    op: str
+    attributes: tuple
+    types: tuple
+
+
+class _Legalizer:
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.kernels: dict[str, Kernel | ReferenceKernel] = {}
+        self.known: dict[_Spec, str] = {}
+        self.counts: dict[str, int] = {}
+
+    def block(self, block: Block) -> Block:
+        bindings: list[Binding | MatchCast] = []
+        for binding in block.bindings:
+            match binding.value:
+                case OpCall() as call:
+                    self.op_call(binding, call, bindings)
+                case If(then=then, orelse=orelse) as value:
+                    value = replace(value, then=self.block(then), orelse=self.block(orelse))
+                    bindings.append(replace(binding, value=value))
+                case _:
+                    bindings.append(binding)
+        return replace(block, bindings=tuple(bindings))
+
+    def op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
+        """Appends what takes the place of `binding`."""
+        match call.op.lower:
+            case Alias():
+                bindings.append(replace(binding, value=call.args[0]))
+                return
+            case Builtin(name):
+                bindings.append(replace(binding, value=BuiltinCall(name, call.args, type=call.type)))
+                return
+        call = _with_known_shapes(call, bindings)
+        if isinstance(call.op.lower, View):
+            shape = Shape(_known_shape(call.type, call))
+            bindings.append(replace(binding, value=BuiltinCall("reshape", (call.args[0], shape), type=call.type)))
+            return
+        args = call.args
+        if self.target == "c":
+            args = tuple(arg for arg in args if isinstance(arg.type, TensorType))
+        kernel = KernelCall(self.kernel(call), args, type=call.type)
+        bindings.append(replace(binding, value=kernel))
+
+    def kernel(self, call: OpCall) -> str:
+        """The name of the kernel for this call, made where there is none yet."""
+        if self.target == "numpy":
+            attributes = json.dumps(dict(call.attributes), default=str)
+            return self.add(_Spec(call.op.name, call.attributes, ()), call, ReferenceKernel(call.op.name, attributes))
+        sizes: dict[AnyDim, AnyDim] = {}
+        types = tuple(_plain(type_, sizes) for type_ in (*_tensors(arg.type for arg in call.args), *_tensors([call.type])))
+        order = {dim: i for i, dim in enumerate(sizes.values())}
+        numbered = tuple((t.dtype, tuple(d if isinstance(d, int) else f"#{order[d]}" for d in t.shape)) for t in types)
+        spec = _Spec(call.op.name, call.attributes, numbered)
+        if spec in self.known:
+            return self.known[spec]
+        output_count = len(_tensors([call.type]))
+        names = _buffer_names(call, len(types) - output_count, output_count)
+        buffers = tuple(Buffer(name, t.dtype, t.shape) for name, t in zip(names, types, strict=True))
+        inputs, outputs = buffers[: len(types) - output_count], buffers[len(types) - output_count :]
+        builder = KernelBuilder(names={name: 1 for name in names})
+        call.op.lower.function(builder, inputs, outputs, **dict(call.attributes))
+        kernel = Kernel("", inputs, outputs, builder.finish(), _comment(call))
+        return self.add(spec, call, kernel)
+
+    def add(self, spec: _Spec, call: OpCall, kernel: Kernel | ReferenceKernel) -> str:
+        if spec in self.known:
+            return self.known[spec]
+        base = call.op.name if self.target == "numpy" else f"{call.op.name}_{_tensors([call.type])[0].dtype}"
+        count = self.counts.get(base, 0)
+        self.counts[base] = count + 1
+        name = f"{base}_{count}" if count else base
+        self.known[spec] = name
+        self.kernels[name] = replace(kernel, name=name) if isinstance(kernel, Kernel) else kernel
+        return name
+
+
+def _with_known_shapes(call: OpCall, bindings: list) -> OpCall:
+    """The call with arguments whose every dimension has a name: a tensor of known rank only gets new variables by a
+    match_cast before it."""
+    args = []
+    for arg in call.args:
+        match arg.type:
+            case TensorType(dtype, None, rank) if rank is not None and dtype is not None:
+                cast = Var(getattr(arg, "name", "value"), type=TensorType(dtype, tuple(dim_var(f"d{i}") for i in range(rank))))
+            case ShapeType(None, rank) if rank is not None:
+                cast = Var(getattr(arg, "name", "value"), type=ShapeType(tuple(dim_var(f"d{i}") for i in range(rank))))
+            case TensorType(shape=None) | ShapeType(dims=None) | TensorType(dtype=None):
+                raise RelvmUnsupportedError(f"{call.op}: an argument of type {arg.type}: match_cast it to a known rank and dtype")
+            case TensorType() | ShapeType():
+                args.append(arg)
+                continue
+            case _:
+                raise RelvmUnsupportedError(f"{call.op}: an argument of type {arg.type}: match_cast it to a tensor first")
+        bindings.append(MatchCast(cast, arg))
+        args.append(cast)
+    if all(a is b for a, b in zip(args, call.args, strict=True)):
+        return call
+    return replace(call, args=tuple(args), type=call.op.infer(tuple(arg.type for arg in args), call.attributes))
+
+
+def _known_shape(type_: Type, call: OpCall) -> tuple[AnyDim, ...]:
+    if not isinstance(type_, TensorType) or type_.shape is None:
+        raise RelvmUnsupportedError(f"{call.op}: the shape of its result is not known at compile time")
+    return type_.shape
+
+
+def _tensors(types: Iterable[Type]) -> list[TensorType]:
+    found: list[TensorType] = []
+    for type_ in types:
+        match type_:
+            case TensorType():
+                found.append(type_)
+            case TupleType(fields):
+                found.extend(_tensors(fields))
+    return found
+
+
+def _plain(type_: TensorType, sizes: dict[AnyDim, AnyDim]) -> TensorType:
+    """The type with each symbolic dimension a variable of the kernel's own, equal ones the same."""
+    if type_.shape is None or type_.dtype is None:
+        raise RelvmUnsupportedError(f"a kernel for a tensor of type {type_}")
+    shape = tuple(
+        dim if isinstance(dim, int) else sizes.setdefault(dim, dim_var(_size_name(dim))) for dim in type_.shape
+    )
+    return TensorType(type_.dtype, shape)
+
+
+def _size_name(dim: AnyDim) -> str:
+    text = str(dim)
+    return text if text.isidentifier() else "size"
+
+
+def _buffer_names(call: OpCall, inputs: int, outputs: int) -> list[str]:
+    """C names after the operator's parameters."""
+    tensor_params = [p.name for p, arg in zip(call.op.parameters, call.args, strict=False) if isinstance(arg.type, TensorType)]
+    names = [f"{tensor_params[i]}_" if i < len(tensor_params) else f"x{i}_" for i in range(inputs)]
+    return names + (["out_"] if outputs == 1 else [f"out{i}_" for i in range(outputs)])
+
+
+def _comment(call: OpCall) -> str:
+    args = ", ".join(str(arg.type) for arg in call.args)
+    attributes = "".join(f", {name}={value}" for name, value in call.attributes)
+    return f"{call.op}({args}{attributes}) -> {call.type}"
+

@@ -1,0 +1,214 @@
+"""Shapes at run time: checks of what comes in, and the values of symbolic dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from relvm.ir.dims import AnyDim, Dim, DimOp, DimVar, as_var, dim_vars
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    DTypeValue,
+    Expr,
+    Function,
+    If,
+    MatchCast,
+    Null,
+    Prim,
+    Shape,
+    String,
+    TupleItem,
+    Var,
+    prim,
+)
+from relvm.ir.node import map_children
+from relvm.ir.stages import Stage
+from relvm.ir.types import OBJECT, VOID, FuncType, PrimType, ShapeType, TensorType, TupleType, Type
+from relvm.tables import DIM_OPERATORS, SHAPE_CODES
+from relvm.transform.passes import function_pass
+
+_CODE = {row.name: prim(row.number) for row in SHAPE_CODES}
+_OPERATOR = {row.name: row.number for row in DIM_OPERATORS}
+
+
+@function_pass("lower_shapes", at=Stage.LEGAL, to=Stage.PLANNED)
+def lower_shapes(function: Function) -> Function:
+    """Check every parameter and match_cast, keep the values of dimension variables in a shape heap, and make the shapes that
+    mention them:
+
+    def f(x: f32[n, 4])   ->   heap = builtin.alloc_shape_heap(1)
+                               _ = builtin.check_tensor_info(x, 2, dtype(f32), "f: argument x")
+                               _ = builtin.match_shape(x, heap, 2, STORE, 0, EQUAL, 4, "f: argument x")
+    shape(n * 2, 4)       ->   _ = builtin.compute_dim(heap, 1, mul, EQUAL_HEAP, 0, EQUAL, 2)
+                               s = builtin.make_shape(heap, 2, EQUAL_HEAP, 1, EQUAL, 4)
+
+    Compound dimensions are computed at their first use in a block, and checked when all variables are known.
+    """
+    lowering = _Lowering(function.name)
+    scope = _Scope()
+    for param in function.params:
+        lowering.check(f"{function.name}: argument {param.name}", param.type, param, OBJECT, scope)
+    lowering.check_pending(scope)
+    body = lowering.block(function.body, scope)
+    if lowering.slot_count:
+        heap = Binding(lowering.heap, BuiltinCall("alloc_shape_heap", (prim(lowering.slot_count),)))
+        body = replace(body, bindings=(heap, *body.bindings))
+    return replace(function, body=body)
+
+
+@dataclass
+class _Scope:
+    """What is known inside one block: which heap slot holds a dimension, and the variables that shapes are in."""
+
+    slots: dict[AnyDim, int] = field(default_factory=dict)
+    shapes: dict[tuple[AnyDim, ...], Var] = field(default_factory=dict)
+    out: list[Binding] = field(default_factory=list)
+    pending: list[tuple[str, Expr, tuple[AnyDim | None, ...]]] = field(default_factory=list)
+
+    def inner(self) -> _Scope:
+        return _Scope(dict(self.slots), dict(self.shapes))
+
+
+class _Lowering:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.heap = Var("heap", type=OBJECT)
+        self.slot_count = 0
+        self.renamed: dict[Var, Expr] = {}  # a match_cast's variable, or a mere second name -> the value itself
+
+    def effect(self, scope: _Scope, name: str, *args: Expr) -> None:
+        scope.out.append(Binding(Var("_", type=VOID), BuiltinCall(name, args, type=VOID)))
+
+    def new_slot(self) -> int:
+        self.slot_count += 1
+        return self.slot_count - 1
+
+    def block(self, block: Block, scope: _Scope) -> Block:
+        for binding in block.bindings:
+            match binding:
+                case MatchCast(var, value):
+                    value = self.value(value, scope)
+                    self.check(f"{self.name}: match_cast {var.name}", var.type, value, value.type, scope)
+                    self.check_pending(scope)
+                    self.renamed[var] = value
+                case Binding(var, Var() as value):
+                    self.renamed[var] = self.value(value, scope)
+                case Binding(var, If(cond, then, orelse) as value):
+                    then, orelse = self.block(then, scope.inner()), self.block(orelse, scope.inner())
+                    value = replace(value, cond=self.value(cond, scope), then=then, orelse=orelse)
+                    scope.out.append(replace(binding, value=value))
+                case Binding(var, Shape() as shape):
+                    self.renamed[var] = self.value(shape, scope)
+                case Binding(var, value):
+                    value = map_children(lambda part: self.value(part, scope), value)
+                    scope.out.append(replace(binding, value=value))
+        result = self.value(block.result, scope)
+        return replace(block, bindings=tuple(scope.out), result=result)
+
+    def value(self, expr: Expr, scope: _Scope) -> Expr:
+        """An argument as it is at run time: a symbolic shape becomes a variable that holds it."""
+        match expr:
+            case Var():
+                return self.renamed.get(expr, expr)
+            case Shape(dims) if not all(isinstance(dim, int) for dim in dims):
+                if dims not in scope.shapes:
+                    pairs = [part for dim in dims for part in self.code(dim, scope)]
+                    scope.shapes[dims] = Var("shape", type=expr.type)
+                    made = BuiltinCall("make_shape", (self.heap, prim(len(dims)), *pairs), type=expr.type)
+                    scope.out.append(Binding(scope.shapes[dims], made))
+                return scope.shapes[dims]
+        return expr
+
+    def code(self, dim: AnyDim, scope: _Scope) -> tuple[Prim, Prim]:
+        """The `code value` pair that says what `dim` is, after what computes it."""
+        if isinstance(dim, int):
+            return _CODE["EQUAL"], prim(dim)
+        if dim not in scope.slots:
+            scope.slots[dim] = self.compute(dim, scope)
+        return _CODE["EQUAL_HEAP"], prim(scope.slots[dim])
+
+    def compute(self, dim: Dim, scope: _Scope) -> int:
+        """The heap slot that holds a compound dimension once the statements added here have run."""
+        assert as_var(dim) is None, f"{self.name}: dimension {dim} is not known"
+        total: tuple[Prim, Prim] | None = None
+        for monomial, coefficient in dim.terms:
+            factors = [self.atom(atom, scope) for atom in monomial]
+            if coefficient != 1 or not factors:
+                factors.append((_CODE["EQUAL"], prim(coefficient)))
+            term = factors[0]
+            for factor in factors[1:]:
+                term = self.operate("mul", term, factor, scope)
+            total = term if total is None else self.operate("add", total, term, scope)
+        assert total is not None
+        return total[1].value
+
+    def atom(self, atom: DimVar | DimOp, scope: _Scope) -> tuple[Prim, Prim]:
+        dim = Dim((((atom,), 1),))
+        if isinstance(atom, DimOp) and dim not in scope.slots:
+            left, right = self.code(atom.left, scope), self.code(atom.right, scope)
+            scope.slots[dim] = self.operate(atom.function, left, right, scope)[1].value
+        return self.code(dim, scope)
+
+    def operate(self, name: str, left: tuple, right: tuple, scope: _Scope) -> tuple[Prim, Prim]:
+        slot = prim(self.new_slot())
+        self.effect(scope, "compute_dim", self.heap, slot, prim(_OPERATOR[name]), *left, *right)
+        return _CODE["EQUAL_HEAP"], slot
+
+    def check(self, where: str, type_: Type, value: Expr, known: Type, scope: _Scope) -> None:
+        """Adds the checks that `value`, of type `known`, is of `type_`; compound dimensions are left in scope.pending."""
+        place = String(where)
+        match type_:
+            case TensorType(dtype, shape, rank):
+                if not (isinstance(known, TensorType) and known.rank == rank and known.dtype == dtype):
+                    kind = DTypeValue(dtype) if dtype else Null()
+                    self.effect(scope, "check_tensor_info", value, prim(-1 if rank is None else rank), kind, place)
+                self.match(where, shape, value, scope)
+            case ShapeType(dims, rank):
+                if not (isinstance(known, ShapeType) and known.rank == rank):
+                    self.effect(scope, "check_shape_info", value, prim(-1 if rank is None else rank), place)
+                self.match(where, dims, value, scope)
+            case TupleType(fields):
+                if not isinstance(known, TupleType):
+                    self.effect(scope, "check_tuple_info", value, prim(len(fields)), place)
+                parts = known.fields if isinstance(known, TupleType) else (OBJECT,) * len(fields)
+                for i, (field_type, part) in enumerate(zip(fields, parts, strict=True)):
+                    if field_type == OBJECT:
+                        continue
+                    item = Var("item", type=field_type)
+                    scope.out.append(Binding(item, TupleItem(value, i, type=field_type)))
+                    self.check(f"{where}, item {i}", field_type, item, part, scope)
+            case FuncType() if not isinstance(known, FuncType):
+                self.effect(scope, "check_func_info", value, place)
+            case PrimType(dtype) if known != type_:
+                self.effect(scope, "check_prim_value_info", value, DTypeValue(dtype), place)
+
+    def match(self, where: str, dims: tuple[AnyDim, ...] | None, value: Expr, scope: _Scope) -> None:
+        if not dims:
+            return
+        pairs: list[Prim] = []
+        for dim in dims:
+            if not isinstance(dim, int) and dim not in scope.slots:
+                if as_var(dim) is None:
+                    pairs += (_CODE["ANY"], prim(0))
+                    continue
+                scope.slots[dim] = self.new_slot()
+                pairs += (_CODE["STORE"], prim(scope.slots[dim]))
+                continue
+            pairs += self.code(dim, scope)
+        self.effect(scope, "match_shape", value, self.heap_or_null(dims), prim(len(dims)), *pairs, String(where))
+        left = tuple(dim if code is _CODE["ANY"] else None for dim, code in zip(dims, pairs[::2], strict=True))
+        if any(dim is not None for dim in left):
+            scope.pending.append((where, value, left))
+
+    def check_pending(self, scope: _Scope) -> None:
+        """The compound dimensions of what was matched, now that every variable has its value."""
+        pending, scope.pending = scope.pending, []
+        for where, value, dims in pending:
+            pairs: list[Prim] = []
+            for dim in dims:
+                pairs += (_CODE["ANY"], prim(0)) if dim is None else self.code(dim, scope)
+            self.effect(scope, "match_shape", value, self.heap, prim(len(dims)), *pairs, String(where))
+
+    def heap_or_null(self, dims: tuple[AnyDim, ...]) -> Expr:
+        return self.heap if any(True for dim in dims for _ in dim_vars(dim)) else Null()

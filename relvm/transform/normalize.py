@@ -1,0 +1,74 @@
+"""A-normal form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relvm.ir.expr import Binding, Block, Expr, Function, If, MatchCast, Var, is_atom
+from relvm.ir.node import map_children
+from relvm.ir.stages import Stage
+from relvm.ir.types import FuncType
+from relvm.transform.passes import function_pass
+
+
+@function_pass("normalize", at=Stage.TYPED, to=Stage.NORMAL)
+def normalize(function: Function) -> Function:
+    """Give every computation a name, so that arguments are variables or constants:
+
+    add(relu(x), y)   ->   a = relu(x); b = add(a, y)
+
+    Blocks inside blocks are opened; a branch or a body that is no block becomes one.  A binding of one variable to another
+    is removed and its uses renamed.
+    """
+    return _function(function, {})
+
+
+def _function(function: Function, renamed: dict[Var, Expr]) -> Function:
+    return replace(function, body=_block(function.body, renamed))
+
+
+def _block(expr: Expr, renamed: dict[Var, Expr]) -> Block:
+    bindings: list[Binding | MatchCast] = []
+    result = _atom(expr, bindings, renamed, "result")
+    return Block(tuple(bindings), result, type=result.type)
+
+
+def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str) -> Expr:
+    """`expr` as an atom, after bindings that compute it."""
+    value = _value(expr, bindings, renamed)
+    if is_atom(value):
+        return value
+    var = Var(name, type=value.type)
+    bindings.append(Binding(var, value))
+    return var
+
+
+def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr]) -> Expr:
+    """`expr` with atoms for its arguments, after bindings that compute them."""
+    match expr:
+        case Var():
+            return renamed.get(expr, expr)
+        case Block():
+            for binding in expr.bindings:
+                _bind(binding, bindings, renamed)
+            return _value(expr.result, bindings, renamed)
+        case Function():
+            return _function(expr, renamed)
+        case If(cond, then, orelse):
+            cond = _atom(cond, bindings, renamed, "cond")
+            return replace(expr, cond=cond, then=_block(then, renamed), orelse=_block(orelse, renamed))
+    if is_atom(expr):
+        return expr
+    return map_children(lambda part: _atom(part, bindings, renamed, "value"), expr)
+
+
+def _bind(binding: Binding | MatchCast, bindings: list, renamed: dict[Var, Expr]) -> None:
+    if isinstance(binding, MatchCast):
+        bindings.append(replace(binding, value=_atom(binding.value, bindings, renamed, binding.var.name)))
+        return
+    value = _value(binding.value, bindings, renamed)
+    # A function's variable keeps its own type, which a recursive use inside the function has too.
+    if is_atom(value) and (value.type == binding.var.type or isinstance(value.type, FuncType)):
+        renamed[binding.var] = value
+    else:
+        bindings.append(replace(binding, value=value))

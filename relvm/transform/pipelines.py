@@ -1,0 +1,38 @@
+"""The passes of every pipeline, in order; nowhere else."""
+
+from __future__ import annotations
+
+from relvm.ir.infer import infer_types
+from relvm.ir.stages import Stage
+from relvm.transform.eliminate_dead import eliminate_dead
+from relvm.transform.fold_constants import fold_constants
+from relvm.transform.kill_dead import kill_dead
+from relvm.transform.legalize import legalize
+from relvm.transform.lift_lambdas import lift_lambdas
+from relvm.transform.lower_shapes import lower_shapes
+from relvm.transform.normalize import normalize
+from relvm.transform.passes import Pass
+from relvm.transform.plan_memory import plan_memory
+
+TARGETS = ("c", "numpy")
+
+
+def build_pipeline(target: str) -> tuple[Pass, ...]:
+    """From a module as written to one that code generation takes: PARSED -> PLANNED.
+
+    Parameters
+    ----------
+    target
+        One of TARGETS.
+    """
+    return (
+        Pass("infer_types", infer_types, Stage.PARSED, Stage.TYPED),
+        normalize,
+        fold_constants,
+        eliminate_dead,
+        lift_lambdas,
+        legalize(target),
+        plan_memory,
+        lower_shapes,
+        kill_dead,
+    )

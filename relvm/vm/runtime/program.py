@@ -1,0 +1,160 @@
+"""A program as Python objects: what an executable's bytes (container.py) and its text (assembly.py) both say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from relvm.tables import ABI_VERSION
+
+
+class Shape(tuple):
+    """The dimensions of a tensor as a value of their own: a tuple of int that the machine takes as a SHAPE, not a TUPLE."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Shape({', '.join(map(str, self))})"
+
+
+class Argument(NamedTuple):
+    """One argument of a call instruction.  kind: a row name of csrc/arguments.def.   payload: what its row says."""
+
+    kind: str
+    payload: int
+
+
+def register(index: int) -> Argument:
+    return Argument("REGISTER", index)
+
+
+def immediate(value: int) -> Argument:
+    """`value` in [-2^28, 2^28); a larger one is a constant."""
+    return Argument("IMMEDIATE", value)
+
+
+def constant(index: int) -> Argument:
+    return Argument("CONSTANT", index)
+
+
+def function(index: int) -> Argument:
+    return Argument("FUNCTION", index)
+
+
+def boolean(value: bool) -> Argument:
+    return Argument("BOOL", int(value))
+
+
+CONTEXT = Argument("CONTEXT", 0)
+NIL = Argument("NIL", 0)
+
+
+class Instruction(NamedTuple):
+    """One instruction.
+
+    op: a row name of csrc/opcodes.def.   operands: one for each letter of the row's operands, an int for `d`, `r` and `f`
+    (-1: no destination); for `j` the index of the target in the function's code, which the encoding turns into a distance in
+    words; for `A` a tuple of Argument.
+    """
+
+    op: str
+    operands: tuple[int | tuple[Argument, ...], ...]
+
+
+def call(destination: int, callee: int, *arguments: Argument) -> Instruction:
+    """R[destination] = F[callee](arguments...); destination -1 drops the result."""
+    return Instruction("call", (destination, callee, arguments))
+
+
+def ret(source: int) -> Instruction:
+    return Instruction("ret", (source,))
+
+
+def goto(target: int) -> Instruction:
+    """Continue at the instruction of index `target`."""
+    return Instruction("goto", (target,))
+
+
+def unless(condition: int, target: int) -> Instruction:
+    """The `if` instruction: continue at `target` when R[condition] is false, at the next instruction otherwise."""
+    return Instruction("if", (condition, target))
+
+
+def reset(target: int) -> Instruction:
+    return Instruction("reset", (target,))
+
+
+@dataclass(frozen=True)
+class FunctionEntry:
+    """One entry of the function table.
+
+    Attributes
+    ----------
+    name
+        Unique in the program.
+    kind
+        A row name of csrc/kinds.def.
+    parameters
+        Their names; None: any number, for packed functions only.
+    registers
+        How many the routine has, parameters first.  0 for packed functions and kernels.
+    code
+        The instructions of a bytecode function.
+    symbol
+        Of a native function or kernel: its name in the native section.
+    """
+
+    name: str
+    kind: str
+    parameters: tuple[str, ...] | None = None
+    registers: int = 0
+    code: tuple[Instruction, ...] = ()
+    symbol: str | None = None
+
+
+@dataclass(frozen=True)
+class NativeCode:
+    """A shared library.  triple: its target, as "x86_64-linux-gnu".   cpu: the level it needs, as "x86-64-v3"; empty: none."""
+
+    library: bytes
+    triple: str
+    cpu: str = ""
+    abi_version: int = ABI_VERSION
+
+
+Constant = np.ndarray | Shape | str | np.dtype | int | float
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """All that an executable holds.
+
+    Attributes
+    ----------
+    functions, constants
+        The two tables; instructions refer to their rows by index.
+    native
+        The native section, needed when a function is native or a kernel.
+    source
+        The C source of the native section.
+    signature
+        Function name -> its parameter and result types, as JSON.
+    debug
+        Function name -> {"instructions": [text, ...]}, what each instruction computes, as JSON.
+    """
+
+    functions: tuple[FunctionEntry, ...]
+    constants: tuple[Constant, ...] = ()
+    native: NativeCode | None = None
+    source: str = ""
+    signature: dict[str, Any] = field(default_factory=dict)
+    debug: dict[str, Any] = field(default_factory=dict)
+
+    def comment(self, function: str, instruction: int) -> str:
+        """What the debug section says of an instruction; empty when it says nothing."""
+        match self.debug.get(function):
+            case {"instructions": list(lines)} if instruction < len(lines) and isinstance(lines[instruction], str):
+                return lines[instruction]
+        return ""

@@ -1,0 +1,172 @@
+"""C compilation: the compiler that is there, the flags, and a cache of what it made.
+
+Environment: RELVM_CC names the compiler (`none`: pretend there is none), else CC, else the first of gcc, clang, zig cc, tcc
+that is installed.  RELVM_CACHE_DIR is where compiled libraries are kept (default: the user's cache directory, relvm/).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from relvm.codegen.c import CSource
+from relvm.errors import RelvmToolchainError
+from relvm.tables import csrc_directory
+from relvm.vm.runtime.program import NativeCode
+
+# -fwrapv: integers wrap as NumPy's.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
+_COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
+_KERNELS = ("-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math")
+_ROUTINES = ("-O1",)
+_LEVEL_FEATURES = {  # what each x86-64 level adds, by the names of /proc/cpuinfo
+    "x86-64-v2": ("cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"),
+    "x86-64-v3": ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"),
+    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """command: how to call it.  version: the first line of what --version prints."""
+
+    command: tuple[str, ...]
+    version: str
+
+
+@functools.lru_cache(maxsize=8)
+def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | None:
+    if setting == "none":
+        return None
+    chosen = setting or cc
+    candidates = [tuple(shlex.split(chosen))] if chosen else [("gcc",), ("clang",), ("zig", "cc"), ("tcc",)]
+    for command in candidates:
+        if not shutil.which(command[0], path=path):
+            continue
+        flag = "-v" if command[0] == "tcc" else "--version"
+        shown = subprocess.run([*command, flag], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if shown.returncode == 0:
+            return Compiler(command, (shown.stdout or shown.stderr).partition("\n")[0])
+    if chosen:
+        raise RelvmToolchainError(f"the compiler {chosen!r}, asked for by {'RELVM_CC' if setting else 'CC'}, does not run")
+    return None
+
+
+def find_compiler() -> Compiler | None:
+    """The C compiler, or None where there is none.
+
+    Raises
+    ------
+    RelvmToolchainError
+        RELVM_CC or CC names one that does not run.
+    """
+    return _find(os.environ.get("RELVM_CC"), os.environ.get("CC"), os.environ.get("PATH"))
+
+
+@functools.cache
+def host_cpu() -> str:
+    """The highest x86-64 level this CPU has (`x86-64-v3`), or "" for the base level and for other architectures."""
+    if platform.machine() != "x86_64":
+        return ""
+    try:
+        flags = set(Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split())
+    except OSError:
+        return ""
+    level = ""
+    for name, features in _LEVEL_FEATURES.items():
+        if not flags.issuperset(features):
+            break
+        level = name
+    return level
+
+
+def host_triple() -> str:
+    """What the machine runs: `x86_64-linux-gnu`."""
+    return f"{platform.machine()}-{sys.platform}-gnu"
+
+
+def compile_native(source: CSource) -> NativeCode:
+    """The shared library of a module's C, from the cache where the same was compiled before.
+
+    Raises
+    ------
+    RelvmToolchainError
+        There is no compiler, or it failed.
+    """
+    compiler = find_compiler()
+    if compiler is None:
+        raise RelvmToolchainError(
+            "no C compiler found (gcc, clang, zig cc or tcc; CC or RELVM_CC names another); "
+            'target="numpy" needs none'
+        )
+    cpu = host_cpu()
+    units = [(source.kernels, (*_COMMON, *_KERNELS, *_cpu_flags(cpu)))]
+    if source.routines:
+        units.append((source.routines, (*_COMMON, *_ROUTINES)))
+    library = _cached(compiler, units)
+    return NativeCode(library=library, triple=host_triple(), cpu=cpu)
+
+
+def _cpu_flags(cpu: str) -> tuple[str, ...]:
+    if not cpu:
+        return ()
+    wide = ("-mprefer-vector-width=512",) if cpu == "x86-64-v4" else ()
+    return (f"-march={cpu}", *wide)
+
+
+def _cached(compiler: Compiler, units: list[tuple[str, tuple[str, ...]]]) -> bytes:
+    digest = hashlib.sha256(repr((compiler, units, platform.libc_ver())).encode())
+    for header in sorted([*csrc_directory().glob("*.h"), *csrc_directory().glob("*.def")]):
+        digest.update(header.read_bytes())
+    place = cache_directory() / f"{digest.hexdigest()}.so"
+    try:
+        return place.read_bytes()
+    except OSError:
+        pass
+    library = _compile(compiler, units)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as file:
+            file.write(library)
+        os.replace(file.name, place)
+    except OSError:
+        pass  # the cache is a convenience: a read-only home must not stop a build
+    return library
+
+
+def cache_directory() -> Path:
+    """Where compiled libraries are kept."""
+    if chosen := os.environ.get("RELVM_CACHE_DIR"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "relvm"
+
+
+def _compile(compiler: Compiler, units: list[tuple[str, tuple[str, ...]]]) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
+        running = []
+        for i, (text, flags) in enumerate(units):
+            file = Path(folder, f"unit{i}.c")
+            file.write_text(text)
+            command = [*compiler.command, *flags, f"-I{csrc_directory()}", "-c", str(file), "-o", f"{folder}/unit{i}.o"]
+            running.append((command, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)))
+        for command, process in running:
+            output, _ = process.communicate()
+            _expect_success(command, process.returncode, output)
+        objects = [f"{folder}/unit{i}.o" for i in range(len(units))]
+        link = [*compiler.command, "-shared", "-Wl,-Bsymbolic", "-s", *objects, "-lm", "-o", f"{folder}/library.so"]
+        linked = subprocess.run(link, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        _expect_success(link, linked.returncode, linked.stdout)
+        return Path(folder, "library.so").read_bytes()
+
+
+def _expect_success(command: list[str], code: int, output: str) -> None:
+    if code != 0:
+        raise RelvmToolchainError(f"the C compiler failed ({code}): {shlex.join(command)}\n{output[:4000]}")

@@ -1,0 +1,48 @@
+"""The canonical form of routines, pinned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cases import check_cases
+
+from relvm.codegen.routine import lower_to_routines
+from relvm.errors import RelvmVerifyError
+from relvm.frontend.text import parse_module
+from relvm.ir.infer import infer_types
+from relvm.lir.direct_calls import direct_calls
+from relvm.lir.kernel import Kernel
+from relvm.lir.printer import format_module
+from relvm.transform.normalize import normalize
+
+
+def routines(text: str):
+    module = replace(normalize(infer_types(parse_module(text))), kernels=(("shape_func", Kernel("shape_func", (), (), (), "")),))
+    return lower_to_routines(module)
+
+
+def test_golden_routines(update: bool) -> None:
+    check_cases(Path(__file__).with_suffix(".cases").with_stem("routine"), lambda text: format_module(routines(text)), update)
+
+
+def test_direct_calls_drop_the_detour_through_a_closure() -> None:
+    text = "def callee(x: object) -> object { return x }\ndef main(x: object) -> object { return @callee(x) }"
+    before, after = routines(text), direct_calls(routines(text))
+    assert 'invoke_closure", ctx_ptr, anylist_getitem(f, 0), anylist_getitem(r, 0)' in format_module(before)
+    assert 'call_packed(r, 2, "callee", anylist_getitem(r, 0))' in format_module(after)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("def main(x: object) -> object { f = fn (y: object) -> object { return (y, x) }\n return f }", "lift_lambdas"),
+        ("def main(x: f32[n]) -> shape[n] { return shape(n) }", "lower_shapes"),
+        ("def main(x: f32[n]) -> f32[n] { return relu(x) }", "legalize"),
+    ],
+    ids=["a local function", "a symbolic shape", "an operator"],
+)
+def test_what_an_earlier_pass_should_have_lowered_names_that_pass(text, missing) -> None:
+    with pytest.raises(RelvmVerifyError, match=missing):
+        routines(text)

@@ -1,0 +1,21 @@
+"""Options and fixtures of the whole suite."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "examples"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="rewrite what golden cases expect; then read the diff")
+
+
+@pytest.fixture
+def update(request: pytest.FixtureRequest) -> bool:
+    return request.config.getoption("--update")

@@ -1,0 +1,59 @@
+"""Each pass on small programs: what comes out, that it is well formed, and that it reads back as the same program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cases import check_cases
+
+from relvm.errors import RelvmVerifyError
+from relvm.frontend.text import parse_module
+from relvm.ir.printer import print_module
+from relvm.ir.stages import Stage, verify
+from relvm.transform.passes import Pass, run_passes
+from relvm.transform.pipelines import build_pipeline
+
+PASSES = {step.name: step for step in build_pipeline("c")}
+
+
+def after(name: str, text: str) -> str:
+    """The module after the pipeline up to and including the pass."""
+    steps = list(PASSES.values())
+    upto = steps[: steps.index(PASSES[name]) + 1]
+    module = run_passes(parse_module(text), upto, verified=True)
+    printed = print_module(module)
+    assert print_module(parse_module(printed)) == printed, "the result does not read back"
+    return printed
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_golden_cases(name: str, update: bool) -> None:
+    check_cases(Path(__file__).parent / f"{name}.cases", lambda text: after(name, text), update)
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_every_pass_says_what_it_does(name: str) -> None:
+    assert PASSES[name].doc.strip()
+
+
+def test_the_observer_sees_every_pass_in_order() -> None:
+    seen = []
+    module = parse_module("def main(x: f32[n]) -> f32[n] { return relu(x) }")
+    run_passes(module, build_pipeline("c"), observer=lambda step, before, after, seconds: seen.append((step.name, seconds >= 0)))
+    assert seen == [(name, True) for name in PASSES]
+
+
+def test_a_pass_that_breaks_its_promise_is_found() -> None:
+    broken = Pass("broken", lambda module: module, Stage.PARSED, Stage.NORMAL)
+    module = parse_module("def main(x: f32[n]) -> f32[n] { return relu(relu(x)) }")
+    with pytest.raises(RelvmVerifyError, match="main"):
+        run_passes(module, [broken], verified=True)
+
+
+@pytest.mark.parametrize("count", [20_000])
+def test_long_functions_pass_without_deep_recursion(count: int) -> None:
+    lines = [f"  v{i + 1} = relu(v{i})" for i in range(count)]
+    text = "def main(v0: f32[n]) -> f32[n] {\n" + "\n".join(lines) + f"\n  return v{count}\n}}"
+    module = run_passes(parse_module(text), build_pipeline("c"))
+    verify(module, Stage.PLANNED)
