@@ -11,7 +11,7 @@ void rvm_value_retain(rvm_value value) { rvm_retain(value); }
 
 void rvm_value_release(rvm_value *value) { rvm_release(value); }
 
-/* The values inside a tuple or closure, and where their number stands; NULL for an object without any. */
+/* The values inside a tuple or closure, and where their number stands; NULL and NULL for an object without any. */
 static rvm_value *object_items(rvm_object *object, int32_t **count) {
   if (object->tag == RVM_TAG_TUPLE) {
     *count = &((rvm_tuple *)object)->size;
@@ -21,6 +21,7 @@ static rvm_value *object_items(rvm_object *object, int32_t **count) {
     *count = &((rvm_closure *)object)->captured_count;
     return ((rvm_closure *)object)->captured;
   }
+  *count = NULL;
   return NULL;
 }
 
@@ -48,7 +49,7 @@ void rvm_object_release(rvm_object *object) {
   for (;;) {
     int32_t *count;
     rvm_value *items = object_items(object, &count);
-    if (items && *count > 0) {
+    if (count && *count > 0) {
       rvm_value *item = &items[--*count];
       if (rvm_value_is_object(*item) && object_dies(item->as.object)) {
         rvm_object *child = item->as.object;

@@ -44,11 +44,9 @@ void rvm_error_close_trace(rvm_value error);
 
 rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_value *result); /* captured: all NIL */
 rvm_status rvm_storage_new(int64_t size_bytes, rvm_value *result); /* the bytes are not initialised */
-/* A tensor of `dims` at `offset_bytes` of `owner`'s memory, which starts at `bytes`; retains the owner. */
+/* A tensor over `bytes`, which belong to `owner`, a storage or a tensor without an owner: retained.  Unchecked. */
 rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, void *bytes, rvm_object *owner,
                            rvm_value *result);
-/* Puts what every tensor has into its header; `dims` stays in use. */
-void rvm_tensor_describe(rvm_tensor *tensor, int32_t dtype, int32_t rank, int64_t *dims, void *data);
 
 const char *rvm_dtype_name(int64_t dtype);
 int32_t rvm_dtype_size_bytes(int64_t dtype);

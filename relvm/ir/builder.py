@@ -49,7 +49,7 @@ Params = Sequence[tuple[str, Type]]
 
 @dataclass
 class _Frame:
-    """A function or block under construction.  dims: the dimension variables known in it; names: how often each was given."""
+    """A function or block being built.  dims: the dimension variables known in it; names: how often each was given."""
 
     dims: set[DimVar]
     names: Counter[str]
@@ -143,12 +143,14 @@ class Builder:
             raise RelvmNameError(f"no function {name}{near_matches(name, self._types)}")
         return FunctionRef(name, type=self._types[name])
 
-    def packed(self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None) -> Var:
+    def packed(
+        self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None
+    ) -> Var:
         """A call of a packed function, by its registered name."""
         return self.emit(PackedCall(function, args, pure, type=result), name)
 
     def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
-        """`value`, checked at run time to be of `type_`; its plain dimension variables not known so far take the sizes found."""
+        """`value`, checked at run time to be of `type_`; plain dimension variables new to it take the sizes found."""
         frame = self._frame()
         typed = infer_expr(Block((MatchCast(Var("v", type=type_), value),), value), self._types, frame.dims)
         (cast,) = typed.bindings

@@ -69,8 +69,10 @@ def _map_value(function: Callable[[Node], Node], value: Any) -> Any:
     if isinstance(value, Node):
         return function(value)
     if isinstance(value, tuple):
-        mapped = tuple(_map_value(function, part) for part in value)
-        return value if all(a is b for a, b in zip(mapped, value, strict=True)) else mapped
+        mapped = []  # a plain loop: a generator would cost a stack frame for every level of nesting
+        for part in value:
+            mapped.append(function(part) if isinstance(part, Node) else _map_value(function, part))
+        return value if all(a is b for a, b in zip(mapped, value, strict=True)) else tuple(mapped)
     return value
 
 

@@ -1,7 +1,7 @@
 """The text form of a module: what relvm/frontend/text.py parses (docs/language.md has the grammar).
 
-Names are made unique inside each function of the module, and never those of a keyword or an operator, so that the text reads
-back as the same program.  Nothing recurses along the bindings of a block.
+Names are made unique inside each function of the module, and never those of a keyword or an operator, so that the text
+reads back as the same program.  Nothing recurses along the bindings of a block.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from relvm.ir.operator import operators
 from relvm.ir.types import OBJECT, VOID, Type, format_type, map_dims
 
 KEYWORDS = frozenset(
-    "module def fn with if then else return true false null inf nan const shape dtype match_cast "
-    "packed packed_pure builtin kernel run kill".split()
+    "module def fn with if then else return true false null inf nan const shape dtype match_cast".split()  # noqa: SIM905
+    + "packed packed_pure builtin kernel run kill".split()  # noqa: SIM905
 )
 DIM_KEYWORDS = frozenset(("_", "min", "max"))
 MOST_LISTED_ELEMENTS = 64  # of a constant; a longer one is printed as base64
@@ -61,7 +61,7 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 def print_module(module: Module, *, elide_constants: bool = False, show_types: bool = True) -> str:
-    """The module as text, which `parse_module` reads back.
+    """The module as text, ending in a new line, which `parse_module` reads back.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def print_module(module: Module, *, elide_constants: bool = False, show_types: b
     parts = [_Printer(elide_constants, show_types).top_level(f) for f in module.functions]
     if module.attributes:
         parts.insert(0, f"module with ({_attributes(module.attributes)})")
-    return "\n\n".join(parts)
+    return "\n\n".join(parts) + "\n"
 
 
 def print_function(function: Function, *, elide_constants: bool = False, show_types: bool = True) -> str:
@@ -282,7 +282,7 @@ class _Printer:
 
     def operand(self, expr: Expr) -> None:
         """What stands before `.0` or `(...)`."""
-        if isinstance(expr, Var | FunctionRef | PackedRef | TupleItem | Call):
+        if isinstance(expr, Var | FunctionRef | PackedRef | TupleItem | Tuple | Call):
             return self.expr(expr)
         self.out.append("(")
         self.expr(expr)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from relvm.ir.dims import AnyDim
+from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import BOOL, I64, DType
 
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
@@ -181,6 +181,10 @@ class Buffer:
         indices = indices if isinstance(indices, tuple) else (indices,)
         return Load(self, tuple(as_scalar(index, I64) for index in indices))
 
+    def flat(self, position: Scalar) -> Load:
+        """The element at a flat row-major position."""
+        return Load(self, (position,))
+
 
 class Statement:
     """Base of statements."""
@@ -308,6 +312,10 @@ class KernelBuilder:
         """Ends the kernel with an error where `cond` holds; not inside a simd loop."""
         values = tuple(as_scalar(value, I64) for value in values)
         self.add(Branch(cond, (Fail(status, message, values),)))
+
+    def size(self, dims: tuple[AnyDim, ...]) -> Scalar:
+        """The product of some dimensions."""
+        return as_scalar(product(dims), I64)
 
     def allocate(self, name: str, dtype: DType, shape: tuple[int, ...]) -> Buffer:
         """A new array on the stack."""

@@ -13,7 +13,7 @@ say is in the outputs' shapes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,43 +71,64 @@ class Axis:
 
 
 def collapse(inputs: tuple[Buffer, ...], out: Buffer) -> list[Axis]:
-    """The output's axes with each operand's stride, neighbours merged where every operand steps through both as one."""
-    axes: list[Axis] = []
-    buffers = (*inputs, out)
-    rank = len(out.shape)
-    for position in range(rank):
-        extent = out.shape[position]
-        if extent == 1:
+    """The output's axes with each operand's stride under broadcasting, neighbours merged."""
+    buffers, rank = (*inputs, out), len(out.shape)
+    return merge(
+        Axis(extent, tuple(_stride(buffer, position - rank) for buffer in buffers))
+        for position, extent in enumerate(out.shape)
+    )
+
+
+def merge(axes: Iterable[Axis]) -> list[Axis]:
+    """The same walk in fewer loops: axes of one step left out, neighbours joined where every operand steps through both
+    as one.  Empty where there is one element only."""
+    merged: list[Axis] = []
+    for axis in axes:
+        if axis.extent == 1:
             continue
-        axis = Axis(extent, tuple(_stride(buffer, position - rank) for buffer in buffers))
-        if axes and all(a == b * extent for a, b in zip(axes[-1].strides, axis.strides, strict=True)):
-            axes[-1] = Axis(product((axes[-1].extent, extent)), axis.strides)
+        if merged and all(a == b * axis.extent for a, b in zip(merged[-1].strides, axis.strides, strict=True)):
+            merged[-1] = Axis(product((merged[-1].extent, axis.extent)), axis.strides)
         else:
-            axes.append(axis)
-    return axes or [Axis(1, (0,) * len(buffers))]
+            merged.append(axis)
+    return merged
 
 
 def _stride(buffer: Buffer, axis: int) -> AnyDim:
     """Elements between neighbours along `axis` (counted from the end); 0 where the buffer is broadcast along it."""
     if -axis > len(buffer.shape) or buffer.shape[axis] == 1:
         return 0
-    return product(buffer.shape[len(buffer.shape) + axis + 1 :])
+    return strides_of(buffer.shape)[axis]
+
+
+def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
+    """Elements between neighbours along each axis of a compact row-major array."""
+    return tuple(product(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def strided_copy(k: KernelBuilder, x: Buffer, out: Buffer, strides: tuple[AnyDim, ...], start: Scalar | int = 0) -> None:
+    """`out[i, j...] = x.flat[start + i * strides[0] + j * strides[1] + ...]`."""
+    pairs = zip(out.shape, zip(strides, strides_of(out.shape), strict=True), strict=True)
+    axes = merge(Axis(extent, pair) for extent, pair in pairs)
+    with loop_nest(k, [axis.extent for axis in axes], simd=True) as counters:
+        position = flat_index(axes, 0, counters)
+        k.store(out, (flat_index(axes, 1, counters),), Load(x, (position + start,)))
 
 
 @dataclass
 class loop_nest:
-    """Nested loops over `extents`, the innermost one `simd`; gives the counters, outermost first."""
+    """Nested loops over `extents`, the innermost one `simd` with `reduce`; gives the counters, outermost first."""
 
     k: KernelBuilder
     extents: list[AnyDim]
     simd: bool = False
+    reduce: tuple[tuple[str, Local], ...] = ()
     open: list = field(default_factory=list)
 
     def __enter__(self) -> list[Local]:
         counters = []
         for depth, extent in enumerate(self.extents):
             innermost = depth == len(self.extents) - 1
-            loop = self.k.loop(extent, simd=self.simd and innermost)
+            loop = self.k.loop(extent, simd=self.simd and innermost, reduce=self.reduce if innermost else ())
             counters.append(loop.__enter__())
             self.open.append(loop)
         return counters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dims import AnyDim, difference, format_dim, product
 from relvm.ir.dtypes import DType
 from relvm.ir.operator import expect
@@ -61,10 +61,8 @@ def expect_integers(op: str, name: str, values: object, count: int | None = None
     """The attribute is a tuple of Python integers, `count` of them where that is given."""
     fits = isinstance(values, tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
     expect(fits, "{}: {} is {!r}, expected a tuple of integers", op, name, values, error=RelvmArgumentError)
-    expect(
-        count in (None, len(values)), "{}: {} has {} items, expected {}", op, name, len(values), count,
-        error=RelvmArgumentError,
-    )  # fmt: skip
+    message = "{}: {} has {} items, expected {}"
+    expect(count in (None, len(values)), message, op, name, len(values), count, error=RelvmArgumentError)
 
 
 def expect_axis(op: str, axis: object, rank: int, name: str = "axis") -> int:
@@ -138,8 +136,3 @@ def expect_same_size(op: str, first: tuple[AnyDim, ...], second: tuple[AnyDim, .
     text = [", ".join(map(format_dim, shape)) for shape in (first, second)]
     message = "{}: a tensor of shape [{}] has not as many elements as [{}]"
     expect(possible, message, op, *text, error=RelvmShapeError)
-
-
-def unreachable_rank(op: str, name: str) -> RelvmTypeError:
-    """For rules whose result has no type at all while the rank of an argument is unknown."""
-    return RelvmTypeError(f"{op}: the rank of {name} is not known; match_cast it")

@@ -91,6 +91,8 @@ def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, cod
             raise RelvmFormatError(f"two functions are named {entry.name}")
         if entry.kind not in _KINDS:
             raise RelvmFormatError(f"{entry.name}: no kind {entry.kind!r}; there are {', '.join(_KINDS)}")
+        if not 0 <= entry.registers < 1 << 31:
+            raise RelvmFormatError(f"{entry.name}: {entry.registers} registers, expected a number in [0, 2^31)")
         names.add(entry.name)
         start = len(code)
         code += _encode_code(entry)

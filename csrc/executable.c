@@ -1,0 +1,426 @@
+/* executable.c: loads an executable from memory.  Nothing in the bytes is believed before it is checked. */
+#include "executable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify.h"
+
+static const unsigned char magic[8] = {0x89, 'R', 'V', 'M', '\r', '\n', 0x1a, '\n'};
+
+typedef struct file_header {
+  unsigned char magic[8];
+  uint16_t major, minor;
+  uint32_t section_count;
+  uint64_t size_bytes;
+  uint32_t checksum; /* of the header and the section table, this field as 0 */
+  uint32_t zero[9];
+} file_header;
+
+typedef struct file_section {
+  uint32_t id;
+  uint32_t checksum;
+  uint64_t offset, size_bytes, zero;
+} file_section;
+
+typedef struct constant_record {
+  uint32_t tag, dtype, rank, dims_start;
+  int64_t payload;
+  uint64_t size_bytes;
+} constant_record;
+
+typedef struct native_header {
+  uint32_t abi_version, triple, cpu, zero[13];
+} native_header;
+
+_Static_assert(sizeof(file_header) == 64 && sizeof(file_section) == 32 && sizeof(rvm_function_record) == 32 &&
+                   sizeof(constant_record) == 32 && sizeof(native_header) == 64,
+               "the structs are the file format");
+
+#define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "executable: " __VA_ARGS__)
+
+/* Each step of the load: checks one part and keeps a view of it in `executable`. */
+typedef rvm_status load_step(rvm_executable *executable, rvm_value *error);
+
+static int all_zero(const void *bytes, int64_t size_bytes) {
+  const unsigned char *byte = bytes;
+  for (int64_t i = 0; i < size_bytes; i++)
+    if (byte[i]) return 0;
+  return 1;
+}
+
+/* ---- the container ---- */
+
+static rvm_status check_header(const unsigned char *bytes, int64_t size_bytes, file_header *header, rvm_value *error) {
+  if ((uintptr_t)bytes % RVM_ALIGNMENT != 0)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "executable: its bytes must be %d-byte aligned", RVM_ALIGNMENT);
+  if (size_bytes < (int64_t)sizeof *header || memcmp(bytes, magic, sizeof magic) != 0)
+    return BAD(error, "not a relvm executable");
+  memcpy(header, bytes, sizeof *header);
+  if (header->major != 1)
+    return rvm_fail(error, RVM_UNSUPPORTED, "executable: format version %d, this runtime reads version 1", header->major);
+  if (header->size_bytes != (uint64_t)size_bytes)
+    return BAD(error, "its header says %llu bytes, it has %lld", (unsigned long long)header->size_bytes,
+               (long long)size_bytes);
+  uint64_t table_bytes = (uint64_t)header->section_count * sizeof(file_section);
+  if (table_bytes > (uint64_t)size_bytes - sizeof *header) return BAD(error, "its section table exceeds the file");
+  uint32_t checksum = header->checksum;
+  header->checksum = 0;
+  uint32_t computed = rvm_crc32c(0, header, sizeof *header);
+  if (rvm_crc32c(computed, bytes + sizeof *header, (int64_t)table_bytes) != checksum)
+    return BAD(error, "damaged header (checksum)");
+  if (!all_zero(header->zero, sizeof header->zero)) return BAD(error, "reserved fields of the header are not zero");
+  return RVM_OK;
+}
+
+/* Sections in order of offset, without overlap, nothing but zeros between them; unknown ids are skipped. */
+static rvm_status read_sections(rvm_executable *executable, const unsigned char *bytes, int64_t size_bytes,
+                                rvm_value *error) {
+  file_header header;
+  rvm_status status = check_header(bytes, size_bytes, &header, error);
+  if (status) return status;
+  const file_section *table = (const file_section *)(bytes + sizeof header);
+  int64_t end = (int64_t)(sizeof header + header.section_count * sizeof *table);
+  for (uint32_t i = 0; i < header.section_count; i++) {
+    file_section section = table[i];
+    if (section.offset % RVM_ALIGNMENT != 0 || section.offset < (uint64_t)end || section.offset > (uint64_t)size_bytes ||
+        section.size_bytes > (uint64_t)size_bytes - section.offset || section.zero != 0)
+      return BAD(error, "section %u (id %u) is misplaced", i, section.id);
+    const unsigned char *start = bytes + section.offset;
+    if (!all_zero(bytes + end, (int64_t)section.offset - end)) return BAD(error, "bytes between sections are not zero");
+    end = (int64_t)(section.offset + section.size_bytes);
+    if (rvm_crc32c(0, start, (int64_t)section.size_bytes) != section.checksum)
+      return BAD(error, "damaged section %u (id %u, checksum)", i, section.id);
+    if (section.id == 0 || section.id > RVM_SECTION_COUNT) continue;
+    if (executable->sections[section.id].bytes) return BAD(error, "two sections have id %u", section.id);
+    executable->sections[section.id] = (rvm_section){.bytes = start, .size_bytes = (int64_t)section.size_bytes};
+  }
+  if (!all_zero(bytes + end, size_bytes - end)) return BAD(error, "bytes after the last section are not zero");
+  const rvm_section *sections = executable->sections;
+  if (!sections[RVM_SECTION_strings].bytes || !sections[RVM_SECTION_functions].bytes ||
+      !sections[RVM_SECTION_constants].bytes || !sections[RVM_SECTION_code].bytes || !sections[RVM_SECTION_data].bytes)
+    return BAD(error, "a mandatory section is missing");
+  return RVM_OK;
+}
+
+/* The `count` items of a table that starts `*offset` bytes into the section; moves the offset behind it; NULL: too short. */
+static const void *section_table(const rvm_section *section, int64_t *offset, uint64_t count, uint64_t item_bytes) {
+  if (*offset > section->size_bytes || count > (uint64_t)(section->size_bytes - *offset) / item_bytes) return NULL;
+  const void *table = section->bytes + *offset;
+  *offset += (int64_t)(count * item_bytes);
+  return table;
+}
+
+/* ---- strings ---- */
+
+/* Well-formed UTF-8 (RFC 3629) without NUL. */
+static int is_text(const unsigned char *bytes, int64_t length) {
+  for (int64_t i = 0; i < length;) {
+    unsigned char lead = bytes[i];
+    int extra = lead < 0x80 ? 0 : lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : lead >> 3 == 30 ? 3 : -1;
+    if (lead == 0 || extra < 0 || extra >= length - i) return 0;
+    uint32_t point = extra == 0 ? lead : lead & (0x3fu >> extra);
+    for (int k = 1; k <= extra; k++) {
+      if (bytes[i + k] >> 6 != 2) return 0;
+      point = point << 6 | (bytes[i + k] & 0x3f);
+    }
+    static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
+    if (point < smallest[extra] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) return 0;
+    i += extra + 1;
+  }
+  return 1;
+}
+
+const char *rvm_executable_string(const rvm_executable *executable, uint32_t index) {
+  return (const char *)executable->sections[RVM_SECTION_strings].bytes + executable->strings[index].offset;
+}
+
+static int string_exists(const rvm_executable *executable, uint32_t index) {
+  return index < (uint32_t)executable->string_count;
+}
+
+static rvm_status read_strings(rvm_executable *executable, rvm_value *error) {
+  const rvm_section *section = &executable->sections[RVM_SECTION_strings];
+  int64_t offset = 0;
+  const uint32_t *count = section_table(section, &offset, 1, sizeof *count);
+  if (!count || *count > INT32_MAX) return BAD(error, "the string section is too short");
+  executable->strings = section_table(section, &offset, *count, sizeof *executable->strings);
+  if (!executable->strings) return BAD(error, "the string section is too short");
+  executable->string_count = (int32_t)*count;
+  for (int32_t i = 0; i < executable->string_count; i++) {
+    rvm_string_record string = executable->strings[i];
+    int64_t end = (int64_t)string.offset + string.length;
+    if (string.offset < offset || end >= section->size_bytes || section->bytes[end] != 0 ||
+        !is_text(section->bytes + string.offset, string.length))
+      return BAD(error, "string %d is malformed", i);
+  }
+  return RVM_OK;
+}
+
+/* The texts that are only carried: their readers parse them. */
+static rvm_status read_texts(rvm_executable *executable, rvm_value *error) {
+  const int ids[] = {RVM_SECTION_source, RVM_SECTION_signature, RVM_SECTION_debug};
+  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+    const rvm_section *section = &executable->sections[ids[i]];
+    if (!is_text(section->bytes, section->size_bytes)) return BAD(error, "section id %d is not UTF-8 text", ids[i]);
+  }
+  return RVM_OK;
+}
+
+/* ---- functions ---- */
+
+/* Registers that a function of so many instructions cannot write are not worth the memory to verify them. */
+enum { SPARE_REGISTERS = 256 };
+
+static rvm_status check_function(const rvm_executable *executable, int32_t index, uint32_t parameter_total,
+                                 rvm_value *error) {
+  const rvm_function_record *function = &executable->functions[index];
+  if (!string_exists(executable, function->name)) return BAD(error, "function %d has no name", index);
+  const char *name = rvm_executable_string(executable, function->name);
+  if (function->kind >= RVM_KIND_COUNT) return BAD(error, "function %s has unknown kind %u", name, function->kind);
+  int packed = function->kind == RVM_KIND_packed, bytecode = function->kind == RVM_KIND_bytecode;
+  if (function->parameter_count < (packed ? -1 : 0)) return BAD(error, "function %s has no parameter count", name);
+  uint32_t parameter_count = function->parameter_count < 0 ? 0 : (uint32_t)function->parameter_count;
+  if (function->first_parameter > parameter_total || parameter_count > parameter_total - function->first_parameter)
+    return BAD(error, "the parameters of function %s exceed the table", name);
+  for (uint32_t i = 0; i < parameter_count; i++)
+    if (!string_exists(executable, executable->parameters[function->first_parameter + i]))
+      return BAD(error, "parameter %u of function %s has no name", i, name);
+  if (!packed && !bytecode && !string_exists(executable, function->symbol))
+    return BAD(error, "function %s has no symbol", name);
+  uint32_t least_registers = packed || function->kind == RVM_KIND_kernel ? 0 : parameter_count + !bytecode;
+  if (function->registers < least_registers || function->registers > INT32_MAX)
+    return BAD(error, "function %s has a wrong number of registers", name);
+  if (!bytecode) return RVM_OK;
+  if (function->code_count == 0 || function->code_start > executable->code_words ||
+      function->code_count > executable->code_words - function->code_start)
+    return BAD(error, "the instructions of function %s exceed the code", name);
+  if (function->registers > (uint64_t)parameter_count + function->code_count + SPARE_REGISTERS)
+    return BAD(error, "function %s has more registers than its instructions can write", name);
+  return RVM_OK;
+}
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(((const rvm_function_name *)a)->name, ((const rvm_function_name *)b)->name);
+}
+
+static rvm_status index_names(rvm_executable *executable, rvm_value *error) {
+  int32_t count = executable->function_count;
+  executable->by_name = rvm_allocate((size_t)count * sizeof *executable->by_name);
+  if (!executable->by_name) return rvm_out_of_memory(error);
+  for (int32_t i = 0; i < count; i++)
+    executable->by_name[i] = (rvm_function_name){.name = rvm_executable_function_name(executable, i), .index = i};
+  qsort(executable->by_name, (size_t)count, sizeof *executable->by_name, compare_names);
+  for (int32_t i = 1; i < count; i++)
+    if (compare_names(&executable->by_name[i - 1], &executable->by_name[i]) == 0)
+      return BAD(error, "two functions are called %s", executable->by_name[i].name);
+  return RVM_OK;
+}
+
+static int compare_code_starts(const void *a, const void *b) {
+  uint32_t left = (*(const rvm_function_record *const *)a)->code_start;
+  uint32_t right = (*(const rvm_function_record *const *)b)->code_start;
+  return left < right ? -1 : left > right;
+}
+
+/* No word of code belongs to two functions. */
+static rvm_status check_code_ranges(rvm_executable *executable, rvm_value *error) {
+  const rvm_function_record **functions = rvm_allocate((size_t)executable->function_count * sizeof *functions);
+  if (!functions) return rvm_out_of_memory(error);
+  size_t count = 0;
+  for (int32_t i = 0; i < executable->function_count; i++)
+    if (executable->functions[i].kind == RVM_KIND_bytecode) functions[count++] = &executable->functions[i];
+  qsort(functions, count, sizeof *functions, compare_code_starts);
+  rvm_status status = RVM_OK;
+  for (size_t i = 1; i < count && !status; i++)
+    if (functions[i]->code_start - functions[i - 1]->code_start < functions[i - 1]->code_count)
+      status = BAD(error, "the instructions of functions %s and %s overlap",
+                   rvm_executable_string(executable, functions[i - 1]->name),
+                   rvm_executable_string(executable, functions[i]->name));
+  rvm_free(functions);
+  return status;
+}
+
+static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
+  const rvm_section *section = &executable->sections[RVM_SECTION_functions], *code = &executable->sections[RVM_SECTION_code];
+  if (code->size_bytes % sizeof(uint32_t) != 0 || code->size_bytes / sizeof(uint32_t) > INT32_MAX)
+    return BAD(error, "the code section has a wrong size");
+  executable->code = (const uint32_t *)code->bytes;
+  executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));
+  int64_t offset = 0;
+  const uint32_t *counts = section_table(section, &offset, 2, sizeof *counts);
+  if (!counts || counts[0] > INT32_MAX) return BAD(error, "the function section is too short");
+  executable->functions = section_table(section, &offset, counts[0], sizeof *executable->functions);
+  if (!executable->functions) return BAD(error, "the function section is too short");
+  executable->parameters = section_table(section, &offset, counts[1], sizeof *executable->parameters);
+  if (!executable->parameters) return BAD(error, "the function section is too short");
+  executable->function_count = (int32_t)counts[0];
+  for (int32_t i = 0; i < executable->function_count; i++) {
+    rvm_status status = check_function(executable, i, counts[1], error);
+    if (status) return status;
+  }
+  rvm_status status = index_names(executable, error);
+  return status ? status : check_code_ranges(executable, error);
+}
+
+/* ---- constants ---- */
+
+static rvm_status read_tensor(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
+                              int32_t index, rvm_value *result) {
+  const rvm_section *data = &executable->sections[RVM_SECTION_data];
+  int64_t size_bytes;
+  if (record->dtype >= RVM_DTYPE_COUNT ||
+      !rvm_dims_size_bytes((int32_t)record->dtype, (int32_t)record->rank, dims, &size_bytes) ||
+      record->size_bytes != (uint64_t)size_bytes)
+    return BAD(result, "constant %d has a dtype, dimensions and a size that do not agree", index);
+  if (record->payload < 0 || record->payload % RVM_ALIGNMENT != 0 || record->payload > data->size_bytes ||
+      size_bytes > data->size_bytes - record->payload)
+    return BAD(result, "the elements of constant %d are misplaced", index);
+  return rvm_tensor_wrap((int32_t)record->dtype, (int32_t)record->rank, dims, (void *)(data->bytes + record->payload), NULL,
+                         NULL, result);
+}
+
+static rvm_status read_constant(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
+                                uint32_t dims_total, int32_t index, rvm_value *result) {
+  if (record->dims_start > dims_total || record->rank > dims_total - record->dims_start || record->rank > INT32_MAX)
+    return BAD(result, "the dimensions of constant %d exceed the table", index);
+  dims += record->dims_start;
+  switch (record->tag) {
+    case RVM_TAG_INT: *result = rvm_int(record->payload); return RVM_OK;
+    case RVM_TAG_FLOAT:
+      result->tag = RVM_TAG_FLOAT;
+      memcpy(&result->as.f, &record->payload, sizeof result->as.f);
+      return RVM_OK;
+    case RVM_TAG_DTYPE:
+      if (record->payload < 0 || record->payload >= RVM_DTYPE_COUNT) return BAD(result, "constant %d: no such dtype", index);
+      *result = (rvm_value){.tag = RVM_TAG_DTYPE, .as.i = record->payload};
+      return RVM_OK;
+    case RVM_TAG_STRING:
+      if (record->payload < 0 || record->payload >= executable->string_count)
+        return BAD(result, "constant %d: no such string", index);
+      return rvm_string_new(rvm_executable_string(executable, (uint32_t)record->payload),
+                            executable->strings[record->payload].length, result);
+    case RVM_TAG_SHAPE: return rvm_shape_new((int32_t)record->rank, dims, result);
+    case RVM_TAG_TENSOR: return read_tensor(executable, record, dims, index, result);
+    default: return BAD(result, "constant %d has tag %u, which no constant can have", index, record->tag);
+  }
+}
+
+static rvm_status read_constants(rvm_executable *executable, rvm_value *error) {
+  const rvm_section *section = &executable->sections[RVM_SECTION_constants];
+  int64_t offset = 0;
+  const uint32_t *counts = section_table(section, &offset, 2, sizeof *counts);
+  if (!counts || counts[0] > INT32_MAX) return BAD(error, "the constant section is too short");
+  const constant_record *records = section_table(section, &offset, counts[0], sizeof *records);
+  const int64_t *dims = records ? section_table(section, &offset, counts[1], sizeof *dims) : NULL;
+  if (!dims) return BAD(error, "the constant section is too short");
+  executable->constants = rvm_allocate_zeroed(counts[0] * sizeof *executable->constants);
+  if (!executable->constants) return rvm_out_of_memory(error);
+  for (int32_t i = 0; i < (int32_t)counts[0]; i++) {
+    rvm_value value = {0};
+    rvm_status status = read_constant(executable, &records[i], dims, counts[1], i, &value);
+    if (status) {
+      *error = value;
+      return status;
+    }
+    if (rvm_value_is_object(value)) value.as.object->references = -1;
+    executable->constants[i] = value;
+    executable->constant_count = i + 1;
+  }
+  return RVM_OK;
+}
+
+/* ---- native code ---- */
+
+static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
+  const rvm_section *section = &executable->sections[RVM_SECTION_native];
+  if (!section->bytes) return RVM_OK;
+  const native_header *header = (const native_header *)section->bytes;
+  if (section->size_bytes < (int64_t)sizeof *header || !string_exists(executable, header->triple) ||
+      !string_exists(executable, header->cpu) || !all_zero(header->zero, sizeof header->zero))
+    return BAD(error, "the header of the native section is malformed");
+  if (header->abi_version != RVM_ABI_VERSION)
+    return rvm_fail(error, RVM_UNSUPPORTED, "native code has abi version %u, this runtime version %d", header->abi_version,
+                    RVM_ABI_VERSION);
+  return rvm_library_open(&executable->library, header + 1, section->size_bytes - (int64_t)sizeof *header,
+                          rvm_executable_string(executable, header->triple),
+                          rvm_executable_string(executable, header->cpu), error);
+}
+
+static rvm_status find_symbols(rvm_executable *executable, rvm_value *error) {
+  executable->symbols = rvm_allocate_zeroed((size_t)executable->function_count * sizeof *executable->symbols);
+  if (!executable->symbols) return rvm_out_of_memory(error);
+  for (int32_t i = 0; i < executable->function_count; i++) {
+    const rvm_function_record *function = &executable->functions[i];
+    if (function->kind != RVM_KIND_native && function->kind != RVM_KIND_kernel) continue;
+    const char *name = rvm_executable_string(executable, function->name);
+    if (!executable->library.handle) return BAD(error, "function %s is native, and there is no native section", name);
+    const char *symbol = rvm_executable_string(executable, function->symbol);
+    executable->symbols[i] = rvm_library_find(&executable->library, symbol);
+    if (!executable->symbols[i]) return BAD(error, "function %s: native code has no symbol %s", name, symbol);
+  }
+  return RVM_OK;
+}
+
+/* ---- the interface ---- */
+
+rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
+                               rvm_executable **result, rvm_value *error) {
+  rvm_executable *executable = rvm_allocate_zeroed(sizeof *executable);
+  if (!executable) return rvm_out_of_memory(error);
+  executable->library.descriptor = -1;
+  rvm_status status = read_sections(executable, bytes, size_bytes, error);
+  if (!status && executable->sections[RVM_SECTION_native].bytes && !(options && options->trust_native))
+    status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, and the load options do not trust it");
+  load_step *const steps[] = {read_strings, read_texts, read_functions, read_constants, rvm_executable_verify,
+                              read_native, find_symbols};
+  for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) status = steps[i](executable, error);
+  if (status) {
+    rvm_executable_release(executable);
+    return status;
+  }
+  *result = executable;
+  return RVM_OK;
+}
+
+void rvm_executable_release(rvm_executable *executable) {
+  if (!executable) return;
+  for (int32_t i = 0; i < executable->constant_count; i++) {
+    rvm_value *constant = &executable->constants[i];
+    if (rvm_value_is_object(*constant)) constant->as.object->references = 1;
+    rvm_release(constant);
+  }
+  rvm_library_close(&executable->library);
+  rvm_free(executable->constants);
+  rvm_free(executable->symbols);
+  rvm_free(executable->by_name);
+  rvm_free(executable);
+}
+
+int32_t rvm_executable_function_count(const rvm_executable *executable) { return executable->function_count; }
+
+static const rvm_function_record *function_at(const rvm_executable *executable, int32_t index) {
+  return index >= 0 && index < executable->function_count ? &executable->functions[index] : NULL;
+}
+
+const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index) {
+  const rvm_function_record *function = function_at(executable, index);
+  return function ? rvm_executable_string(executable, function->name) : NULL;
+}
+
+int32_t rvm_executable_function_kind(const rvm_executable *executable, int32_t index) {
+  const rvm_function_record *function = function_at(executable, index);
+  return function ? (int32_t)function->kind : -1;
+}
+
+int32_t rvm_executable_function_parameters(const rvm_executable *executable, int32_t index) {
+  const rvm_function_record *function = function_at(executable, index);
+  return function ? function->parameter_count : -1;
+}
+
+int32_t rvm_executable_find(const rvm_executable *executable, const char *name) {
+  const rvm_function_name key = {.name = name};
+  const rvm_function_name *found = bsearch(&key, executable->by_name, (size_t)executable->function_count,
+                                           sizeof key, compare_names);
+  return found ? found->index : -1;
+}

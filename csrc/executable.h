@@ -1,0 +1,98 @@
+/* executable.h: a loaded executable: views into its bytes, and the constants made from them. */
+#ifndef RELVM_EXECUTABLE_H
+#define RELVM_EXECUTABLE_H
+
+#include "native.h"
+#include "value.h"
+
+enum rvm_section_id {
+#define SECTION(name, id, meaning) RVM_SECTION_##name = id,
+#include "sections.def"
+#undef SECTION
+};
+enum {
+  RVM_SECTION_COUNT = 0 /* also the largest id */
+#define SECTION(name, id, meaning) +1
+#include "sections.def"
+#undef SECTION
+};
+
+enum rvm_opcode {
+#define OP(name, operands, meaning) RVM_OP_##name,
+#include "opcodes.def"
+#undef OP
+  RVM_OP_COUNT
+};
+
+enum rvm_argument_kind {
+#define ARGUMENT(name, letter, meaning) RVM_ARGUMENT_##name,
+#include "arguments.def"
+#undef ARGUMENT
+  RVM_ARGUMENT_COUNT
+};
+
+static inline uint32_t rvm_argument_kind(uint32_t word) { return word & 7; }
+static inline int32_t rvm_argument_payload(uint32_t word) { return (int32_t)word >> 3; }
+
+/* One record of the function section, as it stands in the file. */
+typedef struct rvm_function_record {
+  uint32_t name; /* string index */
+  uint32_t kind;
+  uint32_t symbol; /* string index, or RVM_NO_STRING */
+  int32_t parameter_count;
+  uint32_t first_parameter;
+  uint32_t registers;
+  uint32_t code_start, code_count; /* words */
+} rvm_function_record;
+
+#define RVM_NO_STRING 0xFFFFFFFFu
+
+typedef struct rvm_string_record {
+  uint32_t offset, length; /* bytes; the offset from the start of the section */
+} rvm_string_record;
+
+typedef struct rvm_section {
+  const unsigned char *bytes; /* NULL: the file has none */
+  int64_t size_bytes;
+} rvm_section;
+
+typedef struct rvm_function_name {
+  const char *name;
+  int32_t index;
+} rvm_function_name;
+
+/* A shared library from memory.  Its file stays open as long as it is loaded: the loader knows libraries by their path,
+   and a path by descriptor must not come to mean another. */
+typedef struct rvm_library {
+  void *handle;
+  int descriptor;
+} rvm_library;
+
+struct rvm_executable {
+  rvm_section sections[RVM_SECTION_COUNT + 1]; /* by id */
+  const rvm_string_record *strings;
+  const rvm_function_record *functions;
+  const uint32_t *parameters; /* string indices */
+  const uint32_t *code;
+  rvm_function_name *by_name; /* sorted */
+  void **symbols;             /* of native and kernel functions, by function index */
+  rvm_value *constants;       /* immortal objects */
+  rvm_library library;
+  int32_t string_count, function_count, constant_count;
+  uint32_t code_words;
+};
+
+/* What the machine gives to native code (machine.c). */
+extern const rvm_native_api rvm_machine_native_api;
+
+const char *rvm_executable_string(const rvm_executable *executable, uint32_t index);
+
+/* Loads the shared library of a native section and calls its relvm_native_open; UNSUPPORTED when it is for another
+   processor, BAD_EXECUTABLE when it is no library. */
+rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, const char *triple,
+                            const char *cpu, rvm_value *error);
+/* The address of a symbol, or NULL. */
+void *rvm_library_find(const rvm_library *library, const char *symbol);
+void rvm_library_close(rvm_library *library);
+
+#endif

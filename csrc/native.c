@@ -1,0 +1,115 @@
+/* native.c: the shared library of a native section: from bytes in memory to addresses. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memfd_create */
+#endif
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "executable.h"
+
+#if defined(__x86_64__)
+#define HOST_ARCHITECTURE "x86_64"
+#elif defined(__aarch64__)
+#define HOST_ARCHITECTURE "aarch64"
+#else
+#define HOST_ARCHITECTURE "unknown"
+#endif
+
+static rvm_status check_triple(const char *triple, rvm_value *error) {
+  size_t length = strlen(HOST_ARCHITECTURE);
+  if (strncmp(triple, HOST_ARCHITECTURE "-", length + 1) == 0 && strstr(triple + length, "-linux")) return RVM_OK;
+  return rvm_fail(error, RVM_UNSUPPORTED, "native code is for %s, this machine is %s-linux", triple, HOST_ARCHITECTURE);
+}
+
+/* The levels of the x86-64 psABI; the highest that this processor has. */
+static int32_t host_level(void) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")) return 1;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("fma")) return 2;
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512cd") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+    return 3;
+  return 4;
+#else
+  return 0;
+#endif
+}
+
+static rvm_status check_cpu(const char *cpu, rvm_value *error) {
+  static const char *const levels[] = {"", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  int32_t level = 0, known = (int32_t)(sizeof levels / sizeof *levels);
+  while (level < known && strcmp(levels[level], cpu) != 0) level++;
+  if (level <= host_level()) return RVM_OK;
+  return rvm_fail(error, RVM_UNSUPPORTED, "native code needs a processor of level \"%s\"; this one has level \"%s\"", cpu,
+                  levels[host_level()]);
+}
+
+static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {
+  while (size_bytes > 0) {
+    ssize_t written = write(descriptor, bytes, (size_t)size_bytes);
+    if (written <= 0) return 0;
+    bytes += written;
+    size_bytes -= written;
+  }
+  return 1;
+}
+
+/* A new file without a name on any disk where the system has such files, else one in TMPDIR; -1: neither. */
+static int create_file(char *path, size_t path_bytes, int *temporary) {
+  int descriptor = -1;
+#ifdef MFD_CLOEXEC
+  descriptor = memfd_create("relvm-native", MFD_CLOEXEC);
+#endif
+  *temporary = descriptor < 0;
+  if (!*temporary) {
+    snprintf(path, path_bytes, "/proc/self/fd/%d", descriptor);
+    return descriptor;
+  }
+  const char *directory = getenv("TMPDIR");
+  int length = snprintf(path, path_bytes, "%s/relvm-native-XXXXXX", directory ? directory : "/tmp");
+  return length < (int)path_bytes ? mkstemp(path) : -1;
+}
+
+static rvm_status library_load(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error) {
+  char path[1024];
+  int temporary;
+  library->descriptor = create_file(path, sizeof path, &temporary);
+  if (library->descriptor < 0) return rvm_fail(error, RVM_UNSUPPORTED, "native code: cannot create a temporary file");
+  int written = write_all(library->descriptor, bytes, size_bytes);
+  library->handle = written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (temporary) unlink(path);
+  if (!written) return rvm_fail(error, RVM_OUT_OF_MEMORY, "native code: cannot write a temporary file");
+  if (!library->handle) return rvm_fail(error, RVM_BAD_EXECUTABLE, "native code: %s", dlerror());
+  return RVM_OK;
+}
+
+static rvm_status library_initialise(const rvm_library *library, rvm_value *error) {
+  rvm_status (*open)(const rvm_native_api *api);
+  void *symbol = rvm_library_find(library, "relvm_native_open");
+  if (!symbol) return rvm_fail(error, RVM_BAD_EXECUTABLE, "native code: no symbol relvm_native_open");
+  memcpy(&open, &symbol, sizeof open);
+  if (open(&rvm_machine_native_api) == RVM_OK) return RVM_OK;
+  return rvm_fail(error, RVM_UNSUPPORTED, "native code refuses this runtime (abi version %d)", RVM_ABI_VERSION);
+}
+
+rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, const char *triple,
+                            const char *cpu, rvm_value *error) {
+  rvm_status status;
+  if ((status = check_triple(triple, error)) || (status = check_cpu(cpu, error))) return status;
+  if ((status = library_load(library, bytes, size_bytes, error)) || (status = library_initialise(library, error)))
+    rvm_library_close(library);
+  return status;
+}
+
+void *rvm_library_find(const rvm_library *library, const char *symbol) { return dlsym(library->handle, symbol); }
+
+void rvm_library_close(rvm_library *library) {
+  if (library->handle) dlclose(library->handle);
+  if (library->descriptor >= 0) close(library->descriptor);
+  *library = (rvm_library){.handle = NULL, .descriptor = -1};
+}

@@ -1,0 +1,187 @@
+/* registry.c: functions by name: the builtins, which are fixed, and those of the host. */
+#include <pthread.h>
+#include <string.h>
+
+#include "builtins.h"
+
+typedef struct entry {
+  char *name;
+  rvm_packed_function function;
+  void *self;
+} entry;
+
+/* The one global of the library: the host's functions, sorted by name. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static entry *entries;
+static int32_t entry_count, entry_capacity;
+
+static const struct {
+  const char *name;
+  rvm_packed_function function;
+} builtins[] = {
+#define BUILTIN(name, signature, effect, meaning) {RVM_BUILTIN_PREFIX #name, rvm_builtin_##name},
+#include "builtins.def"
+#undef BUILTIN
+};
+enum { BUILTIN_COUNT = sizeof builtins / sizeof *builtins };
+
+static rvm_packed_function builtin_find(const char *name) {
+  if (strncmp(name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) return NULL;
+  for (int32_t i = 0; i < BUILTIN_COUNT; i++)
+    if (strcmp(builtins[i].name, name) == 0) return builtins[i].function;
+  return NULL;
+}
+
+/* Where `name` is in `entries`, or where it would be inserted.  Under the lock. */
+static int32_t entry_position(const char *name, int32_t *found) {
+  int32_t low = 0, high = entry_count;
+  *found = 0;
+  while (low < high) {
+    int32_t middle = low + (high - low) / 2, order = strcmp(entries[middle].name, name);
+    if (order == 0) {
+      *found = 1;
+      return middle;
+    }
+    if (order < 0) low = middle + 1;
+    if (order > 0) high = middle;
+  }
+  return low;
+}
+
+int32_t rvm_function_find(const char *name, rvm_packed_function *function, void **self) {
+  *self = NULL;
+  if ((*function = builtin_find(name))) return 1;
+  int32_t found;
+  pthread_mutex_lock(&lock);
+  int32_t position = entry_position(name, &found);
+  if (found) {
+    *function = entries[position].function;
+    *self = entries[position].self;
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+int32_t rvm_is_registered(const char *name) {
+  rvm_packed_function function;
+  void *self;
+  return rvm_function_find(name, &function, &self);
+}
+
+/* Room for one more entry; under the lock. */
+static int32_t entries_grow(void) {
+  if (entry_count < entry_capacity) return 1;
+  int32_t capacity = entry_capacity ? entry_capacity * 2 : 16;
+  entry *grown = rvm_allocate((size_t)capacity * sizeof *grown);
+  if (!grown) return 0;
+  if (entry_count > 0) memcpy(grown, entries, (size_t)entry_count * sizeof *grown);
+  rvm_free(entries);
+  entries = grown;
+  entry_capacity = capacity;
+  return 1;
+}
+
+/* Takes the ownership of `name` when it succeeds; under the lock. */
+static rvm_status entry_put(char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error) {
+  int32_t found, position = entry_position(name, &found);
+  if (found && !replace) return rvm_fail(error, RVM_BUSY, "register: the name \"%s\" is already taken", name);
+  if (found) {
+    rvm_free(entries[position].name);
+  } else {
+    if (!entries_grow()) return rvm_out_of_memory(error);
+    memmove(&entries[position + 1], &entries[position], (size_t)(entry_count - position) * sizeof *entries);
+    entry_count++;
+  }
+  entries[position] = (entry){.name = name, .function = function, .self = self};
+  return RVM_OK;
+}
+
+rvm_status rvm_register(const char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error) {
+  if (builtin_find(name)) return rvm_fail(error, RVM_BUSY, "register: \"%s\" is a builtin", name);
+  size_t name_bytes = strlen(name) + 1;
+  char *copy = rvm_allocate(name_bytes);
+  if (!copy) return rvm_out_of_memory(error);
+  memcpy(copy, name, name_bytes);
+  pthread_mutex_lock(&lock);
+  rvm_status status = entry_put(copy, function, self, replace, error);
+  pthread_mutex_unlock(&lock);
+  if (status) rvm_free(copy);
+  return status;
+}
+
+rvm_status rvm_unregister(const char *name, rvm_value *error) {
+  int32_t found;
+  pthread_mutex_lock(&lock);
+  int32_t position = entry_position(name, &found);
+  if (found) {
+    rvm_free(entries[position].name);
+    entry_count--;
+    memmove(&entries[position], &entries[position + 1], (size_t)(entry_count - position) * sizeof *entries);
+  }
+  if (entry_count == 0) {
+    rvm_free(entries);
+    entries = NULL;
+    entry_capacity = 0;
+  }
+  pthread_mutex_unlock(&lock);
+  return found ? RVM_OK : rvm_fail_unknown(name, error);
+}
+
+/* ---- unknown names ---- */
+
+enum { NEAR_COUNT = 3, NEAR_BYTES = 96 };
+
+typedef struct near_names {
+  int32_t count;
+  int32_t distance[NEAR_COUNT];
+  char name[NEAR_COUNT][NEAR_BYTES];
+} near_names;
+
+/* How many letters must be added, removed or changed (Levenshtein), for names shorter than NEAR_BYTES. */
+static int32_t edit_distance(const char *a, const char *b) {
+  int32_t row[NEAR_BYTES], length = (int32_t)strlen(b);
+  for (int32_t j = 0; j <= length; j++) row[j] = j;
+  for (int32_t i = 0; a[i]; i++) {
+    int32_t diagonal = row[0];
+    row[0] = i + 1;
+    for (int32_t j = 0; j < length; j++) {
+      int32_t best = diagonal + (a[i] != b[j]);
+      if (row[j] + 1 < best) best = row[j] + 1;
+      if (row[j + 1] + 1 < best) best = row[j + 1] + 1;
+      diagonal = row[j + 1];
+      row[j + 1] = best;
+    }
+  }
+  return row[length];
+}
+
+/* Keeps `known` if it is among the nearest so far. */
+static void near_add(near_names *nearest, const char *name, const char *known) {
+  if (strlen(known) >= NEAR_BYTES) return;
+  int32_t distance = edit_distance(name, known), i;
+  if (distance > 2 && distance > (int32_t)strlen(name) / 3) return;
+  for (i = nearest->count; i > 0 && nearest->distance[i - 1] > distance; i--) {
+    if (i == NEAR_COUNT) continue;
+    nearest->distance[i] = nearest->distance[i - 1];
+    memcpy(nearest->name[i], nearest->name[i - 1], NEAR_BYTES);
+  }
+  if (i == NEAR_COUNT) return;
+  nearest->distance[i] = distance;
+  strcpy(nearest->name[i], known);
+  if (nearest->count < NEAR_COUNT) nearest->count++;
+}
+
+rvm_status rvm_fail_unknown(const char *name, rvm_value *error) {
+  near_names nearest = {0};
+  if (strlen(name) < NEAR_BYTES) {
+    for (int32_t i = 0; i < BUILTIN_COUNT; i++) near_add(&nearest, name, builtins[i].name);
+    pthread_mutex_lock(&lock);
+    for (int32_t i = 0; i < entry_count; i++) near_add(&nearest, name, entries[i].name);
+    pthread_mutex_unlock(&lock);
+  }
+  const char *listed[NEAR_COUNT] = {"", "", ""};
+  for (int32_t i = 0; i < nearest.count; i++) listed[i] = nearest.name[i];
+  return rvm_fail(error, RVM_UNKNOWN_FUNCTION, "unknown function \"%s\"%s%s%s%s%s%s%s", name,
+                  nearest.count > 0 ? "; did you mean " : "", listed[0], nearest.count > 1 ? ", " : "", listed[1],
+                  nearest.count > 2 ? ", " : "", listed[2], nearest.count > 0 ? "?" : "");
+}

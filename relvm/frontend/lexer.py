@@ -1,0 +1,177 @@
+"""The text form's tokens, and errors that point at a place in a source."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from relvm.errors import RelvmError, RelvmSyntaxError
+
+DEEPEST_NESTING = 200
+
+_SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
+_TOKEN = re.compile(
+    r"""(?P<name>[^\W\d]\w*)
+      | (?P<float>\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+))
+      | (?P<int>\d+)
+      | (?P<string>"(?:[^"\\\n]|\\.)*")
+      | (?P<item>\.\d{1,9}\b)
+      | (?P<mark>->|=>|//|\.\.\.|[()\[\]{},:;=.+\-*%@])
+      | (?P<end>\Z)
+    """,
+    re.VERBOSE,
+)
+
+
+class Token(NamedTuple):
+    """kind: a group of _TOKEN, or `end`.  first: whether it is the first of its line."""
+
+    kind: str
+    text: str
+    offset: int
+    first: bool
+
+    def __str__(self) -> str:
+        return "the end of the text" if self.kind == "end" else self.text
+
+
+class Source:
+    """A text and its name: what an error's place is told from."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text = text
+        self.name = name
+
+    def error(self, kind: type[RelvmError], reason: str, offset: int) -> RelvmError:
+        """An error at `offset` (in characters) of the text."""
+        line = self.text.count("\n", 0, offset) + 1
+        return self.error_at(kind, reason, line, offset - (self.text.rfind("\n", 0, offset) + 1))
+
+    def error_at(self, kind: type[RelvmError], reason: str, line: int, column: int) -> RelvmError:
+        """An error of class `kind` whose message has the place, the line and a caret under it.
+
+        Its attributes: `reason`, the bare message; `filename`; `lineno` and `offset`, from 1 as in SyntaxError.
+
+        Parameters
+        ----------
+        line
+            From 1.
+        column
+            From 0, in characters.
+        """
+        lines = self.text.split("\n")
+        shown = lines[line - 1] if line <= len(lines) else ""
+        caret = re.sub(r"[^\t]", " ", shown[:column]) + "^"
+        error = kind(f"{self.name}:{line}:{column + 1}: {reason}\n  {shown}\n  {caret}")
+        error.reason, error.filename, error.lineno, error.offset = reason, self.name, line, column + 1
+        return error
+
+
+def tokenize(source: Source) -> list[Token]:
+    """The tokens of the source, one of kind `end` last.
+
+    Raises
+    ------
+    RelvmSyntaxError
+        A character that starts no token.
+    """
+    tokens = []
+    offset, kind = 0, ""
+    while kind != "end":
+        start = offset
+        offset = _SPACE.match(source.text, start).end()
+        first = start == 0 or source.text.find("\n", start, offset) >= 0
+        match = _TOKEN.match(source.text, offset)
+        if match is None:
+            character = source.text[offset]
+            reason = "a string that does not end" if character == '"' else f"unexpected character {character!r}"
+            raise source.error(RelvmSyntaxError, reason, offset)
+        kind = match.lastgroup
+        tokens.append(Token(kind, match.group(), offset, first))
+        offset = match.end()
+    return tokens
+
+
+class TokenReader:
+    """Steps through the tokens of a source: what every part of the parser is made of."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.tokens = tokenize(source)
+        self.position = 0
+        self.depth = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.position]
+
+    @property
+    def following(self) -> Token:
+        """The token after the current one; the last stays the last."""
+        return self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+
+    def error(self, kind: type[RelvmError], reason: str, token: Token) -> RelvmError:
+        return self.source.error(kind, reason, token.offset)
+
+    def unexpected(self, expected: str) -> RelvmError:
+        """The error that the current token is not what should be here."""
+        return self.error(RelvmSyntaxError, f"expected {expected}, got {self.token}", self.token)
+
+    def take(self) -> Token:
+        token = self.token
+        self.position += token.kind != "end"
+        return token
+
+    def at(self, text: str) -> bool:
+        return self.token.text == text
+
+    def accept(self, text: str) -> bool:
+        """Steps over the current token if it is `text`."""
+        found = self.token.text == text
+        self.position += found
+        return found
+
+    def expect(self, text: str, expected: str = "") -> Token:
+        if self.token.text != text:
+            raise self.unexpected(expected or text)
+        return self.take()
+
+    def expect_kind(self, kind: str, expected: str) -> Token:
+        if self.token.kind != kind:
+            raise self.unexpected(expected)
+        return self.take()
+
+    def end(self) -> None:
+        if self.token.kind != "end":
+            raise self.unexpected("the end of the text")
+
+    def deeper(self) -> None:
+        """Counts one level of nesting; the caller takes it off `depth` again.
+
+        Raises
+        ------
+        RelvmSyntaxError
+            More than DEEPEST_NESTING levels.
+        """
+        self.depth += 1
+        if self.depth > DEEPEST_NESTING:
+            raise self.error(RelvmSyntaxError, f"nested more than {DEEPEST_NESTING} levels deep", self.token)
+
+    def string(self) -> str:
+        """The value of a string literal, escaped as in JSON."""
+        token = self.expect_kind("string", "a string")
+        try:
+            return json.loads(token.text)
+        except json.JSONDecodeError as error:
+            raise self.error(RelvmSyntaxError, f"a bad string: {error.msg}", token) from None
+
+    def integer(self) -> int:
+        """The value of an integer literal; RelvmSyntaxError where int64 cannot hold it."""
+        token = self.expect_kind("int", "an integer")
+        return self.in_range(token, int(token.text) if len(token.text) < 32 else 1 << 64)
+
+    def in_range(self, token: Token, value: int) -> int:
+        if not -(1 << 63) <= value < 1 << 63:
+            raise self.error(RelvmSyntaxError, f"{token.text} is out of the range of int64", token)
+        return value

@@ -1,0 +1,347 @@
+"""Translates the expressions of a script."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+import relvm.ops  # noqa: F401  (declares the operators)
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError, near_matches
+from relvm.frontend.script_values import (
+    SCRIPT_FUNCTIONS,
+    ScriptFunction,
+    ScriptFunctionName,
+    Template,
+    Unset,
+    Value,
+    as_expr,
+    error_at_node,
+    is_number,
+    operator_arguments,
+)
+from relvm.frontend.text import parse_expr, parse_type
+from relvm.ir.builder import Builder
+from relvm.ir.dims import AnyDim
+from relvm.ir.dtypes import ALL_DTYPES
+from relvm.ir.expr import Expr, TupleItem, constant
+from relvm.ir.operator import Operator, operators
+from relvm.ir.types import OBJECT, FuncType, TensorType, TupleType, Type
+
+# The syntax, the operator's name, the same on Python numbers.
+_OPERATORS: dict[type, tuple[str, Callable]] = {
+    ast.Add: ("add", operator.add),
+    ast.Sub: ("subtract", operator.sub),
+    ast.Mult: ("multiply", operator.mul),
+    ast.Div: ("divide", operator.truediv),
+    ast.Pow: ("power", operator.pow),
+    ast.MatMult: ("matmul", operator.matmul),
+    ast.BitAnd: ("logical_and", operator.and_),
+    ast.BitOr: ("logical_or", operator.or_),
+    ast.USub: ("negative", operator.neg),
+    ast.Not: ("logical_not", operator.not_),
+    ast.Invert: ("logical_not", operator.invert),
+    ast.Lt: ("less", operator.lt),
+    ast.LtE: ("less_equal", operator.le),
+    ast.Gt: ("greater", operator.gt),
+    ast.GtE: ("greater_equal", operator.ge),
+    ast.Eq: ("equal", operator.eq),
+    ast.NotEq: ("not_equal", operator.ne),
+}
+
+
+class ExpressionTranslator:
+    """Translates the expressions of one function of the module.
+
+    scope: the values of the names, as they are where translation has come to.  dims: the dimension variables by name.
+    require: makes another function of the module known to the builder and gives its name.
+    """
+
+    def __init__(self, builder: Builder, function: ScriptFunction, dims: dict[str, AnyDim], require: Callable) -> None:
+        self.builder = builder
+        self.function = function
+        self.dims = dims
+        self.require = require
+        self.scope: dict[str, Value] = {}
+
+    def error(self, kind: type[Exception], reason: str, node: ast.AST) -> Exception:
+        return error_at_node(self.function.source, kind, reason, node)
+
+    def unsupported(self, what: str, node: ast.AST) -> Exception:
+        return self.error(RelvmSyntaxError, f"a script cannot have {what}", node)
+
+    def located(self, node: ast.AST, action: Callable[[], Any]) -> Any:
+        """What `action` returns; an error it raises without a place gets that of `node`."""
+        try:
+            return action()
+        except RelvmError as error:
+            if getattr(error, "lineno", None) is not None:
+                raise
+            raise self.error(type(error), str(error).removeprefix("expression: "), node) from error
+
+    def type(self, node: ast.expr) -> Type:
+        """The type that an annotation writes, as a string or in Python's syntax."""
+        written = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
+        try:
+            return parse_type(written.replace("[()]", "[]"), self.dims)
+        except RelvmError as error:
+            raise self.error(type(error), f"the type {written}: {error.reason}", node) from None
+
+    def expression(self, node: ast.expr, name: str | None = None) -> Value:
+        """The value of an expression; name: of the variable that will hold it."""
+        return self.located(node, lambda: self.unlocated(node, name))
+
+    def expr(self, node: ast.expr, expected: Type | None = None, name: str | None = None) -> Expr:
+        """The same as an expression of the IR; expected: the type it is going to be used as."""
+        value = self.expression(node, name)
+        return self.located(node, lambda: self.as_expr(value, expected))
+
+    def as_expr(self, value: Value, expected: Type | None = None) -> Expr:
+        match value:
+            case Template(node) if isinstance(expected, FuncType) or not node.args.args:
+                return self.closure(value, expected.params if isinstance(expected, FuncType) else ())
+            case ScriptFunction():
+                return self.builder.function_ref(self.require(value))
+        return as_expr(value, expected)
+
+    def unlocated(self, node: ast.expr, name: str | None) -> Value:
+        match node:
+            case ast.Constant(value=value):
+                if isinstance(value, bool | int | float | str | None):
+                    return value
+                raise self.unsupported(f"the constant {value!r}", node)
+            case ast.Name(id=id_):
+                return self.lookup(id_, node)
+            case ast.Tuple(elts=parts):
+                return self.tuple_of([self.expression(part) for part in parts])
+            case ast.List(elts=parts):
+                values = [self.expression(part) for part in parts]
+                if any(isinstance(value, Expr) for value in values):
+                    raise self.unsupported("a list of values of the program; write a tuple", node)
+                return values
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.operation(op, [left, right], node, name)
+            case ast.UnaryOp(op=op, operand=operand):
+                return self.operation(op, [operand], node, name)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self.operation(op, [left, right], node, name)
+            case ast.Compare():
+                raise self.unsupported("a chain of comparisons", node)
+            case ast.BoolOp():
+                raise self.unsupported("`and` and `or`; use logical_and, logical_or or an if", node)
+            case ast.IfExp(test=test, body=then, orelse=orelse):
+                return self.conditional(test, then, orelse, name)
+            case ast.Subscript(value=base, slice=index):
+                return self.item(base, index, name)
+            case ast.Attribute(value=base, attr=attribute):
+                return self.attribute(self.expression(base), attribute)
+            case ast.Call():
+                return self.call(node, name)
+            case ast.Lambda():
+                return Template(node, dict(self.scope))
+        raise self.unsupported(f"a {type(node).__name__}", node)
+
+    def lookup(self, name: str, node: ast.AST) -> Value:
+        """The value of a name: of the script's own, then the class's, then Python's around it, then relvm's."""
+        python = self.function.python
+        for names in (self.scope, self.function.members, _cells(python), python.__globals__):
+            if name in names:
+                value = names[name]
+                if isinstance(value, Unset):
+                    raise self.error(RelvmNameError, value.reason, node)
+                return value
+        if name in SCRIPT_FUNCTIONS:
+            return ScriptFunctionName(name)
+        for names in (operators(), ALL_DTYPES):
+            if name in names:
+                return names[name]
+        known = {*self.scope, *self.function.members, *python.__globals__, *SCRIPT_FUNCTIONS, *operators()}
+        raise self.error(RelvmNameError, f"no variable, function or operator {name}{near_matches(name, known)}", node)
+
+    def tuple_of(self, values: list[Value]) -> Value:
+        if not any(isinstance(value, Expr) for value in values):
+            return tuple(values)
+        return self.builder.tuple(*map(self.as_expr, values))
+
+    def operation(self, op: ast.AST, operands: list[ast.expr], node: ast.expr, name: str | None) -> Value:
+        if type(op) not in _OPERATORS:
+            raise self.unsupported(f"the operator {type(op).__name__}", node)
+        operator_name, on_numbers = _OPERATORS[type(op)]
+        values = [self.expression(operand) for operand in operands]
+        if all(map(is_number, values)):
+            try:
+                return on_numbers(*values)
+            except (ArithmeticError, TypeError) as error:
+                raise self.error(RelvmTypeError, f"{ast.unparse(node)}: {error}", node) from None
+        return self.builder.op(operator_name, *operator_arguments(values), name=name)
+
+    def conditional(self, test: ast.expr, then: ast.expr, orelse: ast.expr, name: str | None) -> Value:
+        cond = self.expression(test)
+        if not isinstance(cond, Expr):
+            return self.expression(then if cond else orelse, name)
+        return self.builder.if_(cond, lambda: self.expr(then), lambda: self.expr(orelse), name)
+
+    def item(self, base: ast.expr, index: ast.expr, name: str | None) -> Value:
+        value, at = self.expression(base), self.expression(index)
+        if isinstance(at, Expr):
+            raise RelvmTypeError("the index of a tuple must be a number known in advance")
+        if not isinstance(value, Expr):
+            try:
+                return value[at]
+            except (TypeError, LookupError) as error:
+                raise RelvmTypeError(f"{ast.unparse(base)}[{at!r}]: {error}") from None
+        if isinstance(value.type, TensorType):
+            raise RelvmTypeError("a tensor cannot be indexed with []; use an operator such as take or slice")
+        if type(at) is not int:
+            raise RelvmTypeError(f"the index of a tuple is an integer, got {at!r}")
+        if at < 0 and isinstance(value.type, TupleType):
+            at += len(value.type.fields)
+        return self.builder.emit(TupleItem(value, at), name)
+
+    def attribute(self, value: Value, name: str) -> Value:
+        if isinstance(value, Expr):
+            raise RelvmTypeError(f"a value of type {value.type} has no attribute {name}")
+        if not hasattr(value, name):
+            raise RelvmNameError(f"{value!r} has no attribute {name}{near_matches(name, dir(value))}")
+        return getattr(value, name)
+
+    def call(self, node: ast.Call, name: str | None) -> Value:
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                raise self.unsupported("a starred argument", argument)
+        callee = self.expression(node.func)
+        match callee:
+            case Operator():
+                return self.operator_call(callee, node, name)
+            case ScriptFunctionName():
+                return getattr(self, f"call_{callee.name}")(node, name)
+        if node.keywords:
+            raise self.error(RelvmArgumentError, "arguments are given by position here", node.keywords[0].value)
+        match callee:
+            case Template():
+                return self.expand(callee, node, name)
+            case ScriptFunction():
+                callee = self.builder.function_ref(self.require(callee))
+            case Expr():
+                pass
+            case _:
+                raise RelvmTypeError(f"{ast.unparse(node.func)} is {callee!r} of Python, which a script cannot call")
+        expected = callee.type.params if isinstance(callee.type, FuncType) else ()
+        types = (*expected, *(None,) * len(node.args))
+        args = [self.expr(arg, type_) for arg, type_ in zip(node.args, types, strict=False)]
+        return self.builder.call(callee, *args, name=name)
+
+    def operator_call(self, called: Operator, node: ast.Call, name: str | None) -> Expr:
+        args = operator_arguments([self.expression(arg) for arg in node.args])
+        return self.builder.op(called.name, *args, name=name, **self.keywords(node))
+
+    def keywords(self, node: ast.Call) -> dict[str, Any]:
+        """The keyword arguments, which must be known in advance."""
+        values = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.unsupported("a double-starred argument", keyword.value)
+            values[keyword.arg] = self.expression(keyword.value)
+            if isinstance(values[keyword.arg], Expr):
+                raise self.error(RelvmTypeError, f"{keyword.arg} must be known in advance", keyword.value)
+        return values
+
+    def expand(self, template: Template, node: ast.Call, name: str | None) -> Value:
+        """A lambda's body in place of its call."""
+        params = [param.arg for param in _plain_parameters(self, template.node)]
+        if len(params) != len(node.args):
+            raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, got {len(node.args)}")
+        args = [self.expression(arg) for arg in node.args]
+        return self.within({**template.scope, **dict(zip(params, args, strict=True))}, template.node.body, name)
+
+    def within(self, scope: dict[str, Value], node: ast.expr, name: str | None = None) -> Value:
+        outer, self.scope = self.scope, scope
+        try:
+            return self.expression(node, name)
+        finally:
+            self.scope = outer
+
+    def closure(self, template: Template, types: tuple[Type, ...]) -> Expr:
+        """A lambda as a function of the program, its parameters of the given types."""
+        params = [param.arg for param in _plain_parameters(self, template.node)]
+        if len(params) != len(types):
+            raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, expected one of {len(types)}")
+
+        def body(*variables: Expr) -> Expr:
+            scope = {**template.scope, **dict(zip(params, variables, strict=True))}
+            return self.as_expr(self.within(scope, template.node.body))
+
+        return self.builder.local_function(list(zip(params, types, strict=True)), body)
+
+    def call_packed(self, node: ast.Call, name: str | None) -> Expr:
+        """`packed("name", a, b, result="f32[n]", pure=True)`"""
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+        self.only(keywords, ("result", "pure"), node)
+        function = self.expression(node.args[0]) if node.args else None
+        if not isinstance(function, str):
+            raise RelvmArgumentError("packed takes the function's name, a string, and its arguments")
+        result = self.type(keywords["result"]) if "result" in keywords else OBJECT
+        pure = self.expression(keywords["pure"]) if "pure" in keywords else False
+        if not isinstance(pure, bool):
+            raise RelvmTypeError("pure is True or False")
+        args = [self.expr(arg) for arg in node.args[1:]]
+        return self.builder.packed(function, *args, result=result, pure=pure, name=name)
+
+    def call_match_cast(self, node: ast.Call, name: str | None) -> Expr:
+        """`match_cast(x, "f32[m]")`"""
+        self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
+        if len(node.args) != 2:
+            raise RelvmArgumentError(f"match_cast takes a value and a type, got {len(node.args)} arguments")
+        value = self.expr(node.args[0])
+        return self.builder.match_cast(value, self.type(node.args[1]), name)
+
+    def call_shape(self, node: ast.Call, name: str | None) -> Expr:
+        """`shape(n, n * 2 + 1)`"""
+        try:
+            return parse_expr(ast.unparse(node), {}, self.dims)
+        except RelvmError as error:
+            raise self.error(type(error), f"{ast.unparse(node)}: {error.reason}", node) from None
+
+    def call_const(self, node: ast.Call, name: str | None) -> Expr:
+        """`const(f32[2, 2], [[1, 2], [3, 4]])`"""
+        self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
+        if len(node.args) != 2:
+            raise RelvmArgumentError(f"const takes a type and the elements, got {len(node.args)} arguments")
+        type_, elements = self.type(node.args[0]), self.expression(node.args[1])
+        if not isinstance(type_, TensorType) or type_.dtype is None or isinstance(elements, Expr):
+            raise RelvmTypeError(f"const takes a tensor type and numbers, got {ast.unparse(node)}")
+        try:
+            array = np.array(elements, type_.dtype.numpy)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise RelvmTypeError(f"{ast.unparse(node.args[1])} as {type_}: {error}") from None
+        if array.shape != type_.shape:
+            raise RelvmTypeError(f"const: expected {type_}, got elements of shape {list(array.shape)}")
+        return constant(array)
+
+    def only(self, keywords: Mapping[str | None, Any], known: tuple[str, ...], node: ast.Call) -> None:
+        for keyword in keywords:
+            if keyword not in known:
+                reason = f"{ast.unparse(node.func)} takes no argument {keyword}"
+                raise self.error(RelvmArgumentError, f"{reason}{near_matches(keyword or '', known)}", node)
+
+
+def _cells(python: Any) -> dict[str, Value]:
+    """The variables of the functions around a Python function, as far as they have values."""
+    found = {}
+    for name, cell in zip(python.__code__.co_freevars, python.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return found
+
+
+def _plain_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
+    """The parameters; RelvmSyntaxError where some are not plain positional ones."""
+    args = node.args
+    if args.defaults or args.vararg or args.kwonlyargs or args.kwarg:
+        raise translator.unsupported("parameters with defaults, keyword-only ones or starred ones", node)
+    return [*args.posonlyargs, *args.args]

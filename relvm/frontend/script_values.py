@@ -1,0 +1,156 @@
+"""What a name or an expression of a script stands for, and how Python values become expressions of the IR.
+
+A value is an `Expr`, or anything else: then it is a Python value, known while the script is translated.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmTypeError
+from relvm.frontend.lexer import Source
+from relvm.ir.dims import AnyDim
+from relvm.ir.dtypes import F64, DType
+from relvm.ir.expr import Constant, DTypeValue, Expr, Null, Prim, Shape, String, Tuple, constant, prim
+from relvm.ir.types import PrimType, TensorType, Type
+
+Value = Any
+SCRIPT_FUNCTIONS = ("const", "match_cast", "packed", "shape")  # what a script calls that is neither operator nor function
+
+
+@dataclass(frozen=True)
+class ScriptFunctionName:
+    """One of SCRIPT_FUNCTIONS, as the value of its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """A lambda: translated anew wherever it is called, with the variables it saw where it was written."""
+
+    node: ast.Lambda
+    scope: dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Unset:
+    """The value of a variable that only some paths to here assign."""
+
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class ScriptFunction:
+    """A Python function that is read as a function of the IR and never run.
+
+    Attributes
+    ----------
+    python
+        The function itself: gives the names around it.
+    tree
+        Its syntax, with the lines of `source`.
+    members
+        What a decorated class holds beside it, by name.
+    """
+
+    python: Any
+    tree: ast.FunctionDef
+    source: Source
+    members: dict[str, Value]
+
+    @property
+    def name(self) -> str:
+        return self.tree.name
+
+    def __repr__(self) -> str:
+        return f"<script {self.name}>"
+
+
+def error_at_node(source: Source, kind: type[Exception], reason: str, node: ast.AST) -> Exception:
+    """An error that points at `node`, whose columns are counted in bytes."""
+    line = source.text.split("\n")[node.lineno - 1]
+    return source.error_at(kind, reason, node.lineno, len(line.encode()[: node.col_offset].decode()))
+
+
+def is_number(value: Value) -> bool:
+    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+
+
+def number_as_tensor(value: bool | int | float, dtype: DType) -> Constant:
+    """A 0-d constant of `dtype`.
+
+    Raises
+    ------
+    RelvmTypeError
+        The dtype cannot hold the number: a float in an integer, a number in a bool, an integer out of range.
+    """
+    fits = isinstance(value, bool) if dtype.is_bool else not (dtype.is_integer and isinstance(value, float))
+    try:
+        array = np.array(value, dtype.numpy) if fits else None
+    except OverflowError:
+        array = None
+    if array is None:
+        raise RelvmTypeError(f"{value!r} is no {dtype}, the dtype of what it is used with")
+    return constant(array)
+
+
+def as_expr(value: Value, expected: Type | None = None) -> Expr:
+    """A value as an expression; a number as a tensor where one is expected.
+
+    Raises
+    ------
+    RelvmTypeError
+        A Python value of a kind that the IR has no constant for.
+    """
+    match value:
+        case Expr():
+            return value
+        case np.ndarray() | np.generic():
+            return constant(value)
+        case bool() | int() | float():
+            if isinstance(expected, TensorType) and expected.dtype:
+                return number_as_tensor(value, expected.dtype)
+            if isinstance(expected, PrimType) and expected.dtype == F64 and type(value) is int:
+                return prim(float(value))
+            if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+                raise RelvmTypeError(f"{value} is out of the range of i64")
+            return prim(value)
+        case str():
+            return String(value)
+        case None:
+            return Null()
+        case DType():
+            return DTypeValue(value)
+        case tuple():
+            fields = getattr(expected, "fields", ())
+            types = fields if len(fields) == len(value) else (None,) * len(value)
+            return Tuple(tuple(map(as_expr, value, types)))
+        case Template():
+            raise RelvmTypeError("the types of this lambda's parameters are not known here; write it as a def")
+    raise RelvmTypeError(f"a {type(value).__name__} of Python cannot be a value of the program")
+
+
+def operator_arguments(values: list[Value]) -> tuple[Expr, ...]:
+    """The arguments of an operator: numbers become 0-d tensors of the dtype of the first tensor, tuples of sizes shapes."""
+    tensors = (v.type for v in values if isinstance(v, Expr) and isinstance(v.type, TensorType))
+    dtype = next((type_.dtype for type_ in tensors if type_.dtype), None)
+    return tuple(_operator_argument(value, dtype) for value in values)
+
+
+def _operator_argument(value: Value, dtype: DType | None) -> Expr:
+    if is_number(value) and dtype is not None:
+        return number_as_tensor(value, dtype)
+    if isinstance(value, tuple) and all(type(part) is int for part in value):
+        sizes: tuple[AnyDim, ...] = value
+        return Shape(sizes)
+    return as_expr(value)
+
+
+def static_operand(value: Value) -> Value:
+    """A scalar constant of the IR as the Python number it is, anything else as it is."""
+    return value.value if isinstance(value, Prim) else value

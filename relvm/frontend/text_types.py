@@ -1,0 +1,148 @@
+"""Parses types and dimensions in the text form."""
+
+from __future__ import annotations
+
+from relvm.errors import RelvmNameError, RelvmSyntaxError, near_matches
+from relvm.frontend.lexer import Source, TokenReader
+from relvm.ir.dims import AnyDim, dim_op, dim_var
+from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64
+from relvm.ir.printer import DIM_KEYWORDS
+from relvm.ir.types import OBJECT, FuncType, PrimType, ShapeType, TensorType, TupleType, Type
+
+_DIM_FUNCTIONS = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod"}
+_OTHER_TYPES = ("tensor", "shape", "object")
+
+
+def parse_type(text: str, dims: dict[str, AnyDim] | None = None) -> Type:
+    """The type that `text` writes, e.g. `f32[n, 4]`.
+
+    Parameters
+    ----------
+    dims
+        The dimension variables by name; new ones are added to it.
+
+    Raises
+    ------
+    RelvmSyntaxError, RelvmNameError
+    """
+    reader = TypeReader(Source(text, "<type>"), {} if dims is None else dims)
+    type_ = reader.type()
+    reader.end()
+    return type_
+
+
+class TypeReader(TokenReader):
+    """dims: the dimension variables of the function that is being read, by name."""
+
+    def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
+        super().__init__(source)
+        self.dims = dims
+
+    def type(self) -> Type:
+        self.deeper()
+        type_ = self.parenthesised_type() if self.accept("(") else self.named_type()
+        self.depth -= 1
+        return type_
+
+    def parenthesised_type(self) -> Type:
+        """A tuple type, a function type, or a type in parentheses, after the `(`."""
+        parts, is_tuple = [], True
+        while not self.at(")"):
+            parts.append(self.type())
+            is_tuple = self.accept(",")
+            if not is_tuple:
+                break
+        self.expect(")", ", or )")
+        if self.at("->") or self.at("=>"):
+            pure = self.take().text == "->"
+            return FuncType(tuple(parts), self.type(), pure)
+        return TupleType(tuple(parts)) if is_tuple or len(parts) != 1 else parts[0]
+
+    def named_type(self) -> Type:
+        token = self.expect_kind("name", "a type")
+        name = token.text
+        if name == "object":
+            return OBJECT
+        dtype = ALL_DTYPES.get(name)
+        if dtype is None and name not in _OTHER_TYPES:
+            raise self.error(RelvmNameError, f"no type {name}{near_matches(name, (*ALL_DTYPES, *_OTHER_TYPES))}", token)
+        if self.accept("["):
+            dims, rank = self.dimension_list()
+            return ShapeType(dims, rank) if name == "shape" else TensorType(dtype, dims, rank)
+        if dtype is None:
+            raise self.unexpected("[")
+        if dtype not in (BOOL, I64, F64):
+            raise self.error(
+                RelvmSyntaxError, f"there is no {name} scalar, only bool, i64 and f64; a 0-d tensor is {name}[]", token
+            )
+        return PrimType(dtype)
+
+    def dimension_list(self) -> tuple[tuple[AnyDim, ...] | None, int | None]:
+        """The dimensions and the rank, None where unknown, up to and with the `]`."""
+        if self.accept("..."):
+            self.expect("]")
+            return None, None
+        start, dims = self.token, []
+        while not self.at("]"):
+            dims.append(None if self.accept("_") else self.size())
+            if not self.accept(","):
+                break
+        self.expect("]", ", or ]")
+        if None not in dims:
+            return tuple(dims), len(dims)
+        if any(dim is not None for dim in dims):
+            raise self.error(RelvmSyntaxError, "either all dimensions are _ or none is", start)
+        return None, len(dims)
+
+    def size(self) -> AnyDim:
+        token, dim = self.token, self.dim()
+        if isinstance(dim, int) and dim < 0:
+            raise self.error(RelvmSyntaxError, f"a dimension is at least 0, got {dim}", token)
+        return dim
+
+    def dim(self) -> AnyDim:
+        """A sum of products."""
+        self.deeper()
+        left = self.dim_product()
+        while self.at("+") or self.at("-"):
+            function = _DIM_FUNCTIONS[self.take().text]
+            left = dim_op(function, left, self.dim_product())
+        self.depth -= 1
+        return left
+
+    def dim_product(self) -> AnyDim:
+        left = self.dim_factor()
+        while self.token.text in ("*", "//", "%"):
+            sign = self.take()
+            right = self.dim_factor()
+            if right == 0 and sign.text != "*":
+                raise self.error(RelvmSyntaxError, "a dimension divided by 0", sign)
+            left = dim_op(_DIM_FUNCTIONS[sign.text], left, right)
+        return left
+
+    def dim_factor(self) -> AnyDim:
+        if self.token.kind == "int":
+            return self.integer()
+        if self.accept("-"):
+            self.deeper()
+            factor = self.dim_factor()
+            self.depth -= 1
+            return -factor
+        if self.accept("("):
+            dim = self.dim()
+            self.expect(")")
+            return dim
+        name = self.expect_kind("name", "a dimension").text
+        if name in ("min", "max"):
+            self.expect("(")
+            left = self.dim()
+            self.expect(",")
+            right = self.dim()
+            self.expect(")")
+            return dim_op(name, left, right)
+        if name in DIM_KEYWORDS:
+            self.position -= 1
+            raise self.unexpected("a dimension")
+        if name not in self.dims:
+            self.dims[name] = dim_var(name)
+        return self.dims[name]

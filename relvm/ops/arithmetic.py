@@ -1,0 +1,132 @@
+"""Elementwise arithmetic of two tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.ir.dtypes import I64, U64
+from relvm.ir.operator import op
+from relvm.ir.types import TensorType
+from relvm.lir.kernel import Intrinsic, Literal, Scalar, Select
+from relvm.ops.lowering import elementwise
+from relvm.ops.rules import broadcast, expect_numeric, expect_same_dtype
+
+
+def _binary(name: str, x: TensorType, y: TensorType) -> TensorType:
+    expect_numeric(name, x=x, y=y)
+    expect_same_dtype(name, x=x, y=y)
+    return broadcast(name, x.dtype, x, y)
+
+
+@op("add", numpy=np.add, lower=elementwise(lambda x, y: x + y))
+def add(x: TensorType, y: TensorType) -> TensorType:
+    """x + y, elementwise; integers wrap around.
+
+    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Add-14.
+    """
+    return _binary("add", x, y)
+
+
+@op("subtract", numpy=np.subtract, lower=elementwise(lambda x, y: x - y))
+def subtract(x: TensorType, y: TensorType) -> TensorType:
+    """x - y, elementwise; integers wrap around.
+
+    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Sub-14.
+    """
+    return _binary("subtract", x, y)
+
+
+@op("multiply", numpy=np.multiply, lower=elementwise(lambda x, y: x * y))
+def multiply(x: TensorType, y: TensorType) -> TensorType:
+    """x * y, elementwise; integers wrap around.
+
+    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Mul-14.
+    """
+    return _binary("multiply", x, y)
+
+
+def _numpy_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if x.dtype.kind == "f":
+        return x / y
+    quotient = np.floor_divide(x, y)  # 0 where y is 0
+    inexact = (y != 0) & (quotient * y != x)
+    return quotient + (inexact & ((x < 0) != (y < 0))).astype(x.dtype)
+
+
+def _divide(x: Scalar, y: Scalar) -> Scalar:
+    """The machine's division traps at a zero divisor and at the smallest number divided by -1."""
+    if x.dtype.is_float:
+        return x / y
+    quotient = x / y
+    if x.dtype.is_signed:
+        quotient = Select(y.equals(-1), -x, quotient)
+    return Select(y.equals(0), Literal(0, x.dtype), quotient)
+
+
+@op("divide", numpy=_numpy_divide, lower=elementwise(_divide))
+def divide(x: TensorType, y: TensorType) -> TensorType:
+    """x / y, elementwise.  Integers: rounded towards zero, 0 where y is 0; the smallest number divided by -1 is itself.
+
+    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX Div-14; what it leaves open for integers: NumPy.
+    """
+    return _binary("divide", x, y)
+
+
+def _numpy_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if x.dtype.kind == "f":
+        return np.power(x, y)
+    positive = np.power(x, np.where(y < 0, 0, y).astype(y.dtype))
+    reciprocal = np.where(x == 1, 1, np.where(x == -1, 1 - 2 * (y % 2).astype(np.int64), 0))
+    return np.where(y < 0, reciprocal.astype(x.dtype), positive)
+
+
+def _power(x: Scalar, y: Scalar) -> Scalar:
+    if x.dtype.is_float:
+        return Intrinsic("pow", (x, y), x.dtype)
+    wide = I64 if x.dtype.is_signed else U64
+    return Intrinsic(f"rvm_power_{wide}", (x.to(wide), y.to(wide)), wide).to(x.dtype)
+
+
+@op("power", numpy=_numpy_power, lower=elementwise(_power))
+def power(x: TensorType, y: TensorType) -> TensorType:
+    """x to the power of y, elementwise.  Integers wrap around; a negative exponent rounds the true value towards zero, and
+    gives 0 for x = 0.
+
+    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX Pow-15; special float values: C11 F.10.4.4.
+    """
+    return _binary("power", x, y)
+
+
+def _extreme(function: str):
+    def point(x: Scalar, y: Scalar) -> Scalar:
+        chosen = x > y if function == "maximum" else x < y
+        return Select(chosen.either(x.differs(x)) if x.dtype.is_float else chosen, x, y)
+
+    return elementwise(point)
+
+
+@op("maximum", numpy=np.maximum, lower=_extreme("maximum"))
+def maximum(x: TensorType, y: TensorType) -> TensorType:
+    """The larger of x and y, elementwise; NaN where either is NaN.
+
+    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Max-13; NaN: NumPy.
+    """
+    return _binary("maximum", x, y)
+
+
+@op("minimum", numpy=np.minimum, lower=_extreme("minimum"))
+def minimum(x: TensorType, y: TensorType) -> TensorType:
+    """The smaller of x and y, elementwise; NaN where either is NaN.
+
+    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Min-13; NaN: NumPy.
+    """
+    return _binary("minimum", x, y)

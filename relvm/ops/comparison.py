@@ -1,0 +1,112 @@
+"""Elementwise comparisons and logic; the results are bool."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.ir.dtypes import BOOL
+from relvm.ir.operator import op
+from relvm.ir.types import TensorType
+from relvm.lir.kernel import Unary
+from relvm.ops.lowering import elementwise
+from relvm.ops.rules import broadcast, expect_bool, expect_same_dtype, with_dtype
+
+
+def _comparison(name: str, x: TensorType, y: TensorType) -> TensorType:
+    expect_same_dtype(name, x=x, y=y)
+    return broadcast(name, BOOL, x, y)
+
+
+def _logical(name: str, x: TensorType, y: TensorType) -> TensorType:
+    expect_bool(name, x=x, y=y)
+    return broadcast(name, BOOL, x, y)
+
+
+@op("equal", numpy=np.equal, lower=elementwise(lambda x, y: x.equals(y)))
+def equal(x: TensorType, y: TensorType) -> TensorType:
+    """x == y, elementwise; false where either is NaN.
+
+    x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Equal-13, IEEE 754.
+    """
+    return _comparison("equal", x, y)
+
+
+@op("not_equal", numpy=np.not_equal, lower=elementwise(lambda x, y: x.differs(y)))
+def not_equal(x: TensorType, y: TensorType) -> TensorType:
+    """x != y, elementwise; true where either is NaN.
+
+    x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: IEEE 754.
+    """
+    return _comparison("not_equal", x, y)
+
+
+@op("less", numpy=np.less, lower=elementwise(lambda x, y: x < y))
+def less(x: TensorType, y: TensorType) -> TensorType:
+    """x < y, elementwise; false where either is NaN.
+
+    x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Less-13, IEEE 754.
+    """
+    return _comparison("less", x, y)
+
+
+@op("less_equal", numpy=np.less_equal, lower=elementwise(lambda x, y: x <= y))
+def less_equal(x: TensorType, y: TensorType) -> TensorType:
+    """x <= y, elementwise; false where either is NaN.
+
+    x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX LessOrEqual-16, IEEE 754.
+    """
+    return _comparison("less_equal", x, y)
+
+
+@op("greater", numpy=np.greater, lower=elementwise(lambda x, y: x > y))
+def greater(x: TensorType, y: TensorType) -> TensorType:
+    """x > y, elementwise; false where either is NaN.
+
+    x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Greater-13, IEEE 754.
+    """
+    return _comparison("greater", x, y)
+
+
+@op("greater_equal", numpy=np.greater_equal, lower=elementwise(lambda x, y: x >= y))
+def greater_equal(x: TensorType, y: TensorType) -> TensorType:
+    """x >= y, elementwise; false where either is NaN.
+
+    x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX GreaterOrEqual-16.
+    """
+    return _comparison("greater_equal", x, y)
+
+
+@op("logical_and", numpy=np.logical_and, lower=elementwise(lambda x, y: x.both(y)))
+def logical_and(x: TensorType, y: TensorType) -> TensorType:
+    """Whether both x and y hold, elementwise.
+
+    x, y: bool, shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX And-7.
+    """
+    return _logical("logical_and", x, y)
+
+
+@op("logical_or", numpy=np.logical_or, lower=elementwise(lambda x, y: x.either(y)))
+def logical_or(x: TensorType, y: TensorType) -> TensorType:
+    """Whether x or y or both hold, elementwise.
+
+    x, y: bool, shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Or-7.
+    """
+    return _logical("logical_or", x, y)
+
+
+@op("logical_not", numpy=np.logical_not, lower=elementwise(lambda x: Unary("!", x, BOOL)))
+def logical_not(x: TensorType) -> TensorType:
+    """Whether x does not hold, elementwise.
+
+    x: bool.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Not-1.
+    """
+    expect_bool("logical_not", x=x)
+    return with_dtype(x, BOOL)

@@ -1,0 +1,200 @@
+"""Parts of tensors: slices, gathered slices, and tensors with a margin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmShapeError
+from relvm.ir.dims import AnyDim, dim_op, format_dim
+from relvm.ir.dtypes import I32, I64
+from relvm.ir.operator import expect, op
+from relvm.ir.types import TensorType
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.ops.lowering import Loops, loop_nest, strided_copy, strides_of
+from relvm.ops.rules import expect_axes, expect_axis, expect_integers, expect_tensor
+
+_FAR = 1 << 31  # a bound from here on means the end of the axis, in whichever direction: ONNX writes INT_MAX or INT64_MAX
+
+
+def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
+    """How many elements `range(size)[begin:end:step]` has, for every size >= 0."""
+    begin, end = (max(-_FAR, min(_FAR, bound)) for bound in (begin, end))
+    if isinstance(size, int):
+        return len(range(size)[begin:end:step])
+    if (begin, end) in ((0, _FAR), (_FAR, -_FAR)):
+        return dim_op("floordiv", size + abs(step) - 1, abs(step))
+    if step < 0:  # from the last element down to the first one not taken
+        start = _bound(size, begin, -1, dim_op("sub", size, 1))
+        stop = _bound(size, end, -1, dim_op("sub", size, 1))
+        return dim_op("max", dim_op("floordiv", start - stop - step - 1, -step), 0)
+    start, stop = _bound(size, begin, 0, size), _bound(size, end, 0, size)
+    if start == 0 and step == 1:
+        return stop
+    if stop == size and begin > 0 and step == 1:
+        return dim_op("max", size - begin, 0)
+    return dim_op("max", dim_op("floordiv", stop - start + step - 1, step), 0)
+
+
+def _bound(size: AnyDim, position: int, low: int, high: AnyDim) -> AnyDim:
+    """A bound as Python clamps it: counted from the end where negative, then brought into [low, high]."""
+    if position >= _FAR:
+        return high
+    if position <= -_FAR:
+        return low
+    if position < 0:
+        return dim_op("max", size + position, low)
+    return low if position <= low else dim_op("min", high, position)
+
+
+def _start(size: Scalar, begin: int, step: int) -> Scalar:
+    """The first position taken, by the same rule; any where none is."""
+    if begin >= _FAR:
+        return size - 1 if step < 0 else size
+    if begin < 0:
+        begin = max(begin, -_FAR)
+        return Select(size + begin < 0, Literal(0, I64), size + begin)
+    if step > 0:
+        return Literal(begin, I64)
+    return Select(size - 1 < begin, size - 1, Literal(begin, I64))
+
+
+def _numpy_slice(x: np.ndarray, *, begin, end, axes, steps) -> np.ndarray:
+    index = [slice(None)] * x.ndim
+    for axis, *bounds in zip(axes or range(len(begin)), begin, end, steps or (1,) * len(begin), strict=True):
+        index[axis] = slice(*(bounds if bounds[2] > 0 or bounds[1] > -_FAR else (bounds[0], None, bounds[2])))
+    return x[tuple(index)]
+
+
+def _slice(k: KernelBuilder, inputs: tuple[Buffer], outputs: tuple[Buffer], *, begin, end, axes, steps) -> None:
+    (x,), (out,) = inputs, outputs
+    strides = list(strides_of(x.shape))
+    start: Scalar = Literal(0, I64)
+    for axis, first, step in zip(axes or range(len(begin)), begin, steps or (1,) * len(begin), strict=True):
+        start = start + _start(as_scalar(x.shape[axis], I64), first, step) * as_scalar(strides[axis], I64)
+        strides[axis] = strides[axis] * step
+    strided_copy(k, x, out, tuple(strides), k.declare("start", start))
+
+
+@op("slice", numpy=_numpy_slice, lower=Loops(_slice))
+def slice_(
+    x: TensorType,
+    *,
+    begin: tuple[int, ...],
+    end: tuple[int, ...],
+    axes: tuple[int, ...] | None = None,
+    steps: tuple[int, ...] | None = None,
+) -> TensorType:
+    """x[begin:end:step] along some axes.
+
+    x: any tensor of known rank.   begin, end: one number for each axis, clamped as Python's slices are; negative ones count
+    from the end; 2^31 and more, or -2^31 and less, mean the end reached.   axes: each in [-rank, rank), none twice; None:
+    the first ones.   steps: not 0; None: 1.   Result: the dtype of x; every dimension is exact, symbolic ones too.
+    Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: lengths that differ, a step of 0.
+    Source: ONNX Slice-13.
+    """
+    expect_tensor("slice", x=x)
+    count = len(begin) if isinstance(begin, tuple) else None
+    expect_integers("slice", "begin", begin)
+    expect_integers("slice", "end", end, count)
+    axes = tuple(range(count)) if axes is None else axes
+    steps = (1,) * count if steps is None else steps
+    expect_integers("slice", "axes", axes, count)
+    expect_integers("slice", "steps", steps, count)
+    expect(0 not in steps, "slice: steps are {}, expected none to be 0", steps, error=RelvmArgumentError)
+    if x.rank is None:
+        return x
+    counted = expect_axes("slice", axes, x.rank)
+    if x.shape is None:
+        return x
+    dims = list(x.shape)
+    for axis, bounds in zip(counted, zip(begin, end, steps, strict=True), strict=True):
+        dims[axis] = _slice_dim(dims[axis], *bounds)
+    return TensorType(x.dtype, tuple(dims))
+
+
+def _numpy_gather(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
+    size = x.shape[axis]
+    for index in indices.flat:
+        if not -size <= index < size:
+            raise RelvmIndexError(f"gather: index {index} is outside axis {axis % x.ndim} of size {size}")
+    return np.take(x, indices, axis)
+
+
+def _gather(k: KernelBuilder, inputs: tuple[Buffer, Buffer], outputs: tuple[Buffer], *, axis: int) -> None:
+    """Every index is checked before anything is copied."""
+    (x, indices), (out,) = inputs, outputs
+    axis %= len(x.shape)
+    size, count, width = k.size(x.shape[axis : axis + 1]), k.size(indices.shape), k.size(x.shape[axis + 1 :])
+    with k.loop(count, name="n") as n:
+        index = k.declare("index", indices.flat(n).to(I64))
+        outside = (index < -size).either(index >= size)
+        k.fail(outside, "INDEX_ERROR", f"gather: index %lld is outside axis {axis} of size %lld", index, size)
+    with k.loop(k.size(x.shape[:axis]), name="row") as row, k.loop(count, name="n") as n:
+        index = k.declare("index", indices.flat(n).to(I64))
+        source = k.declare("source", (row * size + Select(index < 0, index + size, index)) * width)
+        target = k.declare("target", (row * count + n) * width)
+        with k.loop(width, simd=True) as i:
+            k.store(out, (target + i,), x.flat(source + i))
+
+
+@op("gather", numpy=_numpy_gather, lower=Loops(_gather))
+def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
+    """The slices of x along an axis that the indices name.
+
+    x: any tensor of rank >= 1.   indices: i32 or i64, each in [-n, n) for the axis's size n.   axis: in [-rank, rank).
+    Result: the dtype of x; the shape of x with the shape of indices in the place of the axis.
+    Raises RelvmTypeError: another dtype of indices, an axis out of range.  At run time RelvmIndexError: an index out of
+    range.   Source: ONNX Gather-13.
+    """
+    expect_tensor("gather", x=x, indices=indices)
+    expect(indices.dtype in (I32, I64), "gather: indices has dtype {}, expected i32 or i64", indices.dtype)
+    if x.rank is None:
+        return TensorType(x.dtype)
+    at = expect_axis("gather", axis, x.rank)
+    if x.shape is None or indices.shape is None:
+        return TensorType(x.dtype, None, None if indices.rank is None else x.rank - 1 + indices.rank)
+    return TensorType(x.dtype, (*x.shape[:at], *indices.shape, *x.shape[at + 1 :]))
+
+
+def _numpy_pad(x: np.ndarray, *, pads: tuple[int, ...], value: float) -> np.ndarray:
+    before, after = pads[: x.ndim], pads[x.ndim :]
+    kept = tuple(slice(max(0, -b), max(0, n - max(0, -a))) for n, b, a in zip(x.shape, before, after, strict=True))
+    margins = [(max(0, b), max(0, a)) for b, a in zip(before, after, strict=True)]
+    return np.pad(x[kept], margins, constant_values=np.asarray(value).astype(x.dtype))
+
+
+def _pad(k: KernelBuilder, inputs: tuple[Buffer], outputs: tuple[Buffer], *, pads: tuple[int, ...], value: float) -> None:
+    (x,), (out,) = inputs, outputs
+    with loop_nest(k, list(out.shape), simd=True) as counters:
+        inside: Scalar | None = None
+        source = []
+        for counter, size, before in zip(counters, x.shape, pads, strict=False):
+            source.append(counter - before)
+            within = (counter >= before).both(counter < as_scalar(size, I64) + before)
+            inside = within if inside is None else inside.both(within)
+        margin = Literal(value, x.dtype)
+        k.store(out, counters, x[()] if inside is None else Select(inside, x[tuple(source)], margin))
+
+
+@op("pad", numpy=_numpy_pad, lower=Loops(_pad))
+def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0) -> TensorType:
+    """x with a margin of one value.
+
+    x: any tensor of known rank.   pads: how many elements are added before each axis, then after each; negative numbers take
+    away.   value: a number that the dtype of x can hold.   Result: the dtype of x.
+    Raises RelvmArgumentError: not two numbers for each axis, a value that is no such number.  RelvmShapeError: more is taken
+    away than there is.   Source: ONNX Pad-21 (mode constant).
+    """
+    expect_tensor("pad", x=x)
+    expect_integers("pad", "pads", pads, None if x.rank is None else 2 * x.rank)
+    is_number = isinstance(value, int | float)
+    expect(is_number, "pad: value is {!r}, expected a number", value, error=RelvmArgumentError)
+    held = x.dtype.is_float or value == np.asarray(value).astype(x.dtype.numpy)
+    expect(held, "pad: value is {!r}, no number of {}", value, x.dtype, error=RelvmArgumentError)
+    if x.shape is None:
+        return x
+    dims = tuple(dim + b + a for dim, b, a in zip(x.shape, pads, pads[len(x.shape) :], strict=False))
+    for axis, dim in enumerate(dims):
+        negative = isinstance(dim, int) and dim < 0
+        expect(not negative, "pad: dimension {} becomes {}", axis, format_dim(dim), error=RelvmShapeError)
+    return TensorType(x.dtype, dims)

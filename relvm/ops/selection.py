@@ -1,0 +1,45 @@
+"""Choosing between elements, and changing their dtype."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.ir.dtypes import DType, dtype_of
+from relvm.ir.operator import op
+from relvm.ir.types import TensorType
+from relvm.lir.kernel import Scalar, Select
+from relvm.ops.lowering import elementwise
+from relvm.ops.rules import broadcast, expect_bool, expect_same_dtype, expect_tensor, with_dtype
+
+
+@op("where", numpy=np.where, lower=elementwise(lambda cond, x, y: Select(cond, x, y)))
+def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
+    """x where cond holds, else y, elementwise.
+
+    cond: bool.   x, y: the same dtype, any.   All three: shapes that broadcast.   Result: the dtype of x, the broadcast shape.
+    Raises RelvmTypeError: another dtype of cond, two dtypes of x and y.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX Where-16.
+    """
+    expect_bool("where", cond=cond)
+    expect_same_dtype("where", x=x, y=y)
+    return broadcast("where", x.dtype, cond, x, y)
+
+
+def _numpy_cast(x: np.ndarray, *, dtype: str | DType) -> np.ndarray:
+    return x.astype(dtype_of(dtype).numpy)
+
+
+def _cast(x: Scalar, *, dtype: str | DType) -> Scalar:
+    return x.to(dtype_of(dtype))
+
+
+@op("cast", numpy=_numpy_cast, lower=elementwise(_cast))
+def cast(x: TensorType, *, dtype: str | DType) -> TensorType:
+    """x converted: to bool, whether it is not 0; float to integer towards zero; integer to integer modulo 2^bits.
+
+    x: any dtype.   dtype: its name (`f32`).   Result: that dtype, the shape of x.   A float that the integer dtype cannot
+    hold, NaN included, gives a number that depends on the machine.
+    Raises RelvmTypeError: no such dtype.   Source: ONNX Cast-19; NumPy's astype.
+    """
+    expect_tensor("cast", x=x)
+    return with_dtype(x, dtype_of(dtype))

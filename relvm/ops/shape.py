@@ -1,0 +1,211 @@
+"""Operators that change how elements are arranged, not what they are: views, broadcasting, transposition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dims import difference, format_dim
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import expect, op
+from relvm.ir.types import ShapeType, TensorType
+from relvm.lir.kernel import Buffer, KernelBuilder
+from relvm.ops.lowering import VIEW, Builtin, Loops, elementwise, strided_copy, strides_of
+from relvm.ops.rules import (
+    broadcast_dims,
+    expect_axes,
+    expect_axis,
+    expect_equal_dims,
+    expect_integers,
+    expect_same_size,
+    expect_shape,
+    expect_tensor,
+)
+
+
+@op("shape_of", numpy=np.shape, lower=Builtin("shape_of"))
+def shape_of(x: TensorType) -> ShapeType:
+    """The dimensions of x.
+
+    x: any tensor.   Result: a shape.   Raises RelvmTypeError: not a tensor.   Source: ONNX Shape-19.
+    """
+    expect(isinstance(x, TensorType), "shape_of: x is {}, expected a tensor", x)
+    return ShapeType(x.shape, x.rank)
+
+
+@op("shape_to_tensor", numpy=lambda shape: np.array(shape, np.int64), lower=Builtin("shape_to_tensor"))
+def shape_to_tensor(shape: ShapeType) -> TensorType:
+    """A shape's dimensions as numbers.
+
+    shape: any shape.   Result: i64, of as many elements as the shape has dimensions.   Raises RelvmTypeError: not a shape.
+    Source: ONNX Shape-19.
+    """
+    expect_shape("shape_to_tensor", "shape", shape)
+    return TensorType(I64, None if shape.rank is None else (shape.rank,), 1)
+
+
+@op("tensor_to_shape", numpy=lambda x: tuple(x.tolist()), lower=Builtin("tensor_to_shape"))
+def tensor_to_shape(x: TensorType) -> ShapeType:
+    """Numbers as the dimensions of a shape.
+
+    x: i64[n].   Result: a shape of rank n, where n is known.   Raises RelvmTypeError: another dtype or rank.
+    Source: the shape argument of ONNX Reshape-19.
+    """
+    expect_tensor("tensor_to_shape", x=x)
+    expect(x.dtype == I64, "tensor_to_shape: x has dtype {}, expected i64", x.dtype)
+    expect(x.rank in (None, 1), "tensor_to_shape: x has rank {}, expected 1", x.rank)
+    known = x.shape is not None and isinstance(x.shape[0], int)
+    return ShapeType(None, x.shape[0] if known else None)
+
+
+@op("reshape", numpy=np.reshape, lower=VIEW)
+def reshape(x: TensorType, shape: ShapeType) -> TensorType:
+    """The elements of x in row-major order under another shape.
+
+    x: any tensor.   shape: of as many elements; no -1.   Result: the dtype of x, that shape.
+    Raises RelvmShapeError: another number of elements, a negative dimension.   Source: ONNX Reshape-19.
+    """
+    expect_tensor("reshape", x=x)
+    expect_shape("reshape", "shape", shape)
+    if x.shape is not None and shape.dims is not None:
+        expect_same_size("reshape", x.shape, shape.dims)
+    return TensorType(x.dtype, shape.dims, shape.rank)
+
+
+@op("expand_dims", numpy=lambda x, *, axes: np.expand_dims(x, axes), lower=VIEW)
+def expand_dims(x: TensorType, *, axes: tuple[int, ...]) -> TensorType:
+    """x with new axes of size 1.
+
+    x: any tensor.   axes: where they are in the result, each in [-r, r) for its rank r, none twice.   Result: the dtype of x.
+    Raises RelvmTypeError: an axis out of range or given twice.   Source: ONNX Unsqueeze-21.
+    """
+    expect_tensor("expand_dims", x=x)
+    expect_integers("expand_dims", "axes", axes)
+    if x.rank is None:
+        return x
+    rank = x.rank + len(axes)
+    new = expect_axes("expand_dims", axes, rank)
+    if x.shape is None:
+        return TensorType(x.dtype, None, rank)
+    kept = iter(x.shape)
+    return TensorType(x.dtype, tuple(1 if axis in new else next(kept) for axis in range(rank)))
+
+
+def _numpy_squeeze(x: np.ndarray, *, axes: tuple[int, ...] | None) -> np.ndarray:
+    return np.squeeze(x, axis=axes)
+
+
+@op("squeeze", numpy=_numpy_squeeze, lower=VIEW)
+def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType:
+    """x without some axes of size 1.
+
+    x: any tensor.   axes: each in [-rank, rank), of size 1, none twice; None: every axis of size 1, which takes a shape
+    without symbolic dimensions.   Result: the dtype of x.
+    Raises RelvmTypeError: an axis out of range or given twice.  RelvmShapeError: an axis of another size, or one that
+    cannot be proven to be 1.   Source: ONNX Squeeze-21.
+    """
+    expect_tensor("squeeze", x=x)
+    if axes is None:
+        known = x.shape is not None and all(isinstance(dim, int) for dim in x.shape)
+        expect(known, "squeeze: x is {}; without axes, every dimension must be known", x, error=RelvmShapeError)
+        return TensorType(x.dtype, tuple(dim for dim in x.shape if dim != 1))
+    expect_integers("squeeze", "axes", axes)
+    if x.rank is None:
+        return x
+    gone = expect_axes("squeeze", axes, x.rank)
+    if x.shape is None:
+        return TensorType(x.dtype, None, x.rank - len(gone))
+    for axis in gone:
+        expect_equal_dims("squeeze", f"axis {axis} and 1 differ", x.shape[axis], 1)
+    return TensorType(x.dtype, tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone))
+
+
+@op("broadcast_to", numpy=np.broadcast_to, lower=elementwise(lambda x: x))
+def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
+    """x repeated along axes of size 1 and along new axes in front, as NumPy does.
+
+    x: any tensor.   shape: what the result's is to be, of no smaller rank.   Result: the dtype of x, that shape.
+    Raises RelvmShapeError: a dimension of x is neither 1 nor provably that of the shape.   Source: numpy.broadcast_to.
+    """
+    expect_tensor("broadcast_to", x=x)
+    expect_shape("broadcast_to", "shape", shape)
+    if x.rank is not None and shape.rank is not None:
+        message = "broadcast_to: x has rank {}, the shape only {}"
+        expect(x.rank <= shape.rank, message, x.rank, shape.rank, error=RelvmShapeError)
+    if x.shape is not None and shape.dims is not None:
+        merged = broadcast_dims("broadcast_to", [x.shape, shape.dims])
+        for got, dim in zip(merged, shape.dims, strict=True):
+            message = "broadcast_to: a dimension {} of x does not become {}"
+            expect(difference(got, dim) == 0, message, format_dim(got), format_dim(dim), error=RelvmShapeError)
+    return TensorType(x.dtype, shape.dims, shape.rank)
+
+
+def _transpose(k: KernelBuilder, inputs: tuple[Buffer], outputs: tuple[Buffer], *, perm: tuple[int, ...] | None) -> None:
+    (x,), (out,) = inputs, outputs
+    strides = strides_of(x.shape)
+    order = range(len(strides))[::-1] if perm is None else perm
+    strided_copy(k, x, out, tuple(strides[axis] for axis in order))
+
+
+def _numpy_transpose(x: np.ndarray, *, perm: tuple[int, ...] | None) -> np.ndarray:
+    return np.transpose(x, perm)
+
+
+@op("transpose", numpy=_numpy_transpose, lower=Loops(_transpose))
+def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorType:
+    """x with its axes in another order: axis i of the result is axis perm[i] of x.
+
+    x: any tensor.   perm: each axis once, in [-rank, rank); None: the axes reversed.   Result: the dtype of x.
+    Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: not as many axes as x has.
+    Source: ONNX Transpose-21.
+    """
+    expect_tensor("transpose", x=x)
+    if perm is not None:
+        expect_integers("transpose", "perm", perm, x.rank)
+        perm = expect_axes("transpose", perm, len(perm))
+    if x.shape is None:
+        return TensorType(x.dtype, None, x.rank if perm is None else len(perm))
+    return TensorType(x.dtype, x.shape[::-1] if perm is None else tuple(x.shape[axis] for axis in perm))
+
+
+def _concat(k: KernelBuilder, inputs: tuple[Buffer, ...], outputs: tuple[Buffer], *, axis: int) -> None:
+    """Each input is a matrix of `rows` rows, the result the matrix of their rows put side by side."""
+    (out,) = outputs
+    axis %= len(out.shape)
+    with k.loop(k.size(out.shape[:axis]), name="row") as row:
+        start = k.declare("start", row * k.size(out.shape[axis:]))
+        for x in inputs:
+            width = k.size(x.shape[axis:])
+            with k.loop(width, simd=True) as i:
+                k.store(out, (start + i,), x.flat(row * width + i))
+            k.assign(start, start + width)
+
+
+@op("concat", numpy=lambda *xs, axis: np.concatenate(xs, axis), lower=Loops(_concat))
+def concat(*xs: TensorType, axis: int) -> TensorType:
+    """The tensors one after the other along an axis.
+
+    xs: at least one, of one dtype and rank >= 1, equal in every dimension but that of `axis`.   axis: in [-rank, rank).
+    Result: the dtype of the first; the dimension of `axis` is the sum of theirs.
+    Raises RelvmArgumentError: no tensor.  RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmShapeError:
+    another dimension that is not provably equal.   Source: ONNX Concat-13.
+    """
+    expect(len(xs) > 0, "concat: expected at least one tensor", error=RelvmArgumentError)
+    for i, x in enumerate(xs):
+        expect_tensor("concat", **{f"xs[{i}]": x})
+        expect(x.dtype == xs[0].dtype, "concat: xs[0] has dtype {} and xs[{}] has {}; cast one", xs[0].dtype, i, x.dtype)
+    ranks = {x.rank for x in xs if x.rank is not None}
+    expect(len(ranks) <= 1, "concat: the tensors have ranks {}, expected one rank", sorted(ranks))
+    if not ranks:
+        return TensorType(xs[0].dtype)
+    (rank,) = ranks
+    at = expect_axis("concat", axis, rank)
+    if any(x.shape is None for x in xs):
+        return TensorType(xs[0].dtype, None, rank)
+    dims = list(xs[0].shape)
+    for i, x in enumerate(xs[1:], 1):
+        for position, (a, b) in enumerate(zip(dims, x.shape, strict=True)):
+            if position != at:
+                expect_equal_dims("concat", f"dimension {position} of xs[0] and xs[{i}] differs", a, b)
+        dims[at] = dims[at] + x.shape[at]
+    return TensorType(xs[0].dtype, tuple(dims))

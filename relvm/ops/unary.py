@@ -1,0 +1,233 @@
+"""Elementwise functions of one tensor."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError
+from relvm.ir.operator import expect, op
+from relvm.ir.types import TensorType
+from relvm.lir.kernel import Intrinsic, Literal, Scalar, Select
+from relvm.ops.lowering import ALIAS, Loops, elementwise
+from relvm.ops.rules import expect_float, expect_numeric, expect_tensor
+
+
+def _float(name: str, x: TensorType) -> TensorType:
+    expect_float(name, x=x)
+    return x
+
+
+def _numeric(name: str, x: TensorType) -> TensorType:
+    expect_numeric(name, x=x)
+    return x
+
+
+def _function(name: str) -> Loops:
+    """The function of C's <math.h>."""
+    return elementwise(lambda x: Intrinsic(name, (x,), x.dtype))
+
+
+@op("identity", numpy=lambda x: x, lower=ALIAS)
+def identity(x: TensorType) -> TensorType:
+    """x itself.
+
+    x: any tensor.   Result: the type of x.   Raises RelvmTypeError: not a tensor.   Source: ONNX Identity-16.
+    """
+    expect_tensor("identity", x=x)
+    return x
+
+
+@op("negative", numpy=np.negative, lower=elementwise(lambda x: -x))
+def negative(x: TensorType) -> TensorType:
+    """-x, elementwise; integers wrap around.
+
+    x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Neg-13.
+    """
+    return _numeric("negative", x)
+
+
+def _abs(x: Scalar) -> Scalar:
+    if x.dtype.is_float:
+        return Intrinsic("fabs", (x,), x.dtype)
+    return Select(x < 0, -x, x) if x.dtype.is_signed else x
+
+
+@op("abs", numpy=np.abs, lower=elementwise(_abs))
+def abs_(x: TensorType) -> TensorType:
+    """The absolute value, elementwise; that of the smallest integer is itself.
+
+    x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Abs-13.
+    """
+    return _numeric("abs", x)
+
+
+def _sign(x: Scalar) -> Scalar:
+    zero = x if x.dtype.is_float else Literal(0, x.dtype)  # keeps NaN
+    below = Select(x < 0, Literal(-1, x.dtype), zero) if x.dtype.is_signed else zero
+    return Select(x > 0, Literal(1, x.dtype), below)
+
+
+@op("sign", numpy=np.sign, lower=elementwise(_sign))
+def sign(x: TensorType) -> TensorType:
+    """1 where x > 0, -1 where x < 0, 0 where x is 0, NaN where it is NaN.
+
+    x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Sign-13.
+    """
+    return _numeric("sign", x)
+
+
+@op("floor", numpy=np.floor, lower=_function("floor"))
+def floor(x: TensorType) -> TensorType:
+    """The largest whole number that is not above x, elementwise.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Floor-13.
+    """
+    return _float("floor", x)
+
+
+@op("ceil", numpy=np.ceil, lower=_function("ceil"))
+def ceil(x: TensorType) -> TensorType:
+    """The smallest whole number that is not below x, elementwise.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Ceil-13.
+    """
+    return _float("ceil", x)
+
+
+@op("round", numpy=np.rint, lower=_function("rint"))
+def round_(x: TensorType) -> TensorType:
+    """The whole number nearest to x, elementwise; halves go to the even one.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Round-11.
+    """
+    return _float("round", x)
+
+
+@op("sqrt", numpy=np.sqrt, lower=_function("sqrt"))
+def sqrt(x: TensorType) -> TensorType:
+    """The square root, elementwise; NaN below 0.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Sqrt-13, IEEE 754.
+    """
+    return _float("sqrt", x)
+
+
+@op("exp", numpy=np.exp, lower=_function("exp"))
+def exp(x: TensorType) -> TensorType:
+    """e to the power of x, elementwise.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Exp-13, C11 F.10.3.1.
+    """
+    return _float("exp", x)
+
+
+@op("log", numpy=np.log, lower=_function("log"))
+def log(x: TensorType) -> TensorType:
+    """The natural logarithm, elementwise; -inf at 0, NaN below.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Log-13, C11 F.10.3.7.
+    """
+    return _float("log", x)
+
+
+@op("sin", numpy=np.sin, lower=_function("sin"))
+def sin(x: TensorType) -> TensorType:
+    """The sine, elementwise.
+
+    x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Sin-7.
+    """
+    return _float("sin", x)
+
+
+@op("cos", numpy=np.cos, lower=_function("cos"))
+def cos(x: TensorType) -> TensorType:
+    """The cosine, elementwise.
+
+    x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Cos-7.
+    """
+    return _float("cos", x)
+
+
+@op("tanh", numpy=np.tanh, lower=_function("tanh"))
+def tanh(x: TensorType) -> TensorType:
+    """The hyperbolic tangent, elementwise.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Tanh-13.
+    """
+    return _float("tanh", x)
+
+
+_numpy_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+@op("erf", numpy=_numpy_erf, lower=_function("erf"))
+def erf(x: TensorType) -> TensorType:
+    """The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x, elementwise.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Erf-13, C11 7.12.8.1.
+    """
+    return _float("erf", x)
+
+
+def _sigmoid(x: Scalar) -> Scalar:
+    return Literal(1, x.dtype) / (Intrinsic("exp", (-x,), x.dtype) + 1)
+
+
+@op("sigmoid", numpy=lambda x: 1 / (1 + np.exp(-x)), lower=elementwise(_sigmoid))
+def sigmoid(x: TensorType) -> TensorType:
+    """1 / (1 + exp(-x)), elementwise.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Sigmoid-13.
+    """
+    return _float("sigmoid", x)
+
+
+@op("reciprocal", numpy=np.reciprocal, lower=elementwise(lambda x: Literal(1, x.dtype) / x))
+def reciprocal(x: TensorType) -> TensorType:
+    """1 / x, elementwise.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Reciprocal-13.
+    """
+    return _float("reciprocal", x)
+
+
+@op("relu", numpy=lambda x: np.maximum(x, 0), lower=elementwise(lambda x: Select(x < 0, Literal(0, x.dtype), x)))
+def relu(x: TensorType) -> TensorType:
+    """x where it is above 0, else 0, elementwise; NaN stays.
+
+    x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Relu-14.
+    """
+    return _numeric("relu", x)
+
+
+def _numpy_clip(x: np.ndarray, *, min: float | None, max: float | None) -> np.ndarray:
+    at_least = x if min is None else np.maximum(x, np.asarray(min, x.dtype))
+    return at_least if max is None else np.minimum(at_least, np.asarray(max, x.dtype))
+
+
+def _clip(x: Scalar, *, min: float | None, max: float | None) -> Scalar:
+    at_least = x if min is None else Select(x < min, Literal(min, x.dtype), x)
+    return at_least if max is None else Select(x > max, Literal(max, x.dtype), at_least)
+
+
+@op("clip", numpy=_numpy_clip, lower=elementwise(_clip))
+def clip(x: TensorType, *, min: float | None = None, max: float | None = None) -> TensorType:
+    """x, but not below `min` and not above `max`, elementwise; NaN stays.
+
+    x: an integer or float dtype.   min, max: numbers that the dtype of x can hold, min <= max; None: no bound.
+    Result: the type of x.   Raises RelvmTypeError: bool.  RelvmArgumentError: a bound that is no such number.
+    Source: ONNX Clip-13.
+    """
+    _numeric("clip", x)
+    for name, bound in (("min", min), ("max", max)):
+        fits = bound is None or isinstance(bound, int | float) and not isinstance(bound, bool) and bound == bound
+        expect(fits, "clip: {} is {!r}, expected a number or None", name, bound, error=RelvmArgumentError)
+        if bound is not None and x.dtype.is_integer:
+            limits = np.iinfo(x.dtype.numpy)
+            fits = isinstance(bound, int) and limits.min <= bound <= limits.max
+            expect(fits, "clip: {} is {!r}, no number of {}", name, bound, x.dtype, error=RelvmArgumentError)
+    ordered = min is None or max is None or min <= max
+    expect(ordered, "clip: min is {}, above max, {}", min, max, error=RelvmArgumentError)
+    return x

@@ -1,0 +1,125 @@
+"""The command line, as a user calls it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relvm.ir.operator import operators
+from relvm.tables import BUILTINS, OPCODES
+
+TEXT = """def main(x: f32[n, 3]) -> (f32[n, 3], f32[n, 3]) {
+  y = relu(x)
+  return (y, add(x, y))
+}
+"""
+
+
+def relvm(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "relvm", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=os.environ | environment)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "model.relvm").write_text(TEXT)
+    np.save(tmp_path / "x.npy", np.float32([[-1, 0, 2]]))
+    return tmp_path
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("target", ["c", "numpy"])
+def test_run_saves_each_output_under_its_name(folder: Path, mode: str, target: str) -> None:
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", "--exec-mode", mode, "--target", target, "--save-outputs", "o.npz", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    with np.load(folder / "o.npz") as outputs:
+        np.testing.assert_array_equal(outputs["output0"], [[0, 0, 2]])
+        np.testing.assert_array_equal(outputs["output1"], [[-1, 0, 4]])
+
+
+def test_run_with_random_inputs_prints_the_outputs(folder: Path) -> None:
+    done = relvm("run", "model.relvm", "--random", "--dim", "n=2", "--repeat", "3", cwd=folder)
+    assert done.returncode == 0 or "--dim is for ONNX" in done.stderr
+    done = relvm("run", "model.relvm", "--random", "--repeat", "3", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "output0: float32[1, 3]" in done.stdout and "median of 3 runs" in done.stderr
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_compile_then_run_the_saved_executable(folder: Path, mode: str) -> None:
+    done = relvm("compile", "model.relvm", "-o", "m.rvm", "--exec-mode", mode, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    refused = relvm("run", "m.rvm", "--input", "x=x.npy", cwd=folder)
+    assert refused.returncode == 1 and "trust" in refused.stderr
+    done = relvm("run", "m.rvm", "--input", "x=x.npy", "--trust-native", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "output1: float32[1, 3]" in done.stdout
+
+
+def test_without_a_compiler_bytecode_runs_on_numpy_and_says_so(folder: Path) -> None:
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", cwd=folder, RELVM_CC="none")
+    assert done.returncode == 0, done.stderr
+    assert "NumPy kernels" in done.stderr
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", "--exec-mode", "compiled", cwd=folder, RELVM_CC="none")
+    assert done.returncode == 1 and "no C compiler" in done.stderr
+
+
+@pytest.mark.parametrize("stage", ["parsed", "typed", "normal", "legal", "planned", "routine", "bytecode", "c"])
+def test_show(folder: Path, stage: str) -> None:
+    done = relvm("show", "model.relvm", "--stage", stage, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    sign = {"legal": "kernel relu_f32", "planned": "alloc_storage", "routine": "__vmtir__main", "bytecode": "call", "c": "#include"}
+    assert sign.get(stage, "relu(x)") in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("table", "names"),
+    [
+        ("ops", lambda: list(operators())),
+        ("builtins", lambda: [f"vm.builtin.{row.name}" for row in BUILTINS]),
+        ("opcodes", lambda: [row.name for row in OPCODES]),
+    ],
+)
+def test_tables_have_every_row(folder: Path, table: str, names) -> None:
+    done = relvm(table, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    words = set(done.stdout.split())
+    assert not [name for name in names() if name not in words]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "nowhere.onnx", "--random"], ["nowhere.onnx"]),
+        (["run", "x.npy", "--random"], ["x.npy", ".onnx"]),
+        (["run", "model.relvm"], ["--input", "x", "f32[n, 3]"]),
+        (["run", "model.relvm", "--input", "y=x.npy"], ["y", "the inputs are x"]),
+        (["run", "model.relvm", "--input", "x=model.relvm"], ["model.relvm", ".npy"]),
+        (["run", "model.relvm", "--random", "--function", "mian"], ["mian", "main"]),
+        (["compile", "model.relvm", "-o", "model.bin"], [".rvm"]),
+        (["show", "bad.relvm"], ["line 1"]),
+    ],
+    ids=lambda value: "-".join(value)[:40],
+)
+def test_mistakes_are_one_line_with_the_names_in_it(folder: Path, arguments, words) -> None:
+    (folder / "bad.relvm").write_text("def main(\n")
+    done = relvm(*arguments, cwd=folder)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+def test_a_damaged_executable_is_refused(folder: Path) -> None:
+    assert relvm("compile", "model.relvm", "-o", "m.rvm", "--target", "numpy", cwd=folder).returncode == 0
+    content = bytearray((folder / "m.rvm").read_bytes())
+    (folder / "cut.rvm").write_bytes(content[: len(content) // 2])
+    content[len(content) // 2] ^= 0xFF
+    (folder / "flipped.rvm").write_bytes(content)
+    for name in ("cut.rvm", "flipped.rvm"):
+        done = relvm("run", name, "--random", cwd=folder)
+        assert done.returncode == 1 and name in done.stderr and "Traceback" not in done.stderr
