@@ -20,14 +20,13 @@ from relvm.frontend.script_values import (
     Value,
     as_expr,
     error_at_node,
-    is_number,
-    operator_arguments,
+    is_static,
 )
 from relvm.frontend.text import parse_expr, parse_type
 from relvm.ir.builder import Builder
 from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import ALL_DTYPES
-from relvm.ir.expr import Expr, TupleItem, constant
+from relvm.ir.expr import Constant, Expr, Shape, TupleItem, constant
 from relvm.ir.operator import Operator, operators
 from relvm.ir.types import OBJECT, FuncType, TensorType, TupleType, Type
 
@@ -66,6 +65,7 @@ class ExpressionTranslator:
         self.dims = dims
         self.require = require
         self.scope: dict[str, Value] = {}
+        self.constants: dict[int, tuple[np.ndarray, Constant]] = {}  # by id: an array used twice is one constant
 
     def error(self, kind: type[Exception], reason: str, node: ast.AST) -> Exception:
         return error_at_node(self.function.source, kind, reason, node)
@@ -80,7 +80,7 @@ class ExpressionTranslator:
         except RelvmError as error:
             if getattr(error, "lineno", None) is not None:
                 raise
-            raise self.error(type(error), str(error).removeprefix("expression: "), node) from error
+            raise self.error(type(error), str(error), node) from error
 
     def type(self, node: ast.expr) -> Type:
         """The type that an annotation writes, as a string or in Python's syntax."""
@@ -105,7 +105,28 @@ class ExpressionTranslator:
                 return self.closure(value, expected.params if isinstance(expected, FuncType) else ())
             case ScriptFunction():
                 return self.builder.function_ref(self.require(value))
+            case tuple():
+                fields = expected.fields if isinstance(expected, TupleType) else ()
+                types = (*fields, *(None,) * len(value))
+                return self.builder.tuple_(*(self.as_expr(v, t) for v, t in zip(value, types, strict=False)))
+            case np.ndarray():
+                if id(value) not in self.constants:
+                    self.constants[id(value)] = (value, constant(value))
+                return self.constants[id(value)][1]
         return as_expr(value, expected)
+
+    def operator_arguments(self, values: list[Value]) -> tuple[Expr, ...]:
+        """Numbers as 0-d tensors of the dtype of the first tensor, tuples of sizes as shapes, the rest as it is."""
+        values = [self.as_expr(value) if isinstance(value, np.ndarray | np.generic) else value for value in values]
+        tensors = (v.type for v in values if isinstance(v, Expr) and isinstance(v.type, TensorType))
+        dtype = next((type_.dtype for type_ in tensors if type_.dtype), None)
+        scalar = TensorType(dtype, ()) if dtype else None
+        return tuple(
+            Shape(value)
+            if isinstance(value, tuple) and all(type(v) is int for v in value)
+            else self.as_expr(value, scalar)
+            for value in values
+        )
 
     def unlocated(self, node: ast.expr, name: str | None) -> Value:
         match node:
@@ -116,7 +137,7 @@ class ExpressionTranslator:
             case ast.Name(id=id_):
                 return self.lookup(id_, node)
             case ast.Tuple(elts=parts):
-                return self.tuple_of([self.expression(part) for part in parts])
+                return tuple(self.expression(part) for part in parts)
             case ast.List(elts=parts):
                 values = [self.expression(part) for part in parts]
                 if any(isinstance(value, Expr) for value in values):
@@ -161,28 +182,28 @@ class ExpressionTranslator:
         known = {*self.scope, *self.function.members, *python.__globals__, *SCRIPT_FUNCTIONS, *operators()}
         raise self.error(RelvmNameError, f"no variable, function or operator {name}{near_matches(name, known)}", node)
 
-    def tuple_of(self, values: list[Value]) -> Value:
-        if not any(isinstance(value, Expr) for value in values):
-            return tuple(values)
-        return self.builder.tuple(*map(self.as_expr, values))
-
     def operation(self, op: ast.AST, operands: list[ast.expr], node: ast.expr, name: str | None) -> Value:
         if type(op) not in _OPERATORS:
             raise self.unsupported(f"the operator {type(op).__name__}", node)
         operator_name, on_numbers = _OPERATORS[type(op)]
         values = [self.expression(operand) for operand in operands]
-        if all(map(is_number, values)):
+        if all(map(is_static, values)):
             try:
                 return on_numbers(*values)
             except (ArithmeticError, TypeError) as error:
                 raise self.error(RelvmTypeError, f"{ast.unparse(node)}: {error}", node) from None
-        return self.builder.op(operator_name, *operator_arguments(values), name=name)
+        return self.builder.op(operator_name, *self.operator_arguments(values), name=name)
 
     def conditional(self, test: ast.expr, then: ast.expr, orelse: ast.expr, name: str | None) -> Value:
-        cond = self.expression(test)
-        if not isinstance(cond, Expr):
+        cond = self.condition(test)
+        if isinstance(cond, bool):
             return self.expression(then if cond else orelse, name)
         return self.builder.if_(cond, lambda: self.expr(then), lambda: self.expr(orelse), name)
+
+    def condition(self, test: ast.expr) -> bool | Expr:
+        """What an if decides by: a bool where that is known in advance."""
+        value = self.expression(test)
+        return as_expr(value) if isinstance(value, Expr | np.ndarray | np.generic) else bool(value)
 
     def item(self, base: ast.expr, index: ast.expr, name: str | None) -> Value:
         value, at = self.expression(base), self.expression(index)
@@ -235,7 +256,7 @@ class ExpressionTranslator:
         return self.builder.call(callee, *args, name=name)
 
     def operator_call(self, called: Operator, node: ast.Call, name: str | None) -> Expr:
-        args = operator_arguments([self.expression(arg) for arg in node.args])
+        args = self.operator_arguments([self.expression(arg) for arg in node.args])
         return self.builder.op(called.name, *args, name=name, **self.keywords(node))
 
     def keywords(self, node: ast.Call) -> dict[str, Any]:
@@ -251,7 +272,7 @@ class ExpressionTranslator:
 
     def expand(self, template: Template, node: ast.Call, name: str | None) -> Value:
         """A lambda's body in place of its call."""
-        params = [param.arg for param in _plain_parameters(self, template.node)]
+        params = [param.arg for param in plain_parameters(self, template.node)]
         if len(params) != len(node.args):
             raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, got {len(node.args)}")
         args = [self.expression(arg) for arg in node.args]
@@ -266,7 +287,7 @@ class ExpressionTranslator:
 
     def closure(self, template: Template, types: tuple[Type, ...]) -> Expr:
         """A lambda as a function of the program, its parameters of the given types."""
-        params = [param.arg for param in _plain_parameters(self, template.node)]
+        params = [param.arg for param in plain_parameters(self, template.node)]
         if len(params) != len(types):
             raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, expected one of {len(types)}")
 
@@ -339,7 +360,7 @@ def _cells(python: Any) -> dict[str, Value]:
     return found
 
 
-def _plain_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
+def plain_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
     """The parameters; RelvmSyntaxError where some are not plain positional ones."""
     args = node.args
     if args.defaults or args.vararg or args.kwonlyargs or args.kwarg:

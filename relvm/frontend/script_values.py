@@ -13,13 +13,17 @@ import numpy as np
 
 from relvm.errors import RelvmTypeError
 from relvm.frontend.lexer import Source
-from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import F64, DType
-from relvm.ir.expr import Constant, DTypeValue, Expr, Null, Prim, Shape, String, Tuple, constant, prim
+from relvm.ir.expr import Constant, DTypeValue, Expr, Null, String, constant, prim
 from relvm.ir.types import PrimType, TensorType, Type
 
 Value = Any
-SCRIPT_FUNCTIONS = ("const", "match_cast", "packed", "shape")  # what a script calls that is neither operator nor function
+SCRIPT_FUNCTIONS = (
+    "const",
+    "match_cast",
+    "packed",
+    "shape",
+)  # what a script calls that is neither operator nor function
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,11 @@ def error_at_node(source: Source, kind: type[Exception], reason: str, node: ast.
     return source.error_at(kind, reason, node.lineno, len(line.encode()[: node.col_offset].decode()))
 
 
-def is_number(value: Value) -> bool:
-    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+def is_static(value: Value) -> bool:
+    """Whether Python computes with `value` while the script is translated; arrays and the program's own values are left."""
+    if isinstance(value, tuple):
+        return all(map(is_static, value))
+    return isinstance(value, bool | int | float | str | None | DType) and not isinstance(value, np.generic)
 
 
 def number_as_tensor(value: bool | int | float, dtype: DType) -> Constant:
@@ -126,31 +133,6 @@ def as_expr(value: Value, expected: Type | None = None) -> Expr:
             return Null()
         case DType():
             return DTypeValue(value)
-        case tuple():
-            fields = getattr(expected, "fields", ())
-            types = fields if len(fields) == len(value) else (None,) * len(value)
-            return Tuple(tuple(map(as_expr, value, types)))
         case Template():
             raise RelvmTypeError("the types of this lambda's parameters are not known here; write it as a def")
     raise RelvmTypeError(f"a {type(value).__name__} of Python cannot be a value of the program")
-
-
-def operator_arguments(values: list[Value]) -> tuple[Expr, ...]:
-    """The arguments of an operator: numbers become 0-d tensors of the dtype of the first tensor, tuples of sizes shapes."""
-    tensors = (v.type for v in values if isinstance(v, Expr) and isinstance(v.type, TensorType))
-    dtype = next((type_.dtype for type_ in tensors if type_.dtype), None)
-    return tuple(_operator_argument(value, dtype) for value in values)
-
-
-def _operator_argument(value: Value, dtype: DType | None) -> Expr:
-    if is_number(value) and dtype is not None:
-        return number_as_tensor(value, dtype)
-    if isinstance(value, tuple) and all(type(part) is int for part in value):
-        sizes: tuple[AnyDim, ...] = value
-        return Shape(sizes)
-    return as_expr(value)
-
-
-def static_operand(value: Value) -> Value:
-    """A scalar constant of the IR as the Python number it is, anything else as it is."""
-    return value.value if isinstance(value, Prim) else value

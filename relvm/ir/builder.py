@@ -49,8 +49,12 @@ Params = Sequence[tuple[str, Type]]
 
 @dataclass
 class _Frame:
-    """A function or block being built.  dims: the dimension variables known in it; names: how often each was given."""
+    """A function or block being built.
 
+    place: the function's name, for messages.  dims: the dimension variables known.  names: how often each was given.
+    """
+
+    place: str
     dims: set[DimVar]
     names: Counter[str]
     bindings: list[Binding | MatchCast] = field(default_factory=list)
@@ -88,7 +92,7 @@ class Builder:
             result_type = self._types[name].result
         if result_type is not None:
             self.declare(name, params, result_type)
-        frame = _Frame(set(), Counter())
+        frame = _Frame(name, set(), Counter())
         self._frames.append(frame)
         try:
             variables = self._bind_params(params)
@@ -121,7 +125,7 @@ class Builder:
             As `infer_types` does.
         """
         frame = self._frame()
-        typed = infer_expr(expr, self._types, frame.dims)
+        typed = self._typed(expr, name)
         var = Var(self._unique(name or _numbered(typed), name is None), type=typed.type)
         frame.bindings.append(Binding(var, typed))
         return var
@@ -130,6 +134,9 @@ class Builder:
         """An operator, by name, applied to `args`; RelvmArgumentError where they do not fit its parameters."""
         found = find_operator(operator)
         return self.emit(OpCall(found, args, found.bind(args, attributes)), name)
+
+    def tuple_(self, *fields: Expr, name: str | None = None) -> Var:
+        return self.emit(Tuple(fields), name)
 
     def call(self, callee: str | Expr, *args: Expr, name: str | None = None) -> Var:
         """A call of a function of the module, by name, or of a function value."""
@@ -152,7 +159,7 @@ class Builder:
     def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
         """`value`, checked at run time to be of `type_`; plain dimension variables new to it take the sizes found."""
         frame = self._frame()
-        typed = infer_expr(Block((MatchCast(Var("v", type=type_), value),), value), self._types, frame.dims)
+        typed = self._typed(Block((MatchCast(Var("v", type=type_), value),), value), name)
         (cast,) = typed.bindings
         var = Var(self._unique(name or "cast", name is None), type=type_)
         frame.bindings.append(MatchCast(var, cast.value))
@@ -162,11 +169,11 @@ class Builder:
     def block(self, body: Callable[[], Expr]) -> Block:
         """What `body` emits, with what it returns as the result, as a block of its own."""
         outer = self._frame()
-        frame = _Frame(set(outer.dims), outer.names)
+        frame = _Frame(outer.place, set(outer.dims), outer.names)
         self._frames.append(frame)
         try:
             frame.result = body()
-            return self._finish("block")
+            return self._finish(outer.place)
         finally:
             self._frames.pop()
 
@@ -204,14 +211,14 @@ class Builder:
 
         block = self.block(whole_body)
         binding = Binding(var, Function(name or "", variables, block, result_type))
-        typed = infer_expr(Block((binding,), var), self._types, outer.dims)
+        typed = self._typed(Block((binding,), var))
         outer.bindings.extend(typed.bindings)
         return typed.result
 
     def ret(self, value: Expr) -> None:
         """Ends the function: `value` is its result."""
         frame = self._frame()
-        frame.result = infer_expr(value, self._types, frame.dims)
+        frame.result = self._typed(value)
 
     def module(self) -> Module:
         """The module, at stage TYPED."""
@@ -221,6 +228,10 @@ class Builder:
         if missing:
             raise RelvmNameError(f"function {missing[0]} is declared and not built")
         return infer_types(Module(tuple(self._functions.values()), attributes=self._attributes))
+
+    def _typed(self, expr: Expr, name: str | None = None) -> Expr:
+        frame = self._frames[-1]
+        return infer_expr(expr, self._types, frame.dims, f"{frame.place}: {name}" if name else frame.place)
 
     def _frame(self) -> _Frame:
         if not self._frames:
@@ -239,7 +250,7 @@ class Builder:
         frame = self._frames[-1]
         if frame.result is None:
             raise RelvmVerifyError(f"{name}: no result; end it with ret")
-        result = infer_expr(frame.result, self._types, frame.dims)
+        result = self._typed(frame.result)
         return Block(tuple(frame.bindings), result, type=result.type)
 
     def _unique(self, name: str, numbered: bool) -> str:

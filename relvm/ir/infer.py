@@ -75,7 +75,9 @@ def infer_types(module: Module) -> Module:
     return module.with_functions(tuple(finished[f.name] for f in module.functions))
 
 
-def infer_expr(expr: Expr, functions: dict[str, FuncType], known_dims: Iterable[DimVar] = ()) -> Expr:
+def infer_expr(
+    expr: Expr, functions: dict[str, FuncType], known_dims: Iterable[DimVar] = (), place: str = "expression"
+) -> Expr:
     """`expr` typed on its own: its free variables have types already.
 
     Parameters
@@ -84,8 +86,10 @@ def infer_expr(expr: Expr, functions: dict[str, FuncType], known_dims: Iterable[
         The types of the module's functions that `expr` may refer to.
     known_dims
         The dimension variables bound where `expr` stands.
+    place
+        What a message says of where that is.
     """
-    return _Inference("expression", functions.get, functions.keys(), set(known_dims)).expr(expr)
+    return _Inference(place, functions.get, functions.keys(), set(known_dims)).expr(expr)
 
 
 def _finish(name: str, declared: dict[str, Function], finished: dict[str, Function], trail: tuple[str, ...]) -> None:
@@ -166,7 +170,10 @@ class _Inference:
         for param in function.params:
             if param.type is None:
                 raise self.error(f"parameter {param.name} of {function.name} needs a type")
-            self.bind_dims(param.type)
+            self.known.update(plain_dim_vars(param.type))
+        for param in function.params:
+            if not isinstance(param.type, FuncType):  # a function type binds its own variables
+                self.check_vars(type_vars(param.type))
         params_known = set(self.known)
         body = self.expr(function.body)
         declared = function.result_type

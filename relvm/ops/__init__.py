@@ -1,3 +1,53 @@
 """Every operator, under its name.  Importing this module declares them all."""
 
 from relvm.ops.arithmetic import add, divide, maximum, minimum, multiply, power, subtract
+from relvm.ops.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    not_equal,
+)
+from relvm.ops.indexing import gather, pad
+from relvm.ops.indexing import slice_ as slice
+from relvm.ops.linear import matmul
+from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
+from relvm.ops.reduction import max_ as max
+from relvm.ops.reduction import min_ as min
+from relvm.ops.reduction import sum_ as sum
+from relvm.ops.selection import cast, where
+from relvm.ops.shape import (
+    broadcast_to,
+    concat,
+    expand_dims,
+    reshape,
+    shape_of,
+    shape_to_tensor,
+    squeeze,
+    tensor_to_shape,
+    transpose,
+)
+from relvm.ops.unary import (
+    ceil,
+    clip,
+    cos,
+    erf,
+    exp,
+    floor,
+    identity,
+    log,
+    negative,
+    reciprocal,
+    relu,
+    sigmoid,
+    sign,
+    sin,
+    sqrt,
+    tanh,
+)
+from relvm.ops.unary import abs_ as abs
+from relvm.ops.unary import round_ as round

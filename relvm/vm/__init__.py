@@ -1,33 +1,30 @@
 """Building and running: `build`, `load`, `Executable`, `VirtualMachine`, `register_func`.
 
-Names are imported at first use, so that a program which only loads and runs an executable never imports the compiler.
+The compiler's names are imported at first use, so that a program which only loads and runs an executable never imports it.
 """
 
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
-_HOMES = {
-    "build": "relvm.vm.build",
-    "lower": "relvm.vm.build",
-    "EXEC_MODES": "relvm.vm.build",
-    "find_compiler": "relvm.vm.toolchain",
-    "Executable": "relvm.vm.runtime",
-    "Shape": "relvm.vm.runtime",
-    "Tensor": "relvm.vm.runtime",
-    "VirtualMachine": "relvm.vm.runtime",
-    "load": "relvm.vm.runtime",
-    "register_func": "relvm.vm.runtime",
-}
+from relvm.vm.runtime import Executable, Shape, Tensor, VirtualMachine, load, register_func, register_library
 
-__all__ = sorted(_HOMES)
+_COMPILER = {"build": "relvm.vm.build", "lower": "relvm.vm.build", "find_compiler": "relvm.vm.toolchain"}
+
+__all__ = ["Executable", "Shape", "Tensor", "VirtualMachine", "build", "find_compiler", "load", "lower", "register_func"]
 
 
-def __getattr__(name: str):
-    if name not in _HOMES:
+def _reference_kernel(name: str) -> Any:
+    from relvm.vm.reference import reference_kernel
+
+    return reference_kernel(name)
+
+
+register_library("reference.", _reference_kernel)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _COMPILER:
         raise AttributeError(f"module {__name__} has no attribute {name}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    return getattr(importlib.import_module(_COMPILER[name]), name)

@@ -1,0 +1,61 @@
+"""The C compiler: found, missing, failing, and not called twice for the same code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from relvm import vm
+from relvm.codegen.c import CSource
+from relvm.errors import RelvmArgumentError, RelvmToolchainError
+from relvm.frontend.text import parse_module
+from relvm.vm import toolchain
+
+MODULE = parse_module("def main(x: f32[n]) -> f32[n] { return add(x, x) }")
+
+
+def test_without_a_compiler_target_c_says_what_to_do(monkeypatch) -> None:
+    monkeypatch.setenv("RELVM_CC", "none")
+    with pytest.raises(RelvmToolchainError, match=r'no C compiler.*target="numpy"'):
+        vm.build(MODULE)
+
+
+def test_without_a_compiler_bytecode_runs_on_numpy(monkeypatch) -> None:
+    monkeypatch.setenv("RELVM_CC", "none")
+    machine = vm.VirtualMachine(vm.build(MODULE, "bytecode", "numpy"))
+    np.testing.assert_array_equal(machine["main"](np.ones(3, np.float32)), [2, 2, 2])
+
+
+def test_a_compiler_that_does_not_run_is_named(monkeypatch) -> None:
+    monkeypatch.setenv("RELVM_CC", "nowhere-cc")
+    with pytest.raises(RelvmToolchainError, match="nowhere-cc"):
+        vm.build(MODULE)
+
+
+def test_a_compiler_that_fails_shows_its_output(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path))
+    with pytest.raises(RelvmToolchainError, match="this is no C"):
+        toolchain.compile_native(CSource("this is no C;", ""))
+
+
+def test_the_same_code_is_compiled_once(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path))
+    calls = []
+    compile_once = toolchain._compile
+    monkeypatch.setattr(toolchain, "_compile", lambda *args: calls.append(1) or compile_once(*args))
+    for _ in range(2):
+        vm.build(MODULE, "compiled")
+    assert len(calls) == 1
+    assert len(list(tmp_path.glob("*.so"))) == 1
+
+
+def test_a_cache_that_cannot_be_written_does_not_stop_a_build(monkeypatch, tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    vm.build(MODULE)
+
+
+@pytest.mark.parametrize(("options", "words"), [({"exec_mode": "bytcode"}, "bytecode"), ({"target": "cuda"}, "numpy")])
+def test_a_mode_or_target_that_is_not_there_is_named(options, words) -> None:
+    with pytest.raises(RelvmArgumentError, match=words):
+        vm.build(MODULE, **options)
