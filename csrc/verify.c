@@ -206,8 +206,8 @@ static int set_intersect(const checker *c, register_set *to, const register_set 
   return lost != 0;
 }
 
-/* A way from the present instruction to `target` joins the ways there seen before. */
-static rvm_status leave_for(checker *c, uint32_t pc, uint32_t target) {
+/* The way walked joins the ways to `target` seen before. */
+static rvm_status join(checker *c, uint32_t target, int backward) {
   register_set **state = &c->states[target];
   int changed = 1;
   if (*state) {
@@ -217,7 +217,7 @@ static rvm_status leave_for(checker *c, uint32_t pc, uint32_t target) {
     if (status) return status;
     set_copy(c, *state, c->written);
   }
-  if (target <= pc) c->changed |= changed;
+  if (backward) c->changed |= changed;
   return RVM_OK;
 }
 
@@ -225,7 +225,7 @@ static rvm_status leave_for(checker *c, uint32_t pc, uint32_t target) {
 static rvm_status arrive_at(checker *c, uint32_t pc) {
   register_set **state = &c->states[pc];
   if (c->reachable && (*state || c->marks[pc] & IS_LOOP_HEAD)) {
-    rvm_status status = leave_for(c, pc - 1, pc);
+    rvm_status status = join(c, pc, 0);
     if (status) return status;
   }
   if (!*state) return RVM_OK;
@@ -270,7 +270,7 @@ static rvm_status walk(checker *c) {
     if (!c->reachable) continue;
     if ((status = pass_operands(c, pc))) return status;
     int64_t target = jump_target(c, pc);
-    if (target >= 0 && (status = leave_for(c, pc, (uint32_t)target))) return status;
+    if (target >= 0 && (status = join(c, (uint32_t)target, target <= pc))) return status;
     if (ends_path(c->code[pc])) c->reachable = 0;
   }
   return RVM_OK;

@@ -1,7 +1,7 @@
 """Says what a file is, with a real model in both modes:   python examples/identify_file.py FILE...
 
-The model is Magika's (Apache-2.0), taken out of its pip package: a network that looks at the first and the last kilobyte of
-a file and knows some 200 file types.
+The model is Magika's (Apache-2.0), taken out of its pip package: a network that looks at the first and the last
+kilobyte of a file and knows some 200 file types.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""relvm: a functional IR for tensor programs, compiled to register bytecode or to native code, run by a small C runtime."""
+"""relvm: a functional IR for tensor programs, compiled to register bytecode or to native code, run by a small C
+runtime."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Golden cases: files of small programs and what they must become.
 
-A file holds cases:  `== title`, the input, `--`, the expected text.  `pytest --update` rewrites what is expected; read the diff.
+A file holds cases:  `== title`, the input, `--`, the expected text.  `pytest --update` rewrites what is expected; read
+the diff.
 """
 
 from __future__ import annotations

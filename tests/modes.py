@@ -22,12 +22,16 @@ def machines(module: Module) -> dict[tuple[str, str], VirtualMachine]:
 
 
 def run_everywhere(
-    module: Module, *args: Any, name: str = "main", packed: Mapping[str, Callable] | None = None, tolerance: float = 1e-5
+    module: Module,
+    *args: Any,
+    name: str = "main",
+    packed: Mapping[str, Callable] | None = None,
+    tolerance: float = 1e-5,
 ) -> Any:
     """What the reference gives, after checking that every mode and target gives it too.
 
-    The two modes of one target must agree bit for bit; floats may be `tolerance` apart from the reference, relative to the
-    largest value.
+    The two modes of one target must agree bit for bit; floats may be `tolerance` apart from the reference, relative to
+    the largest value.
     """
     for packed_name, function in (packed or {}).items():
         register_func(packed_name, lambda *a, function=function: function(*map(plain, a)), override=True)

@@ -32,7 +32,9 @@ def _bytes(*texts: bytes) -> np.ndarray:
     return rows
 
 
-_PYTHON = b"import os\nimport sys\n\n\ndef main(argv):\n    for a in argv[1:]:\n        print(os.path.abspath(a))\n" * 20
+_PYTHON = (
+    b"import os\nimport sys\n\n\ndef main(argv):\n    for a in argv[1:]:\n        print(os.path.abspath(a))\n" * 20
+)
 _HTML = b"<!DOCTYPE html>\n<html><head><title>t</title></head><body>\n<p>hello <b>world</b></p>\n</body></html>\n" * 9
 
 

@@ -34,7 +34,12 @@ def module_of(path: Path) -> str:
 
 def layer_of(module: str) -> tuple[int, str]:
     """The layer's number and the name that placed the module there; the longest name that fits wins."""
-    found = [(len(name), i, name) for i, names in enumerate(LAYERS) for name in names if (module + ".").startswith(name + ".")]
+    found = [
+        (len(name), i, name)
+        for i, names in enumerate(LAYERS)
+        for name in names
+        if (module + ".").startswith(name + ".")
+    ]
     assert found, f"{module} is in no layer"
     _, number, name = max(found)
     return number, name
@@ -63,4 +68,6 @@ def test_imports_go_down_only(path: Path) -> None:
             continue
         below, other = layer_of(target)
         same_layer_other_part = below == number and other != name
-        assert below <= number and not same_layer_other_part, f"{path}:{line}: {module} imports {target} from above or beside it"
+        assert below <= number and not same_layer_other_part, (
+            f"{path}:{line}: {module} imports {target} from above or beside it"
+        )

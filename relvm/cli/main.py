@@ -49,8 +49,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_model(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument("model", metavar="MODEL", help=what)
-    command.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="fix a symbolic dimension of an ONNX model")
-    command.add_argument("--target", choices=("auto", "c", "numpy"), default="auto", help="kernels: compiled C, or NumPy (auto: C where there is a compiler)")
+    command.add_argument(
+        "--dim", action="append", default=[], metavar="NAME=SIZE", help="fix a symbolic dimension of an ONNX model"
+    )
+    command.add_argument(
+        "--target",
+        choices=("auto", "c", "numpy"),
+        default="auto",
+        help="kernels: compiled C, or NumPy (auto: C where there is a compiler)",
+    )
 
 
 def _add_run(commands) -> None:
@@ -59,12 +66,16 @@ def _add_run(commands) -> None:
     command.add_argument("--function", default="main", help="which function to run (default: main)")
     given = command.add_mutually_exclusive_group()
     given.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; once for each")
-    given.add_argument("--random", action="store_true", help="random inputs (symbolic dimensions are 1 unless --dim says)")
+    given.add_argument(
+        "--random", action="store_true", help="random inputs (symbolic dimensions are 1 unless --dim says)"
+    )
     command.add_argument("--seed", type=int, default=0, help="for --random (default: 0)")
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
     command.add_argument("--save-outputs", metavar="OUT.npz", help="write each output under its name")
     command.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times and print the median time")
-    command.add_argument("--trust-native", action="store_true", help="run the native code inside a .rvm file: only from who you trust")
+    command.add_argument(
+        "--trust-native", action="store_true", help="run the native code inside a .rvm file: only from who you trust"
+    )
     command.set_defaults(run=_run_run)
 
 

@@ -29,9 +29,9 @@ _IMMEDIATE_LIMIT = 1 << 28  # csrc/arguments.def
 
 @dataclass(frozen=True)
 class Bytecode:
-    """code: function name -> instructions.  comments: the IR value that each computes, alike.  registers: as many as the
-    routine has, and one more where a condition had to be put in a register.  constants: the module's, then those that only
-    instructions need."""
+    """code: function name -> instructions.  comments: the IR value that each computes, alike.  registers: as many as
+    the routine has, and one more where a condition had to be put in a register.  constants: the module's, then those
+    that only instructions need."""
 
     code: dict[str, tuple[Instruction, ...]]
     comments: dict[str, list[str]]

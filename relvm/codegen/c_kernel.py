@@ -43,13 +43,17 @@ _UNARY = 11
 def print_kernel(kernel: Kernel) -> str:
     """The C text of one kernel.
 
-    The function is `rvm_status NAME(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)`: it takes the
-    inputs' tensors, then the outputs', checks each dtype, rank and dimension, and leaves NIL in *result.
+    The function is `rvm_status NAME(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)`: it
+    takes the inputs' tensors, then the outputs', checks each dtype, rank and dimension, and leaves NIL in *result.
     """
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = _sizes(buffers)
     names = {buffer: f"{buffer.name}" for buffer in buffers}
-    lines = [f"/* {_comment(kernel.comment)} */", kernel_prototype(kernel), f"{_signature(kernel_symbol(kernel.name))} {{"]
+    lines = [
+        f"/* {_comment(kernel.comment)} */",
+        kernel_prototype(kernel),
+        f"{_signature(kernel_symbol(kernel.name))} {{",
+    ]
     lines += _checks(buffers, sizes)
     for i, buffer in enumerate(buffers):
         const = "const " if buffer in kernel.inputs else ""
@@ -85,7 +89,9 @@ def _sizes(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
             var = as_var(dim)
             assert isinstance(dim, int) or var, f"kernel shape with a compound dimension {dim}"
             if var and var not in sizes:
-                sizes[var] = f"s{len(sizes)}_{var.name}" if var.name.isidentifier() and var.name.isascii() else f"s{len(sizes)}"
+                sizes[var] = (
+                    f"s{len(sizes)}_{var.name}" if var.name.isidentifier() and var.name.isascii() else f"s{len(sizes)}"
+                )
     return sizes
 
 
@@ -96,10 +102,11 @@ def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str]) -> list[str]:
     for buffer in buffers:
         dims = (str(dim) if isinstance(dim, int) else str(-1 - order[as_var(dim)]) for dim in buffer.shape)
         rows.append(", ".join((f"RVM_DTYPE_{buffer.dtype}", str(len(buffer.shape)), *dims)))
+    call = f"rvm_kernel_check(expected, {len(buffers)}, {len(sizes)}, sizes, arguments, count, result)"
     return [
         "  static const int64_t expected[] = {" + ", ".join(rows) + "};",
         f"  int64_t sizes[{max(1, len(sizes))}];",
-        f"  rvm_status status = rvm_kernel_check(expected, {len(buffers)}, {len(sizes)}, sizes, arguments, count, result);",
+        f"  rvm_status status = {call};",
         "  (void)self;",
         "  if (status != RVM_OK) return status;",
     ]
@@ -202,7 +209,7 @@ class _Body:
             return self.scalar(indices[0])
         text = "0"
         for position, (index, dim) in enumerate(zip(indices, buffer.shape, strict=True)):
-            if position == 0 or dim == 1 and text == "0":
+            if position == 0 or (dim == 1 and text == "0"):
                 text = self.scalar(index)
                 continue
             left = text if text == "0" or text.isidentifier() else f"({text})"

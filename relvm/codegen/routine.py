@@ -1,6 +1,7 @@
 """The one code generator: a planned module -> routines.  Bytecode and C are printed from its result.
 
-Register numbering, and the canonical statement for each kind of expression, are in docs/architecture.md; golden tests pin them.
+Register numbering, and the canonical statement for each kind of expression, are in docs/architecture.md; golden tests
+pin them.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ BUILTIN_PREFIX = "vm.builtin."
 REFERENCE_PREFIX = "reference."
 
 _TAKES_CONTEXT = frozenset(row.name for row in BUILTINS if row.signature.startswith("ctx"))
-_VOID_BUILTINS = frozenset(row.name for row in BUILTINS if row.signature.endswith("-> nil") and row.name != "null_value")
+_VOID_BUILTINS = frozenset(
+    row.name for row in BUILTINS if row.signature.endswith("-> nil") and row.name != "null_value"
+)
 
 
 def lower_to_routines(module: Module) -> LirModule:
@@ -189,10 +192,14 @@ class _Generator:
             case Null():
                 return BUILTIN_PREFIX + "null_value", (), False, False
             case Function():
-                raise RelvmVerifyError(f"{self._here(value)}: a local function is left; the pass lift_lambdas removes it")
+                raise RelvmVerifyError(
+                    f"{self._here(value)}: a local function is left; the pass lift_lambdas removes it"
+                )
         if isinstance(value, Constant | Prim | String | DTypeValue | FunctionRef | PackedRef | Shape):
             return BUILTIN_PREFIX + "copy", (value,), False, False
-        raise RelvmVerifyError(f"{self._here(value)}: {type(value).__name__} is left; the pass legalize or plan_memory removes it")
+        raise RelvmVerifyError(
+            f"{self._here(value)}: {type(value).__name__} is left; the pass legalize or plan_memory removes it"
+        )
 
     def operand(self, expr: Expr) -> Operand:
         match expr:
@@ -210,7 +217,9 @@ class _Generator:
                 return self.tables.constant(dtype)
             case Shape(dims=dims):
                 if not all(isinstance(dim, int) for dim in dims):
-                    raise RelvmVerifyError(f"{self._here(expr)}: a symbolic shape is left; the pass lower_shapes removes it")
+                    raise RelvmVerifyError(
+                        f"{self._here(expr)}: a symbolic shape is left; the pass lower_shapes removes it"
+                    )
                 return self.tables.constant(dims)
             case FunctionRef(name) | PackedRef(name):
                 return FunctionItem(self.tables.function(name))

@@ -42,8 +42,8 @@ def script(target: Any) -> Script | Module:
     Returns
     -------
     Script | Module
-        For a class the module of its functions.  For a function what `module_of` takes and other scripts can call; its body
-        is translated when the module is asked for, so that it may use what is defined after it.
+        For a class the module of its functions.  For a function what `module_of` takes and other scripts can call; its
+        body is translated when the module is asked for, so that it may use what is defined after it.
 
     Raises
     ------

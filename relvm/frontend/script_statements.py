@@ -1,7 +1,7 @@
 """Translates the statements of a script.
 
-What an `if` assigns and later statements use becomes the value of an If: one value, or a tuple.  An `if` with a `return`
-in it takes the statements after it into both branches, so that each path ends in its own result.
+What an `if` assigns and later statements use becomes the value of an If: one value, or a tuple.  An `if` with a
+`return` in it takes the statements after it into both branches, so that each path ends in its own result.
 """
 
 from __future__ import annotations

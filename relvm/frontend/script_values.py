@@ -82,7 +82,7 @@ def error_at_node(source: Source, kind: type[Exception], reason: str, node: ast.
 
 
 def is_static(value: Value) -> bool:
-    """Whether Python computes with `value` while the script is translated; arrays and the program's own values are left."""
+    """Whether Python computes with `value` while the script is translated: no array, no value of the program."""
     if isinstance(value, tuple):
         return all(map(is_static, value))
     return isinstance(value, bool | int | float | str | None | DType) and not isinstance(value, np.generic)

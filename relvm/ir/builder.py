@@ -42,7 +42,7 @@ from relvm.ir.expr import (
 )
 from relvm.ir.infer import infer_expr, infer_types, plain_dim_vars
 from relvm.ir.operator import find_operator
-from relvm.ir.types import OBJECT, VOID, FuncType, Type, forget_vars
+from relvm.ir.types import OBJECT, VOID, FuncType, Type, forget_vars, type_vars
 
 Params = Sequence[tuple[str, Type]]
 
@@ -153,8 +153,10 @@ class Builder:
     def packed(
         self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None
     ) -> Var:
-        """A call of a packed function, by its registered name."""
-        return self.emit(PackedCall(function, args, pure, type=result), name)
+        """A call of a packed function, by its registered name.  Dimension variables new in `result` take the sizes found."""
+        if all(var in self._frame().dims for var in type_vars(result)):
+            return self.emit(PackedCall(function, args, pure, type=result), name)
+        return self.match_cast(self.emit(PackedCall(function, args, pure)), result, name)
 
     def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
         """`value`, checked at run time to be of `type_`; plain dimension variables new to it take the sizes found."""

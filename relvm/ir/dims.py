@@ -1,8 +1,9 @@
 """Symbolic dimensions: integers, variables, and arithmetic on them in one canonical form.
 
-A dimension is a Python int, or a `Dim`: a polynomial with integer coefficients over atoms, an atom being a `DimVar` or a
-floordiv, mod, min or max of two dimensions.  Arithmetic brings every result into that one form, so two dimensions that are
-equal as polynomials compare equal with `==`; a constant result is a plain int.  Variables stand for sizes: integers >= 0.
+A dimension is a Python int, or a `Dim`: a polynomial with integer coefficients over atoms, an atom being a `DimVar` or
+a floordiv, mod, min or max of two dimensions.  Arithmetic brings every result into that one form, so two dimensions
+that are equal as polynomials compare equal with `==`; a constant result is a plain int.  Variables stand for sizes:
+integers >= 0.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     Parameters
     ----------
     function
-        add, sub, mul, floordiv, mod, min or max (csrc/dim_operators.def); floordiv and mod round towards minus infinity.
+        add, sub, mul, floordiv, mod, min or max (csrc/dim_operators.def); floordiv and mod round towards minus
+        infinity.
 
     Raises
     ------
@@ -235,7 +237,7 @@ def _format_atom(atom: Atom, name_of: Callable[[DimVar], str]) -> str:
 
 
 def _grouped(dim: AnyDim, text: str) -> str:
-    return text if isinstance(dim, int) and dim >= 0 or as_var(dim) else f"({text})"
+    return text if (isinstance(dim, int) and dim >= 0) or as_var(dim) else f"({text})"
 
 
 def _atom_value(atom: Atom, value_of: Callable[[DimVar], AnyDim | None]) -> AnyDim:

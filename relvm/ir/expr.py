@@ -1,7 +1,7 @@
 """The whole IR: expressions, bindings, functions, modules.
 
-Every expression has a `type`; it is None only before type inference (stage PARSED).  A block is flat: a tuple of bindings
-and a result, so no walk recurses along the length of a program.
+Every expression has a `type`; it is None only before type inference (stage PARSED).  A block is flat: a tuple of
+bindings and a result, so no walk recurses along the length of a program.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Expr(Node):
 
 @node
 class Var(Expr):
-    """A name bound once: by a parameter or a binding.  Two variables are the same only when they are the same object."""
+    """A name bound once: by a parameter or a binding.  Two variables are the same only when they are the same
+    object."""
 
     name: str
     type: Type | None = _typed()
@@ -126,7 +127,8 @@ class TupleItem(Expr):
 
 @node
 class If(Expr):
-    """`if cond then a else b`.  cond: a bool or integer scalar or 0-d tensor.  type: the join of the branches' types."""
+    """`if cond then a else b`.  cond: a bool or integer scalar or 0-d tensor.  type: the join of the branches'
+    types."""
 
     cond: Expr
     then: Expr
@@ -155,8 +157,8 @@ class OpCall(Expr):
 
 @node
 class PackedCall(Expr):
-    """A call of a packed function by name.  type: what the program says it returns; checked at run time where it says more
-    than `object`.  pure: it may be removed when its result is not used."""
+    """A call of a packed function by name.  type: what the program says it returns; checked at run time where it says
+    more than `object`.  pure: it may be removed when its result is not used."""
 
     name: str
     args: tuple[Expr, ...]
@@ -166,8 +168,8 @@ class PackedCall(Expr):
 
 @node
 class KernelCall(Expr):
-    """A kernel of the module, writing into new tensors (stage LEGAL): type is that of its result, one tensor or a tuple of
-    tensors.  dims: the values of the kernel's size parameters that no argument's shape gives."""
+    """A kernel of the module, writing into new tensors (stage LEGAL): type is that of its result, one tensor or a tuple
+    of tensors.  dims: the values of the kernel's size parameters that no argument's shape gives."""
 
     kernel: str
     args: tuple[Expr, ...]
@@ -185,7 +187,8 @@ class KernelRun(Expr):
 
 @node
 class BuiltinCall(Expr):
-    """A call of a runtime builtin (csrc/builtins.def).  The machine, where the row's signature has `ctx`, is not among args."""
+    """A call of a runtime builtin (csrc/builtins.def).  The machine, where the row's signature has `ctx`, is not among
+    args."""
 
     name: str
     args: tuple[Expr, ...]
@@ -230,7 +233,8 @@ class Block(Expr):
 class Function(Expr):
     """A function: of the module, or (as an expression) local, a closure over the variables around it.
 
-    result_type: as annotated, or None where it is to be inferred.  name: the module's key, or a local function's own name.
+    result_type: as annotated, or None where it is to be inferred.  name: the module's key, or a local function's own
+    name.
     """
 
     name: str
@@ -249,7 +253,8 @@ class Function(Expr):
 
 @node
 class Module(Node):
-    """Named functions.  kernels: stage LEGAL on, name -> what the function table calls.  attributes: e.g. the source file."""
+    """Named functions.  kernels: stage LEGAL on, name -> what the function table calls.  attributes: e.g. the source
+    file."""
 
     functions: tuple[Function, ...]
     kernels: tuple[tuple[str, Any], ...] = field(default=(), metadata={"derived": True})

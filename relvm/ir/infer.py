@@ -1,8 +1,9 @@
 """Type inference: PARSED -> TYPED.
 
-Every expression gets its type; every variable the type of what it is bound to.  Where an annotation says more than can be
-proven (a result type, an annotated binding) a `match_cast` is put in, so the check is made at run time; what can never hold
-is an error here.  Purity is inferred too: a function that contains an impure call, or refers to an impure function, is impure.
+Every expression gets its type; every variable the type of what it is bound to.  Where an annotation says more than can
+be proven (a result type, an annotated binding) a `match_cast` is put in, so the check is made at run time; what can
+never hold is an error here.  Purity is inferred too: a function that contains an impure call, or refers to an impure
+function, is impure.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def _impure_functions(functions: tuple[Function, ...]) -> set[str]:
 
 
 def _has_impure_call(function: Function) -> bool:
-    return any(is_impure_call(item) or isinstance(item, Function) and not item.pure for item in walk(function.body))
+    return any(is_impure_call(item) or (isinstance(item, Function) and not item.pure) for item in walk(function.body))
 
 
 def is_impure_call(item) -> bool:
@@ -146,7 +147,9 @@ def is_impure_call(item) -> bool:
             return True
         case Call(callee=Expr(type=FuncType(pure=pure))):
             return not pure
-        case Call(callee=callee):  # of a function of the module (its own purity counts), or of anything: assume the worst
+        case Call(
+            callee=callee
+        ):  # of a function of the module (its own purity counts), or of anything: assume the worst
             return not isinstance(callee, FunctionRef) and callee.type is not None
     return False
 
@@ -220,13 +223,17 @@ class _Inference:
             case Call():
                 return replace(expr, type=self.call_type(expr))
             case KernelCall() | PackedCall() if expr.type is None:
-                raise self.error(f"the call of {expr.kernel if isinstance(expr, KernelCall) else expr.name} needs a type")
+                raise self.error(
+                    f"the call of {expr.kernel if isinstance(expr, KernelCall) else expr.name} needs a type"
+                )
         return expr
 
     def var(self, var: Var) -> Var:
         typed = self.vars.get(var, var)
         if typed.type is None:
-            raise self.error(f"variable {var.name} is used before it has a type (a recursive function needs a result type)")
+            raise self.error(
+                f"variable {var.name} is used before it has a type (a recursive function needs a result type)"
+            )
         return typed
 
     def block(self, block: Block) -> Block:
@@ -250,7 +257,9 @@ class _Inference:
         value = self.expr(binding.value)
         if isinstance(value, Function) and var in self.vars:
             # The variable inside the body stands for the declared type; its purity may have been found to be less.
-            self.vars[var] = typed = self.vars[var] if self.vars[var].type == value.type else replace(var, type=value.type)
+            self.vars[var] = typed = (
+                self.vars[var] if self.vars[var].type == value.type else replace(var, type=value.type)
+            )
             if typed.type != var.type and not value.pure:
                 value = self.function(binding.value)
             return [replace(binding, var=typed, value=value)]
@@ -314,9 +323,7 @@ class _Inference:
         """The type of a call: the callee's dimension variables take the values that the arguments' shapes give."""
         callee = getattr(call.callee, "name", "the function")
         if len(params) != len(call.args):
-            raise self.error(
-                f"{callee} takes {len(params)} arguments, got {len(call.args)}", RelvmArgumentError
-            )
+            raise self.error(f"{callee} takes {len(params)} arguments, got {len(call.args)}", RelvmArgumentError)
         values: dict[DimVar, AnyDim] = {}
         for param, arg in zip(params, call.args, strict=True):
             match_dims(param, arg.type, values)
@@ -338,11 +345,14 @@ class _Inference:
     def check_vars(self, variables: Iterable[DimVar]) -> None:
         for var in variables:
             if var not in self.known:
-                raise self.error(f"dimension {var.name} is not known here: no parameter's shape gives it", RelvmNameError)
+                raise self.error(
+                    f"dimension {var.name} is not known here: no parameter's shape gives it", RelvmNameError
+                )
 
 
 def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
-    """The variables that stand alone as a dimension of a tensor or shape in `type_`: those that a value's shape gives."""
+    """The variables that stand alone as a dimension of a tensor or shape in `type_`: those that a value's shape
+    gives."""
     match type_:
         case TensorType(shape=dims) | ShapeType(dims=dims):
             yield from (var for var in map(as_var, dims or ()) if var)
@@ -378,6 +388,3 @@ def _checked_result(body: Expr, type_: Type) -> Block:
     unchecked, checked = Var("result", type=body.type), Var("result", type=type_)
     added = (Binding(unchecked, block.result), MatchCast(checked, unchecked))
     return Block((*block.bindings, *added), checked, type=type_)
-
-
-

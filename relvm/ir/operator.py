@@ -4,9 +4,9 @@
     def softmax(x: TensorType, *, axis: int = -1) -> TensorType: ...
 
 The decorated function is the type rule: positional parameters are the arguments' types, keyword-only parameters the
-attributes with their defaults (a parameter without default is required), a `*xs` parameter takes any number.  The docstring
-is the operator's documentation.  `numpy` is its meaning: a function of NumPy arrays (shapes as tuples of int) and the same
-attributes.  `lower` makes its kernel (relvm/ops/lowering.py says how).
+attributes with their defaults (a parameter without default is required), a `*xs` parameter takes any number.  The
+docstring is the operator's documentation.  `numpy` is its meaning: a function of NumPy arrays (shapes as tuples of int)
+and the same attributes.  `lower` makes its kernel (relvm/ops/lowering.py says how).
 """
 
 from __future__ import annotations

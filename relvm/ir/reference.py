@@ -1,6 +1,7 @@
 """The meaning of a module in NumPy: an evaluator of the IR, slow and plain, that the tests hold both modes against.
 
-Values: tensors are np.ndarray, scalars Python bool, int and float, shapes and tuples Python tuples, functions `Closure`.
+Values: tensors are np.ndarray, scalars Python bool, int and float, shapes and tuples Python tuples, functions
+`Closure`.
 """
 
 from __future__ import annotations
@@ -178,7 +179,8 @@ def _as_values(result: Any, type_: Type | None) -> Any:
 
 
 def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending: list) -> None:
-    """Checks a value against a type; variables seen first take the size found, compound dimensions are left in `pending`."""
+    """Checks a value against a type; variables seen first take the size found, compound dimensions are left in
+    `pending`."""
     match type_:
         case TensorType(dtype, shape, rank):
             array = value if isinstance(value, np.ndarray | np.generic) else None

@@ -56,8 +56,8 @@ _CALLS = (Call, PackedCall, BuiltinCall, Tuple, TupleItem, If)
 
 @dataclass(frozen=True)
 class Rules:
-    """nodes: the expressions allowed.  typed: all have types.  normal: A-normal form.  local_functions, match_casts: whether
-    they may still be there."""
+    """nodes: the expressions allowed.  typed: all have types.  normal: A-normal form.  local_functions, match_casts:
+    whether they may still be there."""
 
     nodes: tuple[type, ...]
     typed: bool = True
@@ -71,7 +71,9 @@ RULES = {
     Stage.TYPED: Rules((*_ATOMS, *_CALLS, OpCall, Function, Block), normal=False),
     Stage.NORMAL: Rules((*_ATOMS, *_CALLS, OpCall, Function, Block)),
     Stage.LEGAL: Rules((*_ATOMS, *_CALLS, KernelCall, KernelRun, Function, Block), local_functions=False),
-    Stage.PLANNED: Rules((*_ATOMS, *_CALLS, KernelRun, Kill, Function, Block), local_functions=False, match_casts=False),
+    Stage.PLANNED: Rules(
+        (*_ATOMS, *_CALLS, KernelRun, Kill, Function, Block), local_functions=False, match_casts=False
+    ),
 }
 
 

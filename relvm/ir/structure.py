@@ -49,7 +49,8 @@ def free_vars(expr: Node) -> list[Var]:
 
 
 def free_dim_vars(function: Function) -> list[DimVar]:
-    """The dimension variables a function uses that neither its parameters nor its match_casts bind, in order of first use."""
+    """The dimension variables a function uses that neither its parameters nor its match_casts bind, in order of first
+    use."""
     bound: set[DimVar] = {var for p in function.params for var in type_vars(p.type)}
     used: dict[DimVar, None] = {}
     for item in walk(function):
@@ -66,8 +67,8 @@ def free_dim_vars(function: Function) -> list[DimVar]:
 
 
 def map_expr_dims(function: Callable[[AnyDim], AnyDim], expr: Node) -> Node:
-    """`expr` with `function` applied to every dimension in it, those of types included; variables whose type changes are
-    replaced by new ones throughout."""
+    """`expr` with `function` applied to every dimension in it, those of types included; variables whose type changes
+    are replaced by new ones throughout."""
     renamed: dict[Var, Var] = {}
 
     def visit(item: Node) -> Node:
@@ -106,8 +107,11 @@ class _Matcher:
             return False
         match a:
             case Var():
-                return a in self.pairs and self.pairs[a] is b or (a.type is None) == (b.type is None) and (
-                    a.type is None or self._same_type(a.type, b.type)) and self._pair(a, b)
+                return (a in self.pairs and self.pairs[a] is b) or (
+                    (a.type is None) == (b.type is None)
+                    and (a.type is None or self._same_type(a.type, b.type))
+                    and self._pair(a, b)
+                )
             case Constant():
                 same_type = a.value.dtype == b.value.dtype and a.value.shape == b.value.shape
                 return same_type and (a.value is b.value or a.value.tobytes() == b.value.tobytes())

@@ -1,8 +1,8 @@
 """The types of values, and what it takes for a value of one type to be used as another.
 
 Text form: `f32[n, 4]` tensor, `f32[]` 0-d tensor, `f32[_, _]` tensor of known rank, `f32[...]` tensor of unknown rank,
-`i64` scalar, `shape[n, 4]`, `shape[_, _]`, `shape[...]`, `(f32[n], i64)` tuple, `(f32[n]) -> f32[n]` function (`=>` when
-calling it may have effects), `object` anything.
+`i64` scalar, `shape[n, 4]`, `shape[_, _]`, `shape[...]`, `(f32[n], i64)` tuple, `(f32[n]) -> f32[n]` function (`=>`
+when calling it may have effects), `object` anything.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Type(Node):
 
 @value_node
 class TensorType(Type):
-    """An array.  shape: None when only the rank is known.  rank: None when not even that; given by the shape if there is one.
-    dtype: None when unknown."""
+    """An array.  shape: None when only the rank is known.  rank: None when not even that; given by the shape if there
+    is one. dtype: None when unknown."""
 
     dtype: DType | None
     shape: tuple[AnyDim, ...] | None = None

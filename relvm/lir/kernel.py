@@ -17,7 +17,8 @@ _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 
 
 class Scalar:
-    """Base of scalar expressions.  Python's operators build `Binary` nodes; a Python number takes the other side's dtype."""
+    """Base of scalar expressions.  Python's operators build `Binary` nodes; a Python number takes the other side's
+    dtype."""
 
     dtype: DType
 
@@ -112,7 +113,8 @@ class Size(Scalar):
 
 @dataclass(frozen=True, eq=False)
 class Load(Scalar):
-    """buffer[indices], or the element at a flat row-major position where `indices` is one index into a buffer of another rank."""
+    """buffer[indices], or the element at a flat row-major position where `indices` is one index into a buffer of
+    another rank."""
 
     buffer: Buffer
     indices: tuple[Scalar, ...]
@@ -192,8 +194,8 @@ class Statement:
 
 @dataclass(frozen=True, eq=False)
 class Loop(Statement):
-    """for (counter = start; counter < stop; counter++).  simd: the iterations are independent, or only reduce into locals
-    that the loop names in `reduce` (operator, local), and may run as vector lanes."""
+    """for (counter = start; counter < stop; counter++).  simd: the iterations are independent, or only reduce into
+    locals that the loop names in `reduce` (operator, local), and may run as vector lanes."""
 
     counter: Local
     start: Scalar
@@ -233,15 +235,16 @@ class Branch(Statement):
 
 @dataclass(frozen=True, eq=False)
 class Allocate(Statement):
-    """An array of the kernel's own until the block ends, not cleared, 64-byte aligned.  Its shape is constant and small: it
-    is on the C stack."""
+    """An array of the kernel's own until the block ends, not cleared, 64-byte aligned.  Its shape is constant and
+    small: it is on the C stack."""
 
     buffer: Buffer
 
 
 @dataclass(frozen=True, eq=False)
 class Fail(Statement):
-    """The kernel ends with an error.  status: a row of csrc/status.def.  message: a %lld for each of `values`, all i64."""
+    """The kernel ends with an error.  status: a row of csrc/status.def.  message: a %lld for each of `values`, all
+    i64."""
 
     status: str
     message: str
@@ -261,8 +264,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class ReferenceKernel:
-    """A kernel of target "numpy": the packed function `reference.<op>`, called with the attributes as JSON text, then the
-    arguments, then the tensors to write."""
+    """A kernel of target "numpy": the packed function `reference.<op>`, called with the attributes as JSON text, then
+    the arguments, then the tensors to write."""
 
     op: str
     attributes: str

@@ -27,7 +27,9 @@ def format_module(module: LirModule) -> str:
 
 def format_routine(routine: Routine) -> str:
     """One routine, its statements indented."""
-    lines = [f"{PREFIX}{routine.name}(ctx_ptr, r, c, f):  # r[0..{len(routine.params) - 1}] = {', '.join(routine.params)}"]
+    lines = [
+        f"{PREFIX}{routine.name}(ctx_ptr, r, c, f):  # r[0..{len(routine.params) - 1}] = {', '.join(routine.params)}"
+    ]
     if not routine.params:
         lines = [f"{PREFIX}{routine.name}(ctx_ptr, r, c, f):"]
     _append(lines, routine.body, "  ")

@@ -1,7 +1,7 @@
 """Routines: the one lowered form of a function, over the registers r, the constants c and the functions f.
 
-Code generation emits the canonical form (docs/architecture.md has the table); LIR passes may change it after that; bytecode
-and C are both printed from it.
+Code generation emits the canonical form (docs/architecture.md has the table); LIR passes may change it after that;
+bytecode and C are both printed from it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ Statement = CallStatement | ResetStatement | IfStatement
 
 @dataclass(frozen=True)
 class Routine:
-    """name: the function's.  params: r[0..n-1]; the result is left in r[n].  registers: how many there are, at least n+1."""
+    """name: the function's.  params: r[0..n-1]; the result is left in r[n].  registers: how many there are, at least
+    n+1."""
 
     name: str
     params: tuple[str, ...]
@@ -105,8 +106,8 @@ class Routine:
 class LirModule:
     """Everything a module lowers to, before it is printed as bytecode or C.
 
-    functions: the function table's names in order of first use, c the constants' values: np.ndarray, tuple of int (a shape),
-    str, ir DType, int or float.   signature: function name -> its parameter and result types as text.
+    functions: the function table's names in order of first use, c the constants' values: np.ndarray, tuple of int (a
+    shape), str, ir DType, int or float.  signature: function name -> its parameter and result types as text.
     """
 
     routines: tuple[Routine, ...]

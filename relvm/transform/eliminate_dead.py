@@ -56,5 +56,7 @@ def _has_effect(value: Expr) -> bool:
         case Function():
             return False  # making a closure has none
         case If(then=then, orelse=orelse):
-            return any(is_impure_call(part) or isinstance(part, MatchCast) for side in (then, orelse) for part in walk(side))
+            return any(
+                is_impure_call(part) or isinstance(part, MatchCast) for side in (then, orelse) for part in walk(side)
+            )
     return is_impure_call(value)

@@ -51,7 +51,11 @@ def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
                 if taken.result.type == binding.var.type:
                     known[binding.var] = taken.result
                     return list(taken.bindings)
-            return [replace(binding, value=replace(value, cond=cond, then=_block(then, known), orelse=_block(orelse, known)))]
+            return [
+                replace(
+                    binding, value=replace(value, cond=cond, then=_block(then, known), orelse=_block(orelse, known))
+                )
+            ]
         case Function(body=body):
             return [replace(binding, value=replace(value, body=_block(body, known)))]
         case TupleItem(tuple_, index) if isinstance(known.get(tuple_), Tuple):

@@ -48,4 +48,3 @@ def _inside(binding: Binding) -> Binding:
         case If(then=then, orelse=orelse) as value:
             return replace(binding, value=replace(value, then=_block(then), orelse=_block(orelse)))
     return binding
-

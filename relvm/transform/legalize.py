@@ -53,7 +53,8 @@ def legalize(target: str) -> Pass:
 
 @dataclass(frozen=True)
 class _Spec:
-    """What decides whether two kernels are the same: the operator, its attributes, and the types with sizes numbered."""
+    """What decides whether two kernels are the same: the operator, its attributes, and the types with sizes
+    numbered."""
 
     op: str
     attributes: tuple
@@ -106,7 +107,9 @@ class _Legalizer:
             attributes = json.dumps(dict(call.attributes), default=str)
             return self.add(_Spec(call.op.name, call.attributes, ()), call, ReferenceKernel(call.op.name, attributes))
         sizes: dict[AnyDim, AnyDim] = {}
-        types = tuple(_plain(type_, sizes) for type_ in (*_tensors(arg.type for arg in call.args), *_tensors([call.type])))
+        types = tuple(
+            _plain(type_, sizes) for type_ in (*_tensors(arg.type for arg in call.args), *_tensors([call.type]))
+        )
         order = {dim: i for i, dim in enumerate(sizes.values())}
         numbered = tuple((t.dtype, tuple(d if isinstance(d, int) else f"#{order[d]}" for d in t.shape)) for t in types)
         spec = _Spec(call.op.name, call.attributes, numbered)
@@ -116,7 +119,7 @@ class _Legalizer:
         names = _buffer_names(call, len(types) - output_count, output_count)
         buffers = tuple(Buffer(name, t.dtype, t.shape) for name, t in zip(names, types, strict=True))
         inputs, outputs = buffers[: len(types) - output_count], buffers[len(types) - output_count :]
-        builder = KernelBuilder(names={name: 1 for name in names})
+        builder = KernelBuilder(names=dict.fromkeys(names, 1))
         call.op.lower.function(builder, inputs, outputs, **dict(call.attributes))
         kernel = Kernel("", inputs, outputs, builder.finish(), _comment(call))
         return self.add(spec, call, kernel)
@@ -140,16 +143,22 @@ def _with_known_shapes(call: OpCall, bindings: list) -> OpCall:
     for arg in call.args:
         match arg.type:
             case TensorType(dtype, None, rank) if rank is not None and dtype is not None:
-                cast = Var(getattr(arg, "name", "value"), type=TensorType(dtype, tuple(dim_var(f"d{i}") for i in range(rank))))
+                cast = Var(
+                    getattr(arg, "name", "value"), type=TensorType(dtype, tuple(dim_var(f"d{i}") for i in range(rank)))
+                )
             case ShapeType(None, rank) if rank is not None:
                 cast = Var(getattr(arg, "name", "value"), type=ShapeType(tuple(dim_var(f"d{i}") for i in range(rank))))
             case TensorType(shape=None) | ShapeType(dims=None) | TensorType(dtype=None):
-                raise RelvmUnsupportedError(f"{call.op}: an argument of type {arg.type}: match_cast it to a known rank and dtype")
+                raise RelvmUnsupportedError(
+                    f"{call.op}: an argument of type {arg.type}: match_cast it to a known rank and dtype"
+                )
             case TensorType() | ShapeType():
                 args.append(arg)
                 continue
             case _:
-                raise RelvmUnsupportedError(f"{call.op}: an argument of type {arg.type}: match_cast it to a tensor first")
+                raise RelvmUnsupportedError(
+                    f"{call.op}: an argument of type {arg.type}: match_cast it to a tensor first"
+                )
         bindings.append(MatchCast(cast, arg))
         args.append(cast)
     if all(a is b for a, b in zip(args, call.args, strict=True)):
@@ -191,7 +200,9 @@ def _size_name(dim: AnyDim) -> str:
 
 def _buffer_names(call: OpCall, inputs: int, outputs: int) -> list[str]:
     """C names after the operator's parameters."""
-    tensor_params = [p.name for p, arg in zip(call.op.parameters, call.args, strict=False) if isinstance(arg.type, TensorType)]
+    tensor_params = [
+        p.name for p, arg in zip(call.op.parameters, call.args, strict=False) if isinstance(arg.type, TensorType)
+    ]
     names = [f"{tensor_params[i]}_" if i < len(tensor_params) else f"x{i}_" for i in range(inputs)]
     return names + (["out_"] if outputs == 1 else [f"out{i}_" for i in range(outputs)])
 
@@ -200,4 +211,3 @@ def _comment(call: OpCall) -> str:
     args = ", ".join(str(arg.type) for arg in call.args)
     attributes = "".join(f", {name}={value}" for name, value in call.attributes)
     return f"{call.op}({args}{attributes}) -> {call.type}"
-

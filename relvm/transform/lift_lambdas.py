@@ -29,13 +29,13 @@ from relvm.transform.passes import module_pass
 
 @module_pass("lift_lambdas", at=Stage.NORMAL)
 def lift_lambdas(module: Module) -> Module:
-    """Turn each local function into a function of the module that takes what it captured as its last parameters, and its
-    definition into the making of a closure:
+    """Turn each local function into a function of the module that takes what it captured as its last parameters, and
+    its definition into the making of a closure:
 
     g = fn (a) { add(a, b) }   ->   g = make_closure(@main_g, b)        with  def main_g(a, b) { add(a, b) }
 
-    A function that captures nothing becomes a plain reference.  Dimensions of the surrounding function that no parameter's
-    shape gives are captured as one shape.
+    A function that captures nothing becomes a plain reference.  Dimensions of the surrounding function that no
+    parameter's shape gives are captured as one shape.
     """
     lifter = _Lifter({f.name for f in module.functions})
     outer = [replace(f, body=lifter.block(f.body, f.name)) for f in module.functions]
@@ -105,7 +105,8 @@ class _Lifter:
 
 
 def _missing_dims(local: Function, captured: list[Var]) -> list[DimVar]:
-    """The dimension variables of the surrounding function that the body needs and no parameter or captured value gives."""
+    """The dimension variables of the surrounding function that the body needs and no parameter or captured value
+    gives."""
     given = {dim for var in (*local.params, *captured) for dim in plain_dim_vars(var.type)}
     needed: dict[DimVar, None] = {}
     for item in walk(local):
@@ -125,5 +126,3 @@ def _used_dims(expr: Expr) -> Iterable[DimVar]:
     if isinstance(expr, Shape):
         return (var for dim in expr.dims for var in dim_vars(dim))
     return type_vars(expr.type) if expr.type is not None else ()
-
-

@@ -34,8 +34,8 @@ _OPERATOR = {row.name: row.number for row in DIM_OPERATORS}
 
 @function_pass("lower_shapes", at=Stage.LEGAL, to=Stage.PLANNED)
 def lower_shapes(function: Function) -> Function:
-    """Check every parameter and match_cast, keep the values of dimension variables in a shape heap, and make the shapes that
-    mention them:
+    """Check every parameter and match_cast, keep the values of dimension variables in a shape heap, and make the shapes
+    that mention them:
 
     def f(x: f32[n, 4])   ->   heap = builtin.alloc_shape_heap(1)
                                _ = builtin.check_tensor_info(x, 2, dtype(f32), "f: argument x")
@@ -156,7 +156,8 @@ class _Lowering:
         return _CODE["EQUAL_HEAP"], slot
 
     def check(self, where: str, type_: Type, value: Expr, known: Type, scope: _Scope) -> None:
-        """Adds the checks that `value`, of type `known`, is of `type_`; compound dimensions are left in scope.pending."""
+        """Adds the checks that `value`, of type `known`, is of `type_`; compound dimensions are left in
+        scope.pending."""
         place = String(where)
         match type_:
             case TensorType(dtype, shape, rank):

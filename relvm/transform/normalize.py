@@ -17,8 +17,8 @@ def normalize(function: Function) -> Function:
 
     add(relu(x), y)   ->   a = relu(x); b = add(a, y)
 
-    Blocks inside blocks are opened; a branch or a body that is no block becomes one.  A binding of one variable to another
-    is removed and its uses renamed.
+    Blocks inside blocks are opened; a branch or a body that is no block becomes one.  A binding of one variable to
+    another is removed and its uses renamed.
     """
     return _function(function, {})
 

@@ -15,7 +15,8 @@ Observer = Callable[["Pass", Module, Module, float], None]
 
 @dataclass(frozen=True)
 class Pass:
-    """name: as in `relvm show --print-after`.  at: the stage it takes.  to: the stage it makes, `at` for an optimisation."""
+    """name: as in `relvm show --print-after`.  at: the stage it takes.  to: the stage it makes, `at` for an
+    optimisation."""
 
     name: str
     run: Callable[[Module], Module]

@@ -1,6 +1,7 @@
 """Building and running: `build`, `load`, `Executable`, `VirtualMachine`, `register_func`.
 
-The compiler's names are imported at first use, so that a program which only loads and runs an executable never imports it.
+The compiler's names are imported at first use, so that a program which only loads and runs an executable never imports
+it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,17 @@ from relvm.vm.runtime import Executable, Shape, Tensor, VirtualMachine, load, re
 
 _COMPILER = {"build": "relvm.vm.build", "lower": "relvm.vm.build", "find_compiler": "relvm.vm.toolchain"}
 
-__all__ = ["Executable", "Shape", "Tensor", "VirtualMachine", "build", "find_compiler", "load", "lower", "register_func"]
+__all__ = [
+    "Executable",
+    "Shape",
+    "Tensor",
+    "VirtualMachine",
+    "build",
+    "find_compiler",
+    "load",
+    "lower",
+    "register_func",
+]
 
 
 def _reference_kernel(name: str) -> Any:

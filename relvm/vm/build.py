@@ -51,10 +51,11 @@ def build(
     module
         As a front end made it (stage PARSED or later, up to NORMAL).
     exec_mode
-        "bytecode": functions run in the interpreter.  "compiled": as native code.  Both give the same results, bit for bit.
+        "bytecode": functions run in the interpreter.  "compiled": as native code.  Both give the same results, bit for
+        bit.
     target
-        "c": kernels are compiled with the system's C compiler.  "numpy": kernels are the operators' NumPy meanings; slower,
-        and needs no compiler in bytecode mode.
+        "c": kernels are compiled with the system's C compiler.  "numpy": kernels are the operators' NumPy meanings;
+        slower, and needs no compiler in bytecode mode.
     verified
         Check the module after every pass.
     observer
@@ -131,4 +132,6 @@ class _Entries:
 
 def _expect_choice(name: str, got: str, choices: tuple[str, ...]) -> None:
     if got not in choices:
-        raise RelvmArgumentError(f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(str(got), choices)}")
+        raise RelvmArgumentError(
+            f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(str(got), choices)}"
+        )

@@ -1,7 +1,8 @@
 """C compilation: the compiler that is there, the flags, and a cache of what it made.
 
-Environment: RELVM_CC names the compiler (`none`: pretend there is none), else CC, else the first of gcc, clang, zig cc, tcc
-that is installed.  RELVM_CACHE_DIR is where compiled libraries are kept (default: the user's cache directory, relvm/).
+Environment: RELVM_CC names the compiler (`none`: pretend there is none), else CC, else the first of gcc, clang, zig cc,
+tcc that is installed.  RELVM_CACHE_DIR is where compiled libraries are kept (default: the user's cache directory,
+relvm/).
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | N
         if shown.returncode == 0:
             return Compiler(command, (shown.stdout or shown.stderr).partition("\n")[0])
     if chosen:
-        raise RelvmToolchainError(f"the compiler {chosen!r}, asked for by {'RELVM_CC' if setting else 'CC'}, does not run")
+        raise RelvmToolchainError(
+            f"the compiler {chosen!r}, asked for by {'RELVM_CC' if setting else 'CC'}, does not run"
+        )
     return None
 
 
@@ -104,8 +107,7 @@ def compile_native(source: CSource) -> NativeCode:
     compiler = find_compiler()
     if compiler is None:
         raise RelvmToolchainError(
-            "no C compiler found (gcc, clang, zig cc or tcc; CC or RELVM_CC names another); "
-            'target="numpy" needs none'
+            'no C compiler found (gcc, clang, zig cc or tcc; CC or RELVM_CC names another); target="numpy" needs none'
         )
     cpu = host_cpu()
     units = [(source.kernels, (*_COMMON, *_KERNELS, *_cpu_flags(cpu)))]
@@ -156,7 +158,9 @@ def _compile(compiler: Compiler, units: list[tuple[str, tuple[str, ...]]]) -> by
             file = Path(folder, f"unit{i}.c")
             file.write_text(text)
             command = [*compiler.command, *flags, f"-I{csrc_directory()}", "-c", str(file), "-o", f"{folder}/unit{i}.o"]
-            running.append((command, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)))
+            running.append(
+                (command, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+            )
         for command, process in running:
             output, _ = process.communicate()
             _expect_success(command, process.returncode, output)

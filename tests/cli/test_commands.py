@@ -35,7 +35,19 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
 @pytest.mark.parametrize("target", ["c", "numpy"])
 def test_run_saves_each_output_under_its_name(folder: Path, mode: str, target: str) -> None:
-    done = relvm("run", "model.relvm", "--input", "x=x.npy", "--exec-mode", mode, "--target", target, "--save-outputs", "o.npz", cwd=folder)
+    done = relvm(
+        "run",
+        "model.relvm",
+        "--input",
+        "x=x.npy",
+        "--exec-mode",
+        mode,
+        "--target",
+        target,
+        "--save-outputs",
+        "o.npz",
+        cwd=folder,
+    )
     assert done.returncode == 0, done.stderr
     with np.load(folder / "o.npz") as outputs:
         np.testing.assert_array_equal(outputs["output0"], [[0, 0, 2]])
@@ -73,7 +85,13 @@ def test_without_a_compiler_bytecode_runs_on_numpy_and_says_so(folder: Path) -> 
 def test_show(folder: Path, stage: str) -> None:
     done = relvm("show", "model.relvm", "--stage", stage, cwd=folder)
     assert done.returncode == 0, done.stderr
-    sign = {"legal": "kernel relu_f32", "planned": "alloc_storage", "routine": "__vmtir__main", "bytecode": "call", "c": "#include"}
+    sign = {
+        "legal": "kernel relu_f32",
+        "planned": "alloc_storage",
+        "routine": "__vmtir__main",
+        "bytecode": "call",
+        "c": "#include",
+    }
     assert sign.get(stage, "relu(x)") in done.stdout
 
 

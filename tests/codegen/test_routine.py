@@ -19,12 +19,16 @@ from relvm.transform.normalize import normalize
 
 
 def routines(text: str):
-    module = replace(normalize(infer_types(parse_module(text))), kernels=(("shape_func", Kernel("shape_func", (), (), (), "")),))
+    module = replace(
+        normalize(infer_types(parse_module(text))), kernels=(("shape_func", Kernel("shape_func", (), (), (), "")),)
+    )
     return lower_to_routines(module)
 
 
 def test_golden_routines(update: bool) -> None:
-    check_cases(Path(__file__).with_suffix(".cases").with_stem("routine"), lambda text: format_module(routines(text)), update)
+    check_cases(
+        Path(__file__).with_suffix(".cases").with_stem("routine"), lambda text: format_module(routines(text)), update
+    )
 
 
 def test_direct_calls_drop_the_detour_through_a_closure() -> None:

@@ -47,7 +47,10 @@ I64 = np.int64
 CASES = {
     "Add": ([helper.make_node("Add", ["x", "w"], ["y"])], {"w": np.float32([1, 2, 3, 4])}),
     "Pow of another dtype": ([helper.make_node("Pow", ["x", "w"], ["y"])], {"w": np.array(2, I64)}),
-    "Max of three": ([helper.make_node("Max", ["x", "w", "v"], ["y"])], {"w": np.float32(0), "v": np.float32([0.5] * 4)}),
+    "Max of three": (
+        [helper.make_node("Max", ["x", "w", "v"], ["y"])],
+        {"w": np.float32(0), "v": np.float32([0.5] * 4)},
+    ),
     "Sum": ([helper.make_node("Sum", ["x", "x", "x"], ["y"])], {}),
     "Mean": ([helper.make_node("Mean", ["x", "w"], ["y"])], {"w": np.float32(3)}),
     "Clip": ([helper.make_node("Clip", ["x", "", "w"], ["y"])], {"w": np.float32(0.5)}),
@@ -62,7 +65,12 @@ CASES = {
     "Concat": ([helper.make_node("Concat", ["x", "x"], ["y"], axis=-2)], {}),
     "Slice": (
         [helper.make_node("Slice", ["x", "b", "e", "a", "s"], ["y"])],
-        {"b": np.array([-1, 0], I64), "e": np.array([-100, 2], I64), "a": np.array([2, 1], I64), "s": np.array([-2, 1], I64)},
+        {
+            "b": np.array([-1, 0], I64),
+            "e": np.array([-100, 2], I64),
+            "a": np.array([2, 1], I64),
+            "s": np.array([-2, 1], I64),
+        },
     ),
     "Gather": ([helper.make_node("Gather", ["x", "i"], ["y"], axis=1)], {"i": np.array([[0, -1], [2, 1]], I64)}),
     "ReduceSum": ([helper.make_node("ReduceSum", ["x", "a"], ["y"], keepdims=0)], {"a": np.array([1, -1], I64)}),
@@ -101,7 +109,9 @@ def test_operator(name: str, shape) -> None:
 @pytest.mark.parametrize("bias", [True, False])
 def test_gemm(trans, bias) -> None:
     a, b = np.float32(np.arange(12).reshape(3, 4)), np.float32(np.arange(8).reshape(4, 2))
-    node = helper.make_node("Gemm", ["a", "b", "c"][: 2 + bias], ["y"], alpha=0.5, beta=2.0, transA=trans[0], transB=trans[1])
+    node = helper.make_node(
+        "Gemm", ["a", "b", "c"][: 2 + bias], ["y"], alpha=0.5, beta=2.0, transA=trans[0], transB=trans[1]
+    )
     a, b = (a.T.copy() if trans[0] else a), (b.T.copy() if trans[1] else b)
     initializers = {"b": b} | ({"c": np.float32([1, -1])} if bias else {})
     against_onnx(model([node], [("a", F, list(a.shape))], [("y", F, None)], initializers), a)
@@ -109,7 +119,13 @@ def test_gemm(trans, bias) -> None:
 
 @pytest.mark.parametrize(
     "attributes",
-    [{}, {"pads": [1, 2, 0, 1]}, {"strides": [2, 1], "dilations": [1, 2]}, {"auto_pad": "SAME_UPPER", "strides": [2, 2]}, {"group": 2}],
+    [
+        {},
+        {"pads": [1, 2, 0, 1]},
+        {"strides": [2, 1], "dilations": [1, 2]},
+        {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
+        {"group": 2},
+    ],
     ids=["plain", "asymmetric pads", "strided and dilated", "same", "grouped"],
 )
 def test_conv(attributes) -> None:
@@ -127,7 +143,9 @@ def branch(name: str, nodes, output: str):
 
 def test_if_sees_the_values_around_it() -> None:
     then = branch("then", [helper.make_node("Add", ["x", "w"], ["a"])], "a")
-    inner = helper.make_node("If", ["d"], ["b"], then_branch=then, else_branch=branch("e", [helper.make_node("Neg", ["x"], ["m"])], "m"))
+    inner = helper.make_node(
+        "If", ["d"], ["b"], then_branch=then, else_branch=branch("e", [helper.make_node("Neg", ["x"], ["m"])], "m")
+    )
     orelse = branch("else", [inner], "b")
     node = helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=orelse)
     inputs = [("x", F, ["n"]), ("c", TensorProto.BOOL, []), ("d", TensorProto.BOOL, [])]
@@ -140,7 +158,7 @@ def test_if_sees_the_values_around_it() -> None:
 def test_a_dimension_may_be_fixed() -> None:
     proto = model([helper.make_node("Relu", ["x"], ["y"])], [("x", F, ["batch", 3])], [("y", F, None)])
     assert "f32[2, 3]" in str(from_onnx(proto, dims={"batch": 2})["main"].params[0].type)
-    with pytest.raises(RelvmNameError, match="bach.*batch"):
+    with pytest.raises(RelvmNameError, match=r"bach.*batch"):
         from_onnx(proto, dims={"bach": 2})
 
 
@@ -153,7 +171,9 @@ def test_names_that_are_no_identifiers() -> None:
 
 
 def test_an_unsupported_operator_names_the_node_the_operator_and_the_opset() -> None:
-    proto = model([helper.make_node("Hardmax", ["x"], ["y"], name="the node")], [("x", F, [2])], [("y", F, None)], opset=13)
+    proto = model(
+        [helper.make_node("Hardmax", ["x"], ["y"], name="the node")], [("x", F, [2])], [("y", F, None)], opset=13
+    )
     with pytest.raises(RelvmUnsupportedError, match=r"the node.*Hardmax.*13"):
         from_onnx(proto)
 
@@ -185,5 +205,14 @@ def test_every_converter_is_tried() -> None:
     # Straight renamings of relvm operators, each of which has samples of its own.
     from relvm.frontend.onnx.converters import _SAME
 
-    assert set(supported()) - tried - elsewhere - set(_SAME) <= {"Constant", "ConstantOfShape", "Dropout", "Squeeze",
-        "GlobalMaxPool", "GlobalAveragePool", "Min", "ReduceMin", "ReduceProd"}
+    assert set(supported()) - tried - elsewhere - set(_SAME) <= {
+        "Constant",
+        "ConstantOfShape",
+        "Dropout",
+        "Squeeze",
+        "GlobalMaxPool",
+        "GlobalAveragePool",
+        "Min",
+        "ReduceMin",
+        "ReduceProd",
+    }

@@ -40,7 +40,11 @@ def test_every_pass_says_what_it_does(name: str) -> None:
 def test_the_observer_sees_every_pass_in_order() -> None:
     seen = []
     module = parse_module("def main(x: f32[n]) -> f32[n] { return relu(x) }")
-    run_passes(module, build_pipeline("c"), observer=lambda step, before, after, seconds: seen.append((step.name, seconds >= 0)))
+    run_passes(
+        module,
+        build_pipeline("c"),
+        observer=lambda step, before, after, seconds: seen.append((step.name, seconds >= 0)),
+    )
     assert seen == [(name, True) for name in PASSES]
 
 

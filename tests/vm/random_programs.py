@@ -1,4 +1,5 @@
-"""Random well-typed programs: a module of functions over scalars, tensors of symbolic shape, tuples, ifs, calls and closures."""
+"""Random well-typed programs: a module of functions over scalars, tensors of symbolic shape, tuples, ifs, calls and
+closures."""
 
 from __future__ import annotations
 
@@ -75,12 +76,26 @@ class Generator:
             var = Var(self.name(), type=value.type)
             made.append(Binding(var, value))
             scope.append(var)
-        candidates = [e for e in scope if e.type == wanted] if wanted else [e for e in scope if not isinstance(e.type, FuncType)]
+        candidates = (
+            [e for e in scope if e.type == wanted] if wanted else [e for e in scope if not isinstance(e.type, FuncType)]
+        )
         result = self.random.choice(candidates[-4:])
         return Block(tuple(made), result, type=result.type)
 
     def value(self, scope: list[Expr], depth: int) -> Expr | None:
-        kinds = ["binary", "binary", "unary", "compare", "tuple", "item", "constant", "reshape", "where", "reduce", "call"]
+        kinds = [
+            "binary",
+            "binary",
+            "unary",
+            "compare",
+            "tuple",
+            "item",
+            "constant",
+            "reshape",
+            "where",
+            "reduce",
+            "call",
+        ]
         if depth < 2:
             kinds += ["conditional", "conditional", "closure", "apply"]
         return getattr(self, self.random.choice(kinds))(scope, depth)
@@ -97,7 +112,12 @@ class Generator:
         x = self.tensor(scope)
         if x is None:
             return None
-        fits = (lambda t: isinstance(t, TensorType) and t.dtype == x.type.dtype and t.shape == x.type.shape[len(x.type.shape) - len(t.shape) :])
+
+        def fits(type_: Type) -> bool:
+            if not isinstance(type_, TensorType) or type_.dtype != x.type.dtype:
+                return False
+            return type_.shape == x.type.shape[len(x.type.shape) - len(type_.shape) :]
+
         return x, self.pick(scope, fits)
 
     def binary(self, scope: list[Expr], depth: int) -> Expr | None:
@@ -127,7 +147,9 @@ class Generator:
         return x and ops.reshape(x, Shape((x.type.shape[0] * x.type.shape[1],)))
 
     def constant(self, scope: list[Expr], depth: int) -> Expr:
-        value = self.random.choice([np.float32(self.random.uniform(-2, 2)), np.int64(self.random.randint(-3, 3)), np.float32([1, -1])[:1]])
+        value = self.random.choice(
+            [np.float32(self.random.uniform(-2, 2)), np.int64(self.random.randint(-3, 3)), np.float32([1, -1])[:1]]
+        )
         return constant(value)
 
     def tuple(self, scope: list[Expr], depth: int) -> Expr:
@@ -143,7 +165,10 @@ class Generator:
         return TupleItem(t, index, type=t.type.fields[index])
 
     def condition(self, scope: list[Expr]) -> Expr:
-        found = self.pick(scope, lambda t: t == PrimType(BOOL) or isinstance(t, TensorType) and t.rank == 0 and t.dtype in (BOOL, I64))
+        found = self.pick(
+            scope,
+            lambda t: t == PrimType(BOOL) or (isinstance(t, TensorType) and t.rank == 0 and t.dtype in (BOOL, I64)),
+        )
         return found if found is not None and self.random.random() < 0.9 else prim(self.random.random() < 0.5)
 
     def conditional(self, scope: list[Expr], depth: int) -> Expr | None:
@@ -157,7 +182,8 @@ class Generator:
         return If(cond, then, orelse, type=then.type)
 
     def call(self, scope: list[Expr], depth: int) -> Expr | None:
-        """A call of an earlier function with the surrounding function's own parameters, whose types have the same form."""
+        """A call of an earlier function with the surrounding function's own parameters, whose types have the same
+        form."""
         if not self.functions:
             return None
         callee = self.random.choice(self.functions)
@@ -165,7 +191,11 @@ class Generator:
         if len(args) < len(callee.params):
             return None
         values = dict(zip(_dim_vars(callee.params), args[1].type.shape, strict=True))
-        return Call(FunctionRef(callee.name, type=callee.func_type), tuple(args), type=substitute_dims(callee.result_type, values))
+        return Call(
+            FunctionRef(callee.name, type=callee.func_type),
+            tuple(args),
+            type=substitute_dims(callee.result_type, values),
+        )
 
     def closure(self, scope: list[Expr], depth: int) -> Expr | None:
         like = self.tensor(scope)

@@ -20,7 +20,7 @@ def run(text: str, *args, **options):
 
 def test_operators_and_constants() -> None:
     result = run("def main(x: f32[n, 3]) -> f32[n, 3] { return add(relu(x), const(f32[3], [1, 2, 3])) }", X)
-    np.testing.assert_array_equal(result, np.maximum(X, 0) + [1, 2, 3])
+    np.testing.assert_array_equal(result, np.maximum(X, 0) + np.float32([1, 2, 3]))
 
 
 def test_a_constant_is_a_result() -> None:

@@ -116,7 +116,7 @@ def _cast(node: Node) -> Expr:
 @converts("Dropout")
 def _dropout(node: Node) -> Expr:
     training = node.has(2) and bool(node.known(2, "training_mode"))
-    if training or len(node.proto.output) > 1 and node.proto.output[1]:
+    if training or (len(node.proto.output) > 1 and node.proto.output[1]):
         raise RelvmUnsupportedError("Dropout in training mode is not supported")
     return node.tensor(0)
 
@@ -130,7 +130,12 @@ def _scalar(value: Any, like: Expr) -> Constant:
 
 @converts("Constant")
 def _constant(node: Node) -> Constant:
-    for name, dtype in (("value_float", np.float32), ("value_floats", np.float32), ("value_int", np.int64), ("value_ints", np.int64)):
+    for name, dtype in (
+        ("value_float", np.float32),
+        ("value_floats", np.float32),
+        ("value_int", np.int64),
+        ("value_ints", np.int64),
+    ):
         if node.attribute(name) is not None:
             return constant(np.asarray(node.attribute(name), dtype=dtype))
     value = node.attribute("value")
@@ -267,7 +272,8 @@ _REDUCTIONS = {
 
 @converts(*_REDUCTIONS)
 def _reduce(node: Node) -> Expr:
-    """Since the opset in the table the axes are an input; no axes mean all, or none where noop_with_empty_axes is set."""
+    """Since the opset in the table the axes are an input; no axes mean all, or none where noop_with_empty_axes is
+    set."""
     op, axes_are_input = _REDUCTIONS[node.proto.op_type]
     if node.opset < axes_are_input:
         axes = node.attribute("axes")
@@ -371,4 +377,3 @@ def _pads(node: Node, spatial: int, window: tuple, strides: tuple, dilations: tu
 def _global_pool(node: Node) -> Expr:
     op = ops.max if node.proto.op_type == "GlobalMaxPool" else ops.mean
     return op(node.tensor(0), axes=tuple(range(2, node.type(0).rank)), keepdims=True)
-

@@ -1,7 +1,7 @@
 """Integer tensors that are known while a model is imported, dimensions included: shape arithmetic happens here.
 
-A host value is a NumPy array of objects, each an int or a symbolic dimension; the operators below work on it as they would
-on numbers, because dimensions have Python's arithmetic.
+A host value is a NumPy array of objects, each an int or a symbolic dimension; the operators below work on it as they
+would on numbers, because dimensions have Python's arithmetic.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ _rules: dict[str, Callable[..., Any]] = {}
 
 
 def evaluate(node: Node) -> HostValue | None:
-    """The node's result on the host, or None where it is not made of dimensions or this table does not have the operator.
+    """The node's result on the host, or None where it is not made of dimensions or this table does not have the
+    operator.
 
-    Only a node with a symbolic input (or Shape itself) is evaluated: plain constants are folded later, as everything else.
+    Only a node with a symbolic input (or Shape itself) is evaluated: plain constants are folded later, as everything
+    else.
     """
     if node.proto.domain not in ("", "ai.onnx"):
         return None
@@ -159,8 +161,11 @@ def _mul(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @_rule("Div")
 def _div(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-    # ONNX divides integers towards zero; that is floordiv where nothing is negative, as with sizes and positive constants.
-    if any(isinstance(d, Dim) or d <= 0 for d in y.reshape(-1)) or any(isinstance(n, int) and n < 0 for n in x.reshape(-1)):
+    # ONNX divides integers towards zero; that is floordiv where nothing is negative, as with sizes and positive
+    # constants.
+    if any(isinstance(d, Dim) or d <= 0 for d in y.reshape(-1)) or any(
+        isinstance(n, int) and n < 0 for n in x.reshape(-1)
+    ):
         return None
     return x // y
 

@@ -1,8 +1,8 @@
 """An ONNX model as a module: one function, `main`, of the graph's inputs.
 
-Every node becomes applications of operators (converters.py).  Integer tensors that are known, or made of dimensions, are
-kept as host values (host.py) and never computed at run time: a Reshape by a computed shape becomes a symbolic one.  An If
-becomes an If whose branches see the values around them.
+Every node becomes applications of operators (converters.py).  Integer tensors that are known, or made of dimensions,
+are kept as host values (host.py) and never computed at run time: a Reshape by a computed shape becomes a symbolic one.
+An If becomes an If whose branches see the values around them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-import relvm.frontend.onnx.control  # noqa: F401  (declares its converters)
+import relvm.frontend.onnx.control
 import relvm.frontend.onnx.converters  # noqa: F401
 import relvm.ops as ops
 from relvm.errors import RelvmError, RelvmFormatError, RelvmNameError, RelvmUnsupportedError, near_matches
@@ -41,9 +41,9 @@ def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
     Returns
     -------
     Module
-        With one function, `main`: a parameter for each graph input that has no initializer, its name made an identifier where
-        it is none; a tensor, or a tuple of tensors where the graph has several outputs.  The attributes input_names and
-        output_names hold the graph's own names.
+        With one function, `main`: a parameter for each graph input that has no initializer, its name made an identifier
+        where it is none; a tensor, or a tuple of tensors where the graph has several outputs.  The attributes
+        input_names and output_names hold the graph's own names.
 
     Raises
     ------
@@ -60,7 +60,9 @@ def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
     function = importer.main(proto.graph)
     unknown = sorted(set(dims or {}) - importer.dim_names.keys())
     if unknown:
-        raise RelvmNameError(f"the model has no dimension {unknown[0]}; it has {', '.join(importer.dim_names) or 'none'}")
+        raise RelvmNameError(
+            f"the model has no dimension {unknown[0]}; it has {', '.join(importer.dim_names) or 'none'}"
+        )
     return Module((function,), attributes=(("source", place),))
 
 
@@ -106,7 +108,10 @@ class GraphImporter:
             self.values[info.name] = params[-1]
         body = self.body(graph)
         attributes = (
-            ("input_names", tuple(info.name for info in graph.input if info.name not in {i.name for i in graph.initializer})),
+            (
+                "input_names",
+                tuple(info.name for info in graph.input if info.name not in {i.name for i in graph.initializer}),
+            ),
             ("output_names", tuple(info.name for info in graph.output)),
         )
         return Function("main", tuple(params), body, attributes=attributes)
@@ -146,7 +151,9 @@ class GraphImporter:
     def tensor_type(self, info: Any) -> TensorType:
         """The type of a graph input, with a dimension variable for each `dim_param`, shared by name."""
         if not info.type.HasField("tensor_type"):
-            raise RelvmUnsupportedError(f"{self.place}: input {info.name} is no tensor but {info.type.WhichOneof('value')}")
+            raise RelvmUnsupportedError(
+                f"{self.place}: input {info.name} is no tensor but {info.type.WhichOneof('value')}"
+            )
         tensor = info.type.tensor_type
         dtype = self.element_type(tensor.elem_type, f"input {info.name}")
         if not tensor.HasField("shape"):
@@ -169,7 +176,9 @@ class GraphImporter:
             return dim.dim_value
         key = dim.dim_param or f"{name}_dim{axis}"
         if key not in self.dim_names:
-            self.dim_names[key] = self.fixed_dims.get(key) if key in self.fixed_dims else dim_var(_identifier(key, set()))
+            self.dim_names[key] = (
+                self.fixed_dims.get(key) if key in self.fixed_dims else dim_var(_identifier(key, set()))
+            )
         return self.dim_names[key]
 
     def node(self, proto: Any) -> None:
@@ -179,7 +188,9 @@ class GraphImporter:
         convert = converter_for(proto.domain, proto.op_type)
         if convert is None:
             full = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
-            raise RelvmUnsupportedError(f"{here}: the operator {full} is not supported{near_matches(full, supported())}")
+            raise RelvmUnsupportedError(
+                f"{here}: the operator {full} is not supported{near_matches(full, supported())}"
+            )
         inputs = [self.lookup(name, here) if name else None for name in proto.input]
         node = Node(self, proto, opset, here, inputs)
         try:

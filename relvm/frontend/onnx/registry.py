@@ -106,7 +106,9 @@ class Node:
                 return [dim if not isinstance(dim, np.integer) else int(dim) for dim in array.reshape(-1)]
             case Constant(value=array):
                 return [int(dim) for dim in array.reshape(-1)]
-        raise RelvmUnsupportedError(f"{self.here}: {what} must be known, or made of dimensions, when the model is imported")
+        raise RelvmUnsupportedError(
+            f"{self.here}: {what} must be known, or made of dimensions, when the model is imported"
+        )
 
     def emit(self, expr: Expr) -> Expr:
         """A variable bound to an intermediate result."""

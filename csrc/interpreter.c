@@ -1,0 +1,219 @@
+/* interpreter.c: runs verified instructions, and calls everything that can be called. */
+#include <string.h>
+
+#include "machine.h"
+#include "verify.h"
+
+static rvm_status fail_stack(rvm_machine *machine, const rvm_function *function, rvm_value *error) {
+  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: the value stack of %lld values is exhausted", function->name,
+                  (long long)(machine->stack_end - machine->stack));
+}
+
+/* "NAME: expected 2 arguments (x, y), got 3"; what a closure has captured counts on neither side. */
+static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_t captured, rvm_value *error) {
+  const rvm_executable *executable = function->machine->executable;
+  int32_t expected = function->parameter_count - captured;
+  if (expected < 0)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %d captured values for %d parameters", function->name, captured,
+                    function->parameter_count);
+  char names[256] = "";
+  for (int32_t i = 0, used = 0; i < expected && used < (int32_t)sizeof names; i++)
+    used += snprintf(names + used, sizeof names - (size_t)used, "%s%s", i > 0 ? ", " : "",
+                     rvm_executable_string(executable, executable->parameters[function->record->first_parameter + i]));
+  return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: expected %d argument%s%s%s%s, got %lld", function->name, expected,
+                  expected == 1 ? "" : "s", expected > 0 ? " (" : "", names, expected > 0 ? ")" : "",
+                  (long long)(count - captured));
+}
+
+static void clear_borrowed(rvm_value *values, int64_t count) {
+  for (int64_t i = 0; i < count; i++) values[i].tag = RVM_TAG_NIL;
+}
+
+/* Makes the window of a bytecode or native callee out of the borrowed arguments at the top. */
+static rvm_status open_window(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                              rvm_value *error) {
+  if (count != function->parameter_count) return fail_arity(function, count, captured, error);
+  if (machine->stack_end - machine->top < function->registers) return fail_stack(machine, function, error);
+  for (int64_t i = 0; i < count; i++) rvm_retain(machine->top[i]);
+  machine->top += function->registers;
+  return RVM_OK;
+}
+
+static void close_window(rvm_machine *machine, rvm_value *registers) {
+  for (rvm_value *value = registers; value < machine->top; value++)
+    if (value->tag != RVM_TAG_NIL) rvm_release(value);
+  machine->top = registers;
+}
+
+/* ---- calls that leave the interpreter ---- */
+
+/* Makes good what a packed function got wrong: a failure without an error, a value that may not be stored. */
+static rvm_status check_result(const rvm_function *function, rvm_status status, rvm_value *result) {
+  if (status == RVM_OK && result->tag >= 0 && result->tag < RVM_TAG_ERROR && result->tag != RVM_TAG_CONTEXT) return RVM_OK;
+  if (status != RVM_OK && result->tag == RVM_TAG_ERROR) return status;
+  rvm_release(result);
+  if (status > RVM_OK && status < RVM_STATUS_COUNT)
+    return rvm_fail(result, status, "%s failed without saying why", function->name);
+  return rvm_fail(result, RVM_CALLBACK_ERROR, "%s returned no valid status and result", function->name);
+}
+
+static rvm_status call_packed(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                              rvm_value *result) {
+  if (function->parameter_count >= 0 && count != function->parameter_count)
+    return fail_arity(function, count, captured, result);
+  rvm_value *arguments = machine->top;
+  machine->top += count;
+  *result = (rvm_value){.tag = RVM_TAG_NIL};
+  rvm_status status = function->call(function->self, arguments, (int32_t)count, result);
+  machine->top = arguments;
+  if (status == RVM_OK && result->tag < RVM_TAG_ERROR && result->tag != RVM_TAG_CONTEXT) return RVM_OK;
+  return check_result(function, status, result);
+}
+
+/* Native code leaves its result, or its error, in the register behind its parameters. */
+static rvm_status call_native(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                              rvm_value *result) {
+  rvm_value *registers = machine->top;
+  rvm_status status = open_window(machine, function, count, captured, result);
+  if (status) return status;
+  status = function->routine(machine, registers, machine->executable->constants, machine->function_values);
+  *result = registers[count];
+  registers[count].tag = RVM_TAG_NIL;
+  close_window(machine, registers);
+  status = check_result(function, status, result);
+  if (status) rvm_error_add_frame(*result, function->name, -1);
+  return status;
+}
+
+/* Everything but bytecode.  The arguments are still there, borrowed, when it fails before the callee runs. */
+static rvm_status call_out(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                           rvm_value *result) {
+  if (function->kind != RVM_KIND_native) return call_packed(machine, function, count, captured, result);
+  if (machine->nesting >= RVM_NESTING_LIMIT)
+    return rvm_fail(result, RVM_STACK_OVERFLOW, "%s: calls nest more than %d deep", function->name, RVM_NESTING_LIMIT);
+  machine->nesting++;
+  rvm_status status = call_native(machine, function, count, captured, result);
+  machine->nesting--;
+  return status;
+}
+
+/* ---- the interpreter ---- */
+
+static rvm_value read_argument(const rvm_machine *machine, const rvm_value *registers, uint32_t word) {
+  int32_t payload = rvm_argument_payload(word);
+  switch (rvm_argument_kind(word)) {
+    case RVM_ARGUMENT_REGISTER: return registers[payload];
+    case RVM_ARGUMENT_IMMEDIATE: return rvm_int(payload);
+    case RVM_ARGUMENT_CONSTANT: return machine->executable->constants[payload];
+    case RVM_ARGUMENT_FUNCTION: return machine->function_values[payload];
+    case RVM_ARGUMENT_CONTEXT: return (rvm_value){.tag = RVM_TAG_CONTEXT, .as.machine = (rvm_machine *)machine};
+    case RVM_ARGUMENT_BOOL: return rvm_bool(payload);
+    default: return (rvm_value){.tag = RVM_TAG_NIL};
+  }
+}
+
+/* A call of vm.builtin.invoke_closure whose target is bytecode becomes a call of the target: its arguments, then the
+   captured values, take the place of those of the builtin.  NULL, and nothing changed, in all other cases. */
+static rvm_function *unfold_invoke(rvm_machine *machine, int64_t *count, int32_t *captured_count) {
+  rvm_value *arguments = machine->top;
+  if (*count < 2 || arguments[0].tag != RVM_TAG_CONTEXT) return NULL;
+  rvm_value callee = arguments[1];
+  if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE) return NULL;
+  const rvm_value *captured;
+  rvm_function *function = rvm_callee_function(callee, &captured, captured_count);
+  if (function->machine != machine || function->kind != RVM_KIND_bytecode) return NULL;
+  int64_t given = *count - 2;
+  if (machine->stack_end - arguments < given + *captured_count) return NULL;
+  memmove(arguments, arguments + 2, (size_t)given * sizeof *arguments);
+  clear_borrowed(arguments + given, 2);
+  memcpy(arguments + given, captured, (size_t)*captured_count * sizeof *arguments);
+  *count = given + *captured_count;
+  return function;
+}
+
+static rvm_status push_frame(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                             rvm_value *error) {
+  rvm_value *registers = machine->top;
+  if (machine->frame_count >= machine->frame_limit)
+    return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: calls nest more than %lld deep", function->name,
+                    (long long)machine->frame_limit);
+  rvm_status status = open_window(machine, function, count, captured, error);
+  if (status) return status;
+  machine->frames[machine->frame_count++] =
+      (rvm_frame){.function = function, .registers = registers, .pc = function->code};
+  return RVM_OK;
+}
+
+static void pop_frame(rvm_machine *machine) {
+  close_window(machine, machine->frames[--machine->frame_count].registers);
+}
+
+/* Pops all frames down to `floor`, writing them into the error's trace. */
+static void unwind(rvm_machine *machine, int64_t floor, rvm_value error) {
+  while (machine->frame_count > floor) {
+    const rvm_frame *frame = &machine->frames[machine->frame_count - 1];
+    int64_t instruction = 0;
+    for (const uint32_t *at = frame->function->code; at < frame->pc; at += rvm_instruction_words(at, UINT32_MAX))
+      instruction++;
+    rvm_error_add_frame(error, frame->function->name, instruction);
+    pop_frame(machine);
+  }
+}
+
+/* The length of a call: opcode, destination, function, count, arguments. */
+static inline const uint32_t *after_call(const uint32_t *pc) { return pc + 4 + pc[3]; }
+
+static inline void store(rvm_value *registers, uint32_t destination, rvm_value value) {
+  if ((int32_t)destination < 0) {
+    rvm_release(&value);
+    return;
+  }
+  rvm_value old = registers[destination];
+  registers[destination] = value;
+  rvm_release(&old);
+}
+
+/* One call instruction: the callee's frame is pushed, or its result stored and the frame's pc moved on. */
+static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, rvm_value *error) {
+  const uint32_t *pc = frame->pc;
+  rvm_function *function = &machine->functions[pc[2]];
+  int64_t count = pc[3];
+  int32_t captured = 0;
+  rvm_value *arguments = machine->top;
+  rvm_status status = rvm_machine_spend(machine, function->cost, error);
+  if (status) return status;
+  if (machine->stack_end - arguments < count) return fail_stack(machine, function, error);
+  for (int64_t i = 0; i < count; i++) arguments[i] = read_argument(machine, frame->registers, pc[4 + i]);
+  rvm_function *target = function->invokes ? unfold_invoke(machine, &count, &captured) : NULL;
+  if (target) function = target;
+  if (function->kind == RVM_KIND_bytecode) {
+    status = push_frame(machine, function, count, captured, error);
+    if (status) clear_borrowed(arguments, count);
+    return status;
+  }
+  rvm_value result;
+  status = call_out(machine, function, count, 0, &result);
+  clear_borrowed(arguments, function->kind == RVM_KIND_native && status == RVM_OK ? 0 : count);
+  if (status) {
+    *error = result;
+    return status;
+  }
+  frame->pc = after_call(pc);
+  store(frame->registers, pc[1], result);
+  return RVM_OK;
+}
+
+static rvm_status step_goto(rvm_machine *machine, rvm_frame *frame, uint32_t jump, rvm_value *error) {
+  rvm_status status = (int32_t)jump <= 0 ? rvm_machine_spend(machine, 1, error) : RVM_OK;
+  if (!status) frame->pc += (int32_t)jump;
+  return status;
+}
+
+static rvm_status step_if(rvm_machine *machine, rvm_frame *frame, rvm_value *error) {
+  int32_t truth;
+  rvm_status status = rvm_value_truth(frame->registers[frame->pc[1]], &truth, error);
+  if (status) return status;
+  if (!truth) return step_goto(machine, frame, frame->pc[2], error);
+  frame->pc += 3;
+  return RVM_OK;
+}

@@ -1,0 +1,90 @@
+/* machine.h: a running machine: its functions, its value stack, its frames. */
+#ifndef RELVM_MACHINE_H
+#define RELVM_MACHINE_H
+
+#include <stdatomic.h>
+
+#include "executable.h"
+
+struct rvm_function {
+  rvm_machine *machine;
+  const char *name;
+  enum rvm_function_kind kind;
+  int32_t parameter_count; /* -1: any number */
+  int32_t registers;
+  int32_t cost;   /* towards the next poll: more for what may run long */
+  int32_t invokes; /* vm.builtin.invoke_closure or invoke_pure_closure */
+  const rvm_function_record *record;
+  const uint32_t *code;     /* bytecode */
+  rvm_routine routine;      /* native */
+  rvm_packed_function call; /* packed, kernel */
+  void *self;
+};
+
+/* One bytecode function being run. */
+typedef struct rvm_frame {
+  const rvm_function *function;
+  rvm_value *registers; /* its window on the value stack */
+  const uint32_t *pc;   /* the instruction being run; of a frame below the top one: its call */
+} rvm_frame;
+
+/* A value that rvm_machine_drop could not release at once. */
+typedef struct rvm_dropped {
+  struct rvm_dropped *next;
+  rvm_value value;
+} rvm_dropped;
+
+/* Invariant: every stack value from `top` on is NIL.  A call's arguments are laid out from `top` on, so that a bytecode or
+   native callee finds its parameters in place; until the callee owns them they are borrowed, and `top` stays below them. */
+struct rvm_machine {
+  const rvm_executable *executable;
+  rvm_function *functions;
+  rvm_value *function_values; /* the same as FUNCTION values, for native code */
+  rvm_value *stack, *stack_end, *top;
+  rvm_frame *frames;
+  int64_t frame_count, frame_limit;
+  int64_t fuel;    /* costs until the next poll */
+  int32_t nesting; /* calls on the C stack */
+  int32_t entries; /* how often its thread is inside it */
+  atomic_uintptr_t owner; /* the thread inside it; 0: none */
+  atomic_int interrupted;
+  _Atomic(rvm_dropped *) dropped;
+  rvm_machine_options options;
+};
+
+enum {
+  RVM_POLL_INTERVAL = 65536,
+  RVM_LONG_CALL_COST = 1024,  /* of kernels and functions of the host */
+  RVM_NESTING_LIMIT = 2000
+};
+
+/* Counts `cost` and polls the host when enough has come together; INTERRUPTED, or what the host says, ends the run. */
+rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
+static inline rvm_status rvm_machine_spend(rvm_machine *machine, int32_t cost, rvm_value *error) {
+  machine->fuel -= cost;
+  if (machine->fuel > 0 && !atomic_load_explicit(&machine->interrupted, memory_order_relaxed)) return RVM_OK;
+  return rvm_machine_poll_now(machine, error);
+}
+
+/* The function of a FUNCTION or CLOSURE, and what the closure has captured. */
+static inline rvm_function *rvm_callee_function(rvm_value callee, const rvm_value **captured, int32_t *captured_count) {
+  *captured = NULL;
+  *captured_count = 0;
+  if (callee.tag == RVM_TAG_FUNCTION) return callee.as.function;
+  *captured = callee.as.closure->captured;
+  *captured_count = callee.as.closure->captured_count;
+  return callee.as.closure->function;
+}
+
+/* ---- interpreter.c ---- */
+
+/* Calls `function` with the `count` borrowed arguments that lie at the machine's top, of which the last `captured` came with
+   a closure; they are gone afterwards.  Everything is as it was before the call, whether it succeeds or not. */
+rvm_status rvm_machine_call_at_top(rvm_machine *machine, rvm_function *function, int64_t count, int32_t captured,
+                                   rvm_value *result);
+
+/* The same for a callee and arguments that lie anywhere.  The machine is entered already. */
+rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                             rvm_value *result);
+
+#endif

@@ -1,0 +1,127 @@
+"""Kernels run on their own: a call of one operator becomes a kernel, all of them one shared library, called through cffi."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import cffi
+import numpy as np
+
+import relvm.errors
+from relvm.codegen.c import CSource, print_c
+from relvm.codegen.c_names import kernel_symbol
+from relvm.ir.dtypes import dtype_of
+from relvm.ir.expr import Block, BuiltinCall, Expr, Function, KernelCall, Module, Shape, Var
+from relvm.ir.operator import Operator
+from relvm.ir.types import ShapeType, Type
+from relvm.lir.routine import LirModule
+from relvm.tables import STATUS, TAGS, csrc_directory
+from relvm.transform.passes import run_passes
+from relvm.transform.pipelines import build_pipeline
+from relvm.vm.toolchain import compile_native
+
+_TENSOR, _NIL = (next(row.index for row in TAGS if row.name == name) for name in ("TENSOR", "NIL"))
+
+_PROTOTYPE = "rvm_status {}(void *self, const rvm_value *arguments, int32_t count, rvm_value *result);"
+_FAIL = """
+#include <stdarg.h>
+#include <stdio.h>
+
+char harness_message[512];
+
+static rvm_status harness_fail(rvm_value *result, rvm_status status, const char *format, ...) {
+  va_list values;
+  (void)result;
+  va_start(values, format);
+  vsnprintf(harness_message, sizeof harness_message, format, values);
+  va_end(values);
+  return status;
+}
+
+void harness_open(void) {
+  static const rvm_native_api api = {.abi_version = RVM_ABI_VERSION, .fail = harness_fail};
+  relvm_native_open(&api);
+}
+"""
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator applied to arguments of these types; a shape is given as it is."""
+
+    op: Operator
+    types: tuple[Type, ...]
+    attributes: dict[str, Any]
+
+
+class Kernels:
+    """The kernels of some calls, in one library."""
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        functions = tuple(_function(f"case{i}", call) for i, call in enumerate(calls))
+        passes = [step for step in build_pipeline("c") if step.name in ("infer_types", "normalize", "legalize")]
+        self.module = run_passes(Module(functions), passes, verified=True)
+
+    def what_runs(self, i: int) -> Expr:
+        """What call number `i` became: a KernelCall, a BuiltinCall or, for an alias, a variable."""
+        block = self.module[f"case{i}"].body
+        assert isinstance(block, Block)
+        found = [b.value for b in block.bindings if isinstance(b.value, KernelCall | BuiltinCall)]
+        return found[0] if found else block.result
+
+    @cached_property
+    def _library(self) -> tuple[cffi.FFI, Any]:
+        ffi = cffi.FFI()
+        header = (csrc_directory() / "relvm.h").read_text()
+        ffi.cdef(header.partition("/* [begin cffi] */")[2].partition("/* [end cffi] */")[0])
+        ffi.cdef("void harness_open(void); extern char harness_message[512];")
+        for name, _ in self.module.kernels:
+            ffi.cdef(_PROTOTYPE.format(kernel_symbol(name)))
+        kernels = tuple(kernel for _, kernel in self.module.kernels)
+        source = print_c(LirModule((), kernels, (), (), {}), routines=False)
+        with tempfile.NamedTemporaryFile(suffix=".so") as file:
+            Path(file.name).write_bytes(compile_native(CSource(source.kernels + _FAIL, "")).library)
+            library = ffi.dlopen(file.name)
+        library.harness_open()
+        return ffi, library
+
+    def run(self, kernel: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        """Calls the kernel; where it fails, raises what relvm raises for its status."""
+        ffi, library = self._library
+        arrays = [*map(np.asarray, inputs), *outputs]
+        arguments = ffi.new("rvm_value[]", max(1, len(arrays)))
+        alive = [_fill(ffi, arguments[i], array) for i, array in enumerate(arrays)]
+        result = ffi.new("rvm_value *")
+        code = getattr(library, kernel_symbol(kernel))(ffi.NULL, arguments, len(alive), result)
+        if code:
+            raise getattr(relvm.errors, STATUS[code].python_class)(ffi.string(library.harness_message).decode())
+        assert result.tag == _NIL
+
+
+def _fill(ffi: cffi.FFI, value: Any, array: np.ndarray) -> tuple:
+    """Makes `value` a tensor over the array; what is returned must stay alive as long."""
+    assert array.flags.c_contiguous
+    tensor, shape = ffi.new("rvm_tensor *"), ffi.new("int64_t[]", list(array.shape) or [0])
+    tensor.base.tag, tensor.base.references = _TENSOR, -1
+    tensor.dtype = dtype_of(array.dtype).index
+    tensor.dl.data = ffi.cast("void *", array.ctypes.data)
+    tensor.dl.ndim, tensor.dl.shape = array.ndim, shape
+    value.tag = _TENSOR
+    getattr(value, "as").tensor = tensor
+    return tensor, shape, array
+
+
+def _function(name: str, call: Call) -> Function:
+    params, args = [], []
+    for i, type_ in enumerate(call.types):
+        if isinstance(type_, ShapeType) and type_.dims is not None:
+            args.append(Shape(type_.dims))
+        else:
+            params.append(Var(f"x{i}", type=type_))
+            args.append(params[-1])
+    return Function(name, tuple(params), call.op(*args, **call.attributes))
