@@ -18,7 +18,5 @@ rvm_status rvm_fail_unknown(const char *name, rvm_value *error);
 
 /* The machine's half of vm.builtin.print (machine.c). */
 rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error);
-/* 0 when the FUNCTION or CLOSURE is another machine's (machine.c). */
-int32_t rvm_machine_owns(const rvm_machine *machine, rvm_value callee);
 
 #endif

@@ -1,4 +1,5 @@
 /* interpreter.c: runs verified instructions, and calls everything that can be called. */
+#include <stdio.h>
 #include <string.h>
 
 #include "machine.h"
@@ -66,7 +67,6 @@ static rvm_status call_packed(rvm_machine *machine, const rvm_function *function
   *result = (rvm_value){.tag = RVM_TAG_NIL};
   rvm_status status = function->call(function->self, arguments, (int32_t)count, result);
   machine->top = arguments;
-  if (status == RVM_OK && result->tag < RVM_TAG_ERROR && result->tag != RVM_TAG_CONTEXT) return RVM_OK;
   return check_result(function, status, result);
 }
 
@@ -82,18 +82,6 @@ static rvm_status call_native(rvm_machine *machine, const rvm_function *function
   close_window(machine, registers);
   status = check_result(function, status, result);
   if (status) rvm_error_add_frame(*result, function->name, -1);
-  return status;
-}
-
-/* Everything but bytecode.  The arguments are still there, borrowed, when it fails before the callee runs. */
-static rvm_status call_out(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
-                           rvm_value *result) {
-  if (function->kind != RVM_KIND_native) return call_packed(machine, function, count, captured, result);
-  if (machine->nesting >= RVM_NESTING_LIMIT)
-    return rvm_fail(result, RVM_STACK_OVERFLOW, "%s: calls nest more than %d deep", function->name, RVM_NESTING_LIMIT);
-  machine->nesting++;
-  rvm_status status = call_native(machine, function, count, captured, result);
-  machine->nesting--;
   return status;
 }
 
@@ -114,19 +102,19 @@ static rvm_value read_argument(const rvm_machine *machine, const rvm_value *regi
 
 /* A call of vm.builtin.invoke_closure whose target is bytecode becomes a call of the target: its arguments, then the
    captured values, take the place of those of the builtin.  NULL, and nothing changed, in all other cases. */
-static rvm_function *unfold_invoke(rvm_machine *machine, int64_t *count, int32_t *captured_count) {
+static const rvm_function *unfold_invoke(rvm_machine *machine, int64_t *count, int32_t *captured_count) {
   rvm_value *arguments = machine->top;
   if (*count < 2 || arguments[0].tag != RVM_TAG_CONTEXT) return NULL;
   rvm_value callee = arguments[1];
   if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE) return NULL;
   const rvm_value *captured;
-  rvm_function *function = rvm_callee_function(callee, &captured, captured_count);
+  const rvm_function *function = rvm_callee_function(callee, &captured, captured_count);
   if (function->machine != machine || function->kind != RVM_KIND_bytecode) return NULL;
   int64_t given = *count - 2;
   if (machine->stack_end - arguments < given + *captured_count) return NULL;
   memmove(arguments, arguments + 2, (size_t)given * sizeof *arguments);
   clear_borrowed(arguments + given, 2);
-  memcpy(arguments + given, captured, (size_t)*captured_count * sizeof *arguments);
+  for (int32_t i = 0; i < *captured_count; i++) arguments[given + i] = captured[i];
   *count = given + *captured_count;
   return function;
 }
@@ -148,35 +136,39 @@ static void pop_frame(rvm_machine *machine) {
   close_window(machine, machine->frames[--machine->frame_count].registers);
 }
 
+/* The 0-based number of the instruction that the frame is at. */
+static int64_t instruction_index(const rvm_frame *frame) {
+  int64_t index = 0;
+  for (const uint32_t *at = frame->function->code; at < frame->pc; at += rvm_instruction_words(at, UINT32_MAX)) index++;
+  return index;
+}
+
 /* Pops all frames down to `floor`, writing them into the error's trace. */
 static void unwind(rvm_machine *machine, int64_t floor, rvm_value error) {
-  while (machine->frame_count > floor) {
+  for (; machine->frame_count > floor; pop_frame(machine)) {
     const rvm_frame *frame = &machine->frames[machine->frame_count - 1];
-    int64_t instruction = 0;
-    for (const uint32_t *at = frame->function->code; at < frame->pc; at += rvm_instruction_words(at, UINT32_MAX))
-      instruction++;
-    rvm_error_add_frame(error, frame->function->name, instruction);
-    pop_frame(machine);
+    int traced = error.as.error->frames < RVM_TRACE_LINES;
+    rvm_error_add_frame(error, frame->function->name, traced ? instruction_index(frame) : 0);
   }
 }
 
-/* The length of a call: opcode, destination, function, count, arguments. */
-static inline const uint32_t *after_call(const uint32_t *pc) { return pc + 4 + pc[3]; }
-
-static inline void store(rvm_value *registers, uint32_t destination, rvm_value value) {
-  if ((int32_t)destination < 0) {
-    rvm_release(&value);
-    return;
+/* Stores the result of the call that `frame` is at, and moves on to the next instruction. */
+static void finish_call(rvm_frame *frame, rvm_value result) {
+  const uint32_t *pc = frame->pc;
+  int32_t destination = (int32_t)pc[1];
+  frame->pc = pc + 4 + pc[3]; /* opcode, destination, function, count, arguments */
+  if (destination >= 0) {
+    rvm_value old = frame->registers[destination];
+    frame->registers[destination] = result;
+    result = old;
   }
-  rvm_value old = registers[destination];
-  registers[destination] = value;
-  rvm_release(&old);
+  rvm_release(&result);
 }
 
 /* One call instruction: the callee's frame is pushed, or its result stored and the frame's pc moved on. */
 static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, rvm_value *error) {
   const uint32_t *pc = frame->pc;
-  rvm_function *function = &machine->functions[pc[2]];
+  const rvm_function *function = &machine->functions[pc[2]];
   int64_t count = pc[3];
   int32_t captured = 0;
   rvm_value *arguments = machine->top;
@@ -184,7 +176,7 @@ static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, rvm_value *e
   if (status) return status;
   if (machine->stack_end - arguments < count) return fail_stack(machine, function, error);
   for (int64_t i = 0; i < count; i++) arguments[i] = read_argument(machine, frame->registers, pc[4 + i]);
-  rvm_function *target = function->invokes ? unfold_invoke(machine, &count, &captured) : NULL;
+  const rvm_function *target = function->invokes ? unfold_invoke(machine, &count, &captured) : NULL;
   if (target) function = target;
   if (function->kind == RVM_KIND_bytecode) {
     status = push_frame(machine, function, count, captured, error);
@@ -192,14 +184,17 @@ static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, rvm_value *e
     return status;
   }
   rvm_value result;
-  status = call_out(machine, function, count, 0, &result);
-  clear_borrowed(arguments, function->kind == RVM_KIND_native && status == RVM_OK ? 0 : count);
+  if (function->kind == RVM_KIND_native) {
+    status = rvm_machine_call_at_top(machine, function, count, 0, &result);
+  } else {
+    status = call_packed(machine, function, count, 0, &result);
+    clear_borrowed(arguments, count);
+  }
   if (status) {
     *error = result;
     return status;
   }
-  frame->pc = after_call(pc);
-  store(frame->registers, pc[1], result);
+  finish_call(frame, result);
   return RVM_OK;
 }
 
@@ -216,4 +211,88 @@ static rvm_status step_if(rvm_machine *machine, rvm_frame *frame, rvm_value *err
   if (!truth) return step_goto(machine, frame, frame->pc[2], error);
   frame->pc += 3;
   return RVM_OK;
+}
+
+/* Returns from the top frame. */
+static rvm_value step_ret(rvm_machine *machine, rvm_frame *frame) {
+  rvm_value *source = &frame->registers[frame->pc[1]], value = *source;
+  source->tag = RVM_TAG_NIL;
+  pop_frame(machine);
+  return value;
+}
+
+/* Runs the top frame until it returns. */
+static rvm_status run(rvm_machine *machine, rvm_value *result) {
+  const int64_t floor = machine->frame_count - 1;
+  for (;;) {
+    rvm_frame *frame = &machine->frames[machine->frame_count - 1];
+    rvm_status status = RVM_OK;
+    switch ((enum rvm_opcode)frame->pc[0]) {
+      case RVM_OP_call: status = step_call(machine, frame, result); break;
+      case RVM_OP_ret: {
+        rvm_value value = step_ret(machine, frame);
+        if (machine->frame_count == floor) {
+          *result = value;
+          return RVM_OK;
+        }
+        finish_call(frame - 1, value);
+        break;
+      }
+      case RVM_OP_goto: status = step_goto(machine, frame, frame->pc[1], result); break;
+      case RVM_OP_if: status = step_if(machine, frame, result); break;
+      case RVM_OP_reset:
+        rvm_release(&frame->registers[frame->pc[1]]);
+        frame->pc += 2;
+        break;
+      case RVM_OP_COUNT: break; /* refused by the verifier */
+    }
+    if (status) {
+      unwind(machine, floor, *result);
+      return status;
+    }
+  }
+}
+
+/* ---- calls on the C stack ---- */
+
+static rvm_status call_nested(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                              rvm_value *result) {
+  if (function->kind == RVM_KIND_native) return call_native(machine, function, count, captured, result);
+  if (function->kind != RVM_KIND_bytecode) return call_packed(machine, function, count, captured, result);
+  rvm_status status = push_frame(machine, function, count, captured, result);
+  return status ? status : run(machine, result);
+}
+
+rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                                   rvm_value *result) {
+  rvm_value *arguments = machine->top;
+  rvm_status status;
+  if (machine->nesting < RVM_NESTING_LIMIT) {
+    machine->nesting++;
+    status = call_nested(machine, function, count, captured, result);
+    machine->nesting--;
+  } else {
+    status = rvm_fail(result, RVM_STACK_OVERFLOW, "%s: calls nest more than %d deep on the C stack", function->name,
+                      RVM_NESTING_LIMIT);
+  }
+  clear_borrowed(arguments, count);
+  return status;
+}
+
+rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                             rvm_value *result) {
+  char text[RVM_DESCRIPTION_BYTES];
+  if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE)
+    return rvm_fail(result, RVM_TYPE_ERROR, "call: expected a function or closure, got %s",
+                    rvm_value_describe(callee, text));
+  const rvm_value *captured;
+  int32_t captured_count;
+  const rvm_function *function = rvm_callee_function(callee, &captured, &captured_count);
+  if (function->machine != machine)
+    return rvm_fail(result, RVM_TYPE_ERROR, "call: the function belongs to another machine");
+  int64_t total = (int64_t)count + captured_count;
+  if (machine->stack_end - machine->top < total) return fail_stack(machine, function, result);
+  for (int32_t i = 0; i < count; i++) machine->top[i] = arguments[i];
+  for (int32_t i = 0; i < captured_count; i++) machine->top[count + i] = captured[i];
+  return rvm_machine_call_at_top(machine, function, total, captured_count, result);
 }

@@ -46,7 +46,7 @@ struct rvm_machine {
   int64_t fuel;    /* costs until the next poll */
   int32_t nesting; /* calls on the C stack */
   int32_t entries; /* how often its thread is inside it */
-  atomic_uintptr_t owner; /* the thread inside it; 0: none */
+  atomic_uintptr_t owner; /* the thread inside it (machine.c); 0: none */
   atomic_int interrupted;
   _Atomic(rvm_dropped *) dropped;
   rvm_machine_options options;
@@ -67,7 +67,7 @@ static inline rvm_status rvm_machine_spend(rvm_machine *machine, int32_t cost, r
 }
 
 /* The function of a FUNCTION or CLOSURE, and what the closure has captured. */
-static inline rvm_function *rvm_callee_function(rvm_value callee, const rvm_value **captured, int32_t *captured_count) {
+static inline const rvm_function *rvm_callee_function(rvm_value callee, const rvm_value **captured, int32_t *captured_count) {
   *captured = NULL;
   *captured_count = 0;
   if (callee.tag == RVM_TAG_FUNCTION) return callee.as.function;
@@ -80,7 +80,7 @@ static inline rvm_function *rvm_callee_function(rvm_value callee, const rvm_valu
 
 /* Calls `function` with the `count` borrowed arguments that lie at the machine's top, of which the last `captured` came with
    a closure; they are gone afterwards.  Everything is as it was before the call, whether it succeeds or not. */
-rvm_status rvm_machine_call_at_top(rvm_machine *machine, rvm_function *function, int64_t count, int32_t captured,
+rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                                    rvm_value *result);
 
 /* The same for a callee and arguments that lie anywhere.  The machine is entered already. */

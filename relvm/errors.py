@@ -62,6 +62,9 @@ class RelvmCallbackError(RelvmError, RuntimeError):
 class RelvmSyntaxError(RelvmError, SyntaxError):
     """Text or script that is not in the language; the message has the line and the column."""
 
+    def __str__(self) -> str:
+        return str(self.msg)  # SyntaxError's own adds the place again
+
 
 class RelvmVerifyError(RelvmError):
     """A module that breaks a rule of the stage it claims to be at; names the function, the binding and the rule."""

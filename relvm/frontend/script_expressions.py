@@ -90,13 +90,13 @@ class ExpressionTranslator:
         except RelvmError as error:
             raise self.error(type(error), f"the type {written}: {error.reason}", node) from None
 
-    def expression(self, node: ast.expr, name: str | None = None) -> Value:
-        """The value of an expression; name: of the variable that will hold it."""
-        return self.located(node, lambda: self.unlocated(node, name))
+    def expression(self, node: ast.expr, name: str | None = None, expected: Type | None = None) -> Value:
+        """The value of an expression.  name: of the variable that will hold it.  expected: the type it will be used as."""
+        return self.located(node, lambda: self.unlocated(node, name, expected))
 
     def expr(self, node: ast.expr, expected: Type | None = None, name: str | None = None) -> Expr:
-        """The same as an expression of the IR; expected: the type it is going to be used as."""
-        value = self.expression(node, name)
+        """The same as an expression of the IR."""
+        value = self.expression(node, name, expected)
         return self.located(node, lambda: self.as_expr(value, expected))
 
     def as_expr(self, value: Value, expected: Type | None = None) -> Expr:
@@ -128,7 +128,7 @@ class ExpressionTranslator:
             for value in values
         )
 
-    def unlocated(self, node: ast.expr, name: str | None) -> Value:
+    def unlocated(self, node: ast.expr, name: str | None, expected: Type | None) -> Value:
         match node:
             case ast.Constant(value=value):
                 if isinstance(value, bool | int | float | str | None):
@@ -154,7 +154,7 @@ class ExpressionTranslator:
             case ast.BoolOp():
                 raise self.unsupported("`and` and `or`; use logical_and, logical_or or an if", node)
             case ast.IfExp(test=test, body=then, orelse=orelse):
-                return self.conditional(test, then, orelse, name)
+                return self.conditional(test, then, orelse, name, expected)
             case ast.Subscript(value=base, slice=index):
                 return self.item(base, index, name)
             case ast.Attribute(value=base, attr=attribute):
@@ -194,11 +194,13 @@ class ExpressionTranslator:
                 raise self.error(RelvmTypeError, f"{ast.unparse(node)}: {error}", node) from None
         return self.builder.op(operator_name, *self.operator_arguments(values), name=name)
 
-    def conditional(self, test: ast.expr, then: ast.expr, orelse: ast.expr, name: str | None) -> Value:
+    def conditional(
+        self, test: ast.expr, then: ast.expr, orelse: ast.expr, name: str | None, expected: Type | None
+    ) -> Value:
         cond = self.condition(test)
         if isinstance(cond, bool):
-            return self.expression(then if cond else orelse, name)
-        return self.builder.if_(cond, lambda: self.expr(then), lambda: self.expr(orelse), name)
+            return self.expression(then if cond else orelse, name, expected)
+        return self.builder.if_(cond, lambda: self.expr(then, expected), lambda: self.expr(orelse, expected), name)
 
     def condition(self, test: ast.expr) -> bool | Expr:
         """What an if decides by: a bool where that is known in advance."""

@@ -256,7 +256,10 @@ class _Parser(LiteralReader):
             case "string":
                 return String(self.string())
             case "name" if token.text in KEYWORDS:
-                return self.keyword()
+                self.deeper()
+                expr = self.keyword()
+                self.depth -= 1
+                return expr
             case "name":
                 return self.named()
         match token.text:
@@ -363,10 +366,7 @@ class _Parser(LiteralReader):
             case "run":
                 return KernelRun(self.symbol("the name of a kernel"), self.arguments())
             case "kill":
-                self.deeper()
-                killed = self.primary()
-                self.depth -= 1
-                return Kill(killed)
+                return Kill(self.primary())
             case "match_cast":
                 raise self.error(RelvmSyntaxError, "match_cast stands only right after the = of a binding", token)
         raise self.error(RelvmSyntaxError, f"expected an expression, got the keyword {token}", token)

@@ -153,7 +153,7 @@ class Builder:
     def packed(
         self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None
     ) -> Var:
-        """A call of a packed function, by its registered name.  Dimension variables new in `result` take the sizes found."""
+        """A call of a packed function, by its registered name; variables new in `result` take the sizes found."""
         if all(var in self._frame().dims for var in type_vars(result)):
             return self.emit(PackedCall(function, args, pure, type=result), name)
         return self.match_cast(self.emit(PackedCall(function, args, pure)), result, name)

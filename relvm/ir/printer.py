@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -252,7 +253,7 @@ class _Printer:
                 self.call(expr)
             case Kill(var):
                 put("kill ")
-                self.operand(var)
+                self.operand(var, bare=Var)
             case _:
                 put(self.atom(expr))
 
@@ -280,9 +281,11 @@ class _Printer:
         self.listed(expr.args, self.expr)
         put((", " if attributes and expr.args else "") + attributes + ")")
 
-    def operand(self, expr: Expr) -> None:
-        """What stands before `.0` or `(...)`."""
-        if isinstance(expr, Var | FunctionRef | PackedRef | TupleItem | Tuple | Call):
+    def operand(
+        self, expr: Expr, bare: type | UnionType = Var | FunctionRef | PackedRef | TupleItem | Tuple | Call
+    ) -> None:
+        """What stands before `.0` or `(...)`: in parentheses unless it is one of `bare`."""
+        if isinstance(expr, bare):
             return self.expr(expr)
         self.out.append("(")
         self.expr(expr)

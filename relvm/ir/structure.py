@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from relvm.ir.dims import AnyDim, DimVar, as_var, dim_vars, evaluate_with, var_dim
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, Shape, Var
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, Module, Shape, Var
 from relvm.ir.node import Node, fields_of, map_children, walk
 from relvm.ir.types import FuncType, TupleType, Type, dims_of, map_dims, type_vars
 
@@ -123,6 +123,9 @@ class _Matcher:
                 return a == b or (a != a and b != b)
             case tuple():
                 return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
+            case Module():  # variables belong to one function, and so do dimension variables
+                same = a.attributes == b.attributes and len(a.functions) == len(b.functions)
+                return same and all(_Matcher().same(f, g) for f, g in zip(a.functions, b.functions, strict=True))
             case Node():
                 return all(self.same(getattr(a, name), getattr(b, name)) for name in _in_binding_order(a))
         return a == b

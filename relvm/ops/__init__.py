@@ -1,5 +1,7 @@
 """Every operator, under its name.  Importing this module declares them all."""
 
+# ruff: noqa: F401  (the names are for those who import this)
+
 from relvm.ops.arithmetic import add, divide, maximum, minimum, multiply, power, subtract
 from relvm.ops.comparison import (
     equal,
@@ -12,9 +14,11 @@ from relvm.ops.comparison import (
     logical_or,
     not_equal,
 )
+from relvm.ops.convolution import conv
 from relvm.ops.indexing import gather, pad
 from relvm.ops.indexing import slice_ as slice
 from relvm.ops.linear import matmul
+from relvm.ops.pooling import average_pool, max_pool
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max
 from relvm.ops.reduction import min_ as min

@@ -21,7 +21,7 @@ def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
     begin, end = (max(-_FAR, min(_FAR, bound)) for bound in (begin, end))
     if isinstance(size, int):
         return len(range(size)[begin:end:step])
-    if (begin, end) in ((0, _FAR), (_FAR, -_FAR)):
+    if (begin, end) == ((0, _FAR) if step > 0 else (_FAR, -_FAR)):
         return dim_op("floordiv", size + abs(step) - 1, abs(step))
     if step < 0:  # from the last element down to the first one not taken
         start = _bound(size, begin, -1, dim_op("sub", size, 1))
@@ -159,8 +159,8 @@ def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
 def _numpy_pad(x: np.ndarray, *, pads: tuple[int, ...], value: float) -> np.ndarray:
     before, after = pads[: x.ndim], pads[x.ndim :]
     kept = tuple(slice(max(0, -b), max(0, n - max(0, -a))) for n, b, a in zip(x.shape, before, after, strict=True))
-    margins = [(max(0, b), max(0, a)) for b, a in zip(before, after, strict=True)]
-    return np.pad(x[kept], margins, constant_values=np.asarray(value).astype(x.dtype))
+    margins = np.array([(max(0, b), max(0, a)) for b, a in zip(before, after, strict=True)], np.int64)
+    return np.pad(x[kept], margins.reshape(-1, 2), constant_values=np.asarray(value).astype(x.dtype))
 
 
 def _pad(k: KernelBuilder, inputs: tuple[Buffer], outputs: tuple[Buffer], *, pads: tuple[int, ...], value: float) -> None:

@@ -148,3 +148,11 @@ def flat_index(axes: list[Axis], operand: int, counters: list[Local]) -> Scalar:
         term = counter if stride == 1 else counter * Size(stride)
         total = term if total is None else total + term
     return as_scalar(0, I64) if total is None else total
+
+
+def flat_position(indices: tuple[Scalar, ...], shape: tuple[AnyDim, ...]) -> Scalar:
+    """The row-major position of an element of an array of that shape."""
+    total = indices[0]
+    for index, dim in zip(indices[1:], shape[1:], strict=True):
+        total = total * as_scalar(dim, I64) + index
+    return total

@@ -23,6 +23,7 @@ from relvm.codegen.c import CSource
 from relvm.errors import RelvmToolchainError
 from relvm.tables import csrc_directory
 from relvm.vm.runtime.program import NativeCode
+from relvm.vm.runtime.trust import cache_directory, record_built
 
 # -fwrapv: integers wrap as NumPy's.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
 _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
@@ -139,16 +140,10 @@ def _cached(compiler: Compiler, units: list[tuple[str, tuple[str, ...]]]) -> byt
         with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as file:
             file.write(library)
         os.replace(file.name, place)
+        record_built(library)
     except OSError:
         pass  # the cache is a convenience: a read-only home must not stop a build
     return library
-
-
-def cache_directory() -> Path:
-    """Where compiled libraries are kept."""
-    if chosen := os.environ.get("RELVM_CACHE_DIR"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "relvm"
 
 
 def _compile(compiler: Compiler, units: list[tuple[str, tuple[str, ...]]]) -> bytes:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relvm.frontend.text_types import TypeReader
 from relvm.frontend.lexer import Source
+from relvm.frontend.text_types import TypeReader
 from relvm.ir.dims import (
     DimVar,
     as_var,

@@ -1,0 +1,225 @@
+/* machine.c: makes machines, guards who is inside one, and gives native code its table. */
+#include "machine.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "builtins.h"
+
+enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
+
+/* More would not fit a size in bytes. */
+#define LARGEST_STACK ((int64_t)1 << 40)
+
+/* ---- making and releasing ---- */
+
+static rvm_status find_packed(rvm_function *function, rvm_value *error) {
+  if (!rvm_function_find(function->name, &function->call, &function->self)) return rvm_fail_unknown(function->name, error);
+  function->invokes = function->call == rvm_builtin_invoke_closure || function->call == rvm_builtin_invoke_pure_closure;
+  if (strncmp(function->name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) function->cost = RVM_LONG_CALL_COST;
+  return RVM_OK;
+}
+
+static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *error) {
+  const rvm_executable *executable = machine->executable;
+  const rvm_function_record *record = &executable->functions[index];
+  rvm_function *function = &machine->functions[index];
+  *function = (rvm_function){.machine = machine,
+                             .name = rvm_executable_string(executable, record->name),
+                             .kind = (enum rvm_function_kind)record->kind,
+                             .parameter_count = record->parameter_count,
+                             .registers = (int32_t)record->registers,
+                             .cost = 1,
+                             .record = record};
+  machine->function_values[index] = (rvm_value){.tag = RVM_TAG_FUNCTION, .as.function = function};
+  switch (function->kind) {
+    case RVM_KIND_packed: return find_packed(function, error);
+    case RVM_KIND_bytecode: function->code = executable->code + record->code_start; break;
+    case RVM_KIND_native: memcpy(&function->routine, &executable->symbols[index], sizeof function->routine); break;
+    case RVM_KIND_kernel:
+      memcpy(&function->call, &executable->symbols[index], sizeof function->call);
+      function->cost = RVM_LONG_CALL_COST;
+      break;
+    case RVM_KIND_COUNT: break; /* refused by the loader */
+  }
+  return RVM_OK;
+}
+
+static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable, const rvm_machine_options *options,
+                               rvm_value *error) {
+  if (options) machine->options = *options;
+  int64_t stack_values = machine->options.stack_values ? machine->options.stack_values : DEFAULT_STACK_VALUES;
+  machine->frame_limit = machine->options.call_depth ? machine->options.call_depth : DEFAULT_CALL_DEPTH;
+  if (stack_values < 0 || machine->frame_limit < 0 || stack_values > LARGEST_STACK || machine->frame_limit > LARGEST_STACK)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a stack of %lld values and %lld frames is out of range",
+                    (long long)stack_values, (long long)machine->frame_limit);
+  size_t function_count = (size_t)executable->function_count;
+  machine->executable = executable;
+  machine->fuel = RVM_POLL_INTERVAL;
+  machine->functions = rvm_allocate(function_count * sizeof *machine->functions);
+  machine->function_values = rvm_allocate(function_count * sizeof *machine->function_values);
+  machine->stack = rvm_allocate_zeroed((size_t)stack_values * sizeof *machine->stack);
+  machine->frames = rvm_allocate((size_t)machine->frame_limit * sizeof *machine->frames);
+  if (!machine->functions || !machine->function_values || !machine->stack || !machine->frames)
+    return rvm_out_of_memory(error);
+  machine->top = machine->stack;
+  machine->stack_end = machine->stack + stack_values;
+  rvm_status status = RVM_OK;
+  for (int32_t i = 0; i < executable->function_count && !status; i++) status = function_fill(machine, i, error);
+  return status;
+}
+
+rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **result,
+                           rvm_value *error) {
+  _Static_assert(RVM_TAG_NIL == 0, "zeroed memory is a stack of NILs");
+  rvm_machine *machine = rvm_allocate_zeroed(sizeof *machine);
+  if (!machine) return rvm_out_of_memory(error);
+  rvm_status status = machine_fill(machine, executable, options, error);
+  if (status) {
+    rvm_machine_release(machine);
+    return status;
+  }
+  *result = machine;
+  return RVM_OK;
+}
+
+static void release_dropped(rvm_machine *machine) {
+  rvm_dropped *dropped = atomic_exchange(&machine->dropped, NULL);
+  while (dropped) {
+    rvm_dropped *next = dropped->next;
+    rvm_release(&dropped->value);
+    rvm_free(dropped);
+    dropped = next;
+  }
+}
+
+void rvm_machine_release(rvm_machine *machine) {
+  if (!machine) return;
+  release_dropped(machine);
+  rvm_free(machine->functions);
+  rvm_free(machine->function_values);
+  rvm_free(machine->stack);
+  rvm_free(machine->frames);
+  rvm_free(machine);
+}
+
+/* ---- who is inside ---- */
+
+/* Even, and another one in each thread. */
+static uintptr_t this_thread(void) {
+  static _Thread_local int64_t mark;
+  return (uintptr_t)&mark;
+}
+
+/* Whoever is inside for a run is there for long; who only drops a reference marks that with the lowest bit. */
+enum { BRIEFLY = 1 };
+
+/* 0 when another thread is inside, unless it is so briefly: then this waits. */
+static int machine_enter(rvm_machine *machine, uintptr_t briefly) {
+  uintptr_t self = this_thread();
+  if ((atomic_load_explicit(&machine->owner, memory_order_relaxed) & ~(uintptr_t)BRIEFLY) != self) {
+    uintptr_t owner = 0;
+    while (!atomic_compare_exchange_strong(&machine->owner, &owner, self | briefly)) {
+      if (!(owner & BRIEFLY)) return 0;
+      sched_yield();
+      owner = 0;
+    }
+    atomic_store_explicit(&machine->interrupted, 0, memory_order_relaxed);
+  }
+  machine->entries++;
+  return 1;
+}
+
+/* What is dropped after the last look at the list, and before the machine is free, is found by the look after that. */
+static void machine_leave(rvm_machine *machine) {
+  while (machine->entries == 1) {
+    release_dropped(machine);
+    machine->entries = 0;
+    atomic_store(&machine->owner, 0);
+    if (!atomic_load(&machine->dropped) || !machine_enter(machine, BRIEFLY)) return;
+  }
+  machine->entries--;
+}
+
+static rvm_status fail_busy(rvm_value *error) {
+  return rvm_fail(error, RVM_BUSY, "machine: another thread is using it; a machine is used by one thread at a time");
+}
+
+void rvm_machine_interrupt(rvm_machine *machine) { atomic_store(&machine->interrupted, 1); }
+
+void rvm_machine_drop(rvm_machine *machine, rvm_value value) {
+  if (!rvm_value_is_object(value)) return;
+  if (machine_enter(machine, BRIEFLY)) {
+    rvm_release(&value);
+    machine_leave(machine);
+    return;
+  }
+  rvm_dropped *dropped = rvm_allocate(sizeof *dropped);
+  if (!dropped) return; /* without memory even for this, the object stays */
+  *dropped = (rvm_dropped){.next = atomic_load(&machine->dropped), .value = value};
+  while (!atomic_compare_exchange_weak(&machine->dropped, &dropped->next, dropped)) continue;
+  if (machine_enter(machine, BRIEFLY)) machine_leave(machine);
+}
+
+/* ---- running ---- */
+
+/* A host may not pass what only the machine makes. */
+static rvm_status check_arguments(const rvm_value *arguments, int32_t count, rvm_value *error) {
+  if (count < 0) return rvm_fail(error, RVM_ARGUMENT_ERROR, "call: %d arguments", count);
+  for (int32_t i = 0; i < count; i++) {
+    int64_t tag = arguments[i].tag;
+    if (tag >= 0 && tag < RVM_TAG_ERROR && tag != RVM_TAG_CONTEXT) continue;
+    char text[RVM_DESCRIPTION_BYTES];
+    return rvm_fail(error, RVM_TYPE_ERROR, "call: argument %d cannot be passed: %s", i,
+                    rvm_value_describe(arguments[i], text));
+  }
+  return RVM_OK;
+}
+
+rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                              rvm_value *result) {
+  rvm_status status = check_arguments(arguments, count, result);
+  if (status) return status;
+  if (!machine_enter(machine, 0)) return fail_busy(result);
+  status = rvm_machine_apply(machine, callee, arguments, count, result);
+  if (status && machine->entries == 1) rvm_error_close_trace(*result);
+  machine_leave(machine);
+  return status;
+}
+
+rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value *arguments, int32_t count,
+                            rvm_value *result) {
+  if (index < 0 || index >= machine->executable->function_count)
+    return rvm_fail(result, RVM_INDEX_ERROR, "call: function %d, the table has %d", index,
+                    machine->executable->function_count);
+  return rvm_machine_invoke(machine, machine->function_values[index], arguments, count, result);
+}
+
+rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
+  machine->fuel = RVM_POLL_INTERVAL;
+  if (atomic_exchange(&machine->interrupted, 0)) return rvm_fail(error, RVM_INTERRUPTED, "interrupted");
+  if (!machine->options.poll) return RVM_OK;
+  *error = (rvm_value){.tag = RVM_TAG_NIL};
+  rvm_status status = machine->options.poll(machine->options.host, error);
+  if (status == RVM_OK || error->tag == RVM_TAG_ERROR) return status;
+  if (status < 0 || status >= RVM_STATUS_COUNT) status = RVM_CALLBACK_ERROR;
+  return rvm_fail(error, status, "stopped by the host's poll");
+}
+
+rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error) {
+  if (!machine->options.print) return RVM_OK;
+  return machine->options.print(machine->options.host, arguments, count, error);
+}
+
+/* ---- native code ---- */
+
+static rvm_status native_poll(rvm_machine *machine, rvm_value *error) { return rvm_machine_spend(machine, 1, error); }
+
+const rvm_native_api rvm_machine_native_api = {
+    .abi_version = RVM_ABI_VERSION,
+    .fail = rvm_fail,
+    .call = rvm_machine_apply,
+    .truth = rvm_value_truth,
+    .release = rvm_value_release,
+    .poll = native_poll,
+};

@@ -1,0 +1,141 @@
+"""Convolution over the spatial axes of (batch, channel, spatial...) tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import expect, op
+from relvm.ir.types import TensorType
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
+from relvm.ops.lowering import Loops, flat_position, loop_nest
+from relvm.ops.panel import COLUMNS, ROWS, Fill, fill_from_rows, matrix_product
+from relvm.ops.rules import expect_equal_dims, expect_numeric, expect_same_dtype
+from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, window_of
+
+
+def _conv(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations, groups: int) -> None:
+    """For each image and group, a matrix product: the weights times the inputs that each output position's window sees."""
+    (x, w), (out,) = inputs, outputs
+    window = window_of("conv", w.shape[2:], strides, pads, dilations)
+    filters = k.size(w.shape[:1]) / groups
+    if groups > 1 and isinstance(w.shape[0], int) and w.shape[0] // groups < ROWS:
+        _conv_rows(k, x, w, out, window, filters)
+        return
+    places, depth, area = k.size(out.shape[2:]), k.size(w.shape[1:]), k.size(x.shape[2:])
+    with k.loop(k.size(x.shape[:1]), name="image") as image, k.loop(groups, name="group") as group:
+        at_w = k.declare("at_w", group * filters * depth)
+        at_x = k.declare("at_x", (image * groups + group) * k.size(w.shape[1:2]) * area)
+        at_out = k.declare("at_out", (image * groups + group) * filters * places)
+
+        def weight(i: Scalar, p: Scalar) -> Scalar:
+            return w.flat(at_w + i * depth + p)
+
+        fill = fill_from_rows(k, x, at_x, places) if window.is_point() else _fill_from_windows(k, x, at_x, out, window)
+        matrix_product(k, (filters, places, depth), weight, fill, out, at_out)
+
+
+def _fill_from_windows(k: KernelBuilder, x: Buffer, start: Scalar, out: Buffer, window: Window) -> Fill:
+    """The right matrix has a row for each input channel and window position, a column for each output position."""
+    dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
+    places = [as_scalar(dim, I64) for dim in out.shape[2:]]
+    sizes = [as_scalar(size, I64) for size in window.sizes]
+    corners = [k.allocate("corner", I64, (COLUMNS,)) for _ in dims]
+
+    def fill(panel: Buffer, first: Local, span: Local, column: Local, width: Local) -> None:
+        with k.loop(COLUMNS, name="j") as j:  # where the window of each column begins; also past the last one, unused
+            rest = k.declare("rest", column + j)
+            for axis in reversed(range(len(dims))):
+                place = rest % places[axis] if axis else rest
+                k.store(corners[axis], (j,), place * window.strides[axis] - window.pads[axis])
+                if axis:
+                    k.assign(rest, rest / places[axis])
+        with k.loop(span, name="p") as p:
+            rest = k.declare("rest", first + p)
+            offsets = []
+            for axis in reversed(range(len(dims))):
+                offsets.insert(0, k.declare("offset", rest % sizes[axis] * window.dilations[axis]))
+                k.assign(rest, rest / sizes[axis])
+            with k.loop(COLUMNS, name="j", simd=True) as j:
+                position: Scalar = rest
+                inside: Scalar | None = None
+                for corner, offset, dim in zip(corners, offsets, dims, strict=True):
+                    place = k.declare("place", corner[j] + offset)
+                    within = (place >= 0).both(place < dim)
+                    inside = within if inside is None else inside.both(within)
+                    position = position * dim + place
+                element = Select(inside, x.flat(start + position), Literal(0, x.dtype))
+                k.store(panel, (p * COLUMNS + j,), element)
+
+    return fill
+
+
+def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, out: Buffer, window: Window, filters: Scalar) -> None:
+    """For groups of few filters, as in a depthwise convolution: row after row of the result, one weight at a time."""
+    dims, places = x.shape[2:], out.shape[2:]
+    channels, taps, area, wide = k.size(w.shape[1:2]), k.size(w.shape[2:]), k.size(dims), k.size(places[-1:])
+    with loop_nest(k, list(out.shape[:-1])) as (image, filter_, *row):
+        target = k.declare("target", flat_position((image, filter_, *row, Literal(0, I64)), out.shape))
+        with k.loop(wide, name="o", simd=True) as o:
+            k.store(out, (target + o,), 0)
+        with k.loop(channels, name="channel") as channel:
+            at_w = k.declare("at_w", (filter_ * channels + channel) * taps)
+            at_x = k.declare("at_x", (image * k.size(x.shape[1:2]) + filter_ / filters * channels + channel) * area)
+
+            def add(tap: Scalar, source: Scalar, first: Scalar, stop: Scalar) -> None:
+                factor = k.declare("factor", w.flat(at_w + tap))
+                source = k.declare("source", at_x + source)
+                with k.loop(stop, start=first, name="o", simd=True) as o:
+                    total = out.flat(target + o) + factor * x.flat(source + o * window.strides[-1])
+                    k.store(out, (target + o,), total)
+
+            each_tap(k, window, dims, places, row, add)
+
+
+def _numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups: int) -> np.ndarray:
+    views = numpy_windows(x, window_of("conv", w.shape[2:], strides, pads, dilations), 0)
+    spatial = x.ndim - 2
+    filters, channels = w.shape[0] // groups, w.shape[1]
+    parts = []
+    for group in range(groups):
+        seen = views[:, group * channels : (group + 1) * channels]
+        weights = w[group * filters : (group + 1) * filters]
+        axes = ([1, *range(2 + spatial, 2 + 2 * spatial)], list(range(1, 2 + spatial)))
+        parts.append(np.moveaxis(np.tensordot(seen, weights, axes), -1, 1))
+    return np.concatenate(parts, axis=1)
+
+
+@op("conv", numpy=_numpy_conv, lower=Loops(_conv))
+def conv(
+    x: TensorType,
+    w: TensorType,
+    *,
+    strides: tuple[int, ...] | None = None,
+    pads: tuple[int, ...] | None = None,
+    dilations: tuple[int, ...] | None = None,
+    groups: int = 1,
+) -> TensorType:
+    """Cross-correlation over any number of spatial axes, the input padded with zeros.
+
+    x: (batch, channels, spatial...), an integer or float dtype.   w: (filters, channels / groups, window...), the same dtype.
+    strides, dilations: one number >= 1 for each spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis, then
+    after each; None: 0.   groups: divides channels and filters; group g of the filters sees group g of the channels.
+    Result: (batch, filters, places...), along each axis (n + pads - (window - 1) * dilation - 1) // stride + 1.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError: channels
+    that are not provably right, a window larger than the padded input.   Source: ONNX Conv-22.
+    """
+    expect_numeric("conv", x=x, w=w)
+    expect_same_dtype("conv", x=x, w=w)
+    positive = isinstance(groups, int) and groups >= 1
+    expect(positive, "conv: groups is {!r}, expected an integer >= 1", groups, error=RelvmArgumentError)
+    for name, type_ in (("x", x), ("w", w)):
+        expect(type_.rank is None or type_.rank >= 3, "conv: {} has rank {}, expected at least 3", name, type_.rank)
+    expect(None in (x.rank, w.rank) or x.rank == w.rank, "conv: x has rank {} and w {}, expected one", x.rank, w.rank)
+    if x.shape is None or w.shape is None:
+        return TensorType(x.dtype, None, w.rank if x.rank is None else x.rank)
+    expect_equal_dims("conv", f"channels of x and those of w times {groups} differ", x.shape[1], w.shape[1] * groups)
+    divides = groups == 1 or isinstance(w.shape[0], int) and w.shape[0] % groups == 0
+    expect(divides, "conv: {} groups do not divide {} filters", groups, w.shape[0], error=RelvmShapeError)
+    window = window_of("conv", w.shape[2:], strides, pads, dilations)
+    return TensorType(x.dtype, (x.shape[0], w.shape[0], *output_dims("conv", x.shape[2:], window)))

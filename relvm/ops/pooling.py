@@ -1,0 +1,151 @@
+"""Pooling: the largest or the mean element of each window over the spatial axes of (batch, channel, spatial...) tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError
+from relvm.ir.dims import AnyDim, product
+from relvm.ir.dtypes import I64, dtype_of
+from relvm.ir.operator import expect, op
+from relvm.ir.types import TensorType
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.ops.lowering import Loops, flat_position, loop_nest
+from relvm.ops.reduction import lowest
+from relvm.ops.rules import expect_float, expect_integers, expect_numeric
+from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, window_of
+
+
+def _pool(k: KernelBuilder, x: Buffer, out: Buffer, window: Window, start: float, combine: Callable, finish: Callable) -> None:
+    """Row after row of the result, one window position at a time; finish(k, row, target): what is made of a row at the end."""
+    dims, places = x.shape[2:], out.shape[2:]
+    planes: AnyDim = product(out.shape[:2])
+    with loop_nest(k, [planes, *places[:-1]]) as (plane, *row):
+        target = k.declare("target", flat_position((plane, *row, Literal(0, I64)), (planes, *places)))
+        with k.loop(places[-1], name="o", simd=True) as o:
+            k.store(out, (target + o,), start)
+
+        def take(tap: Scalar, source: Scalar, first: Scalar, stop: Scalar) -> None:
+            source = k.declare("source", plane * k.size(dims) + source)
+            with k.loop(stop, start=first, name="o", simd=True) as o:
+                element = x.flat(source + o * window.strides[-1])
+                k.store(out, (target + o,), combine(out.flat(target + o), element))
+
+        each_tap(k, window, dims, places, row, take)
+        finish(k, row, target)
+
+
+def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilations) -> None:
+    (x,), (out,) = inputs, outputs
+
+    def larger(total: Scalar, element: Scalar) -> Scalar:
+        return Select((element > total).either(element.differs(element)), element, total)
+
+    window = window_of("max_pool", kernel, strides, pads, dilations)
+    _pool(k, x, out, window, lowest(x.dtype), larger, lambda k, row, target: None)
+
+
+def _average_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilations, count_include_pad: bool) -> None:
+    (x,), (out,) = inputs, outputs
+    window = window_of("average_pool", kernel, strides, pads, dilations)
+
+    def divide(k: KernelBuilder, row: list[Scalar], target: Scalar) -> None:
+        rows = k.declare("rows", Literal(1, I64))
+        if not count_include_pad:
+            for axis, place in enumerate(row):
+                k.assign(rows, rows * _taps_inside(x, window, axis, place))
+        with k.loop(out.shape[-1], name="o", simd=True) as o:
+            inside = _taps_inside(x, window, len(row), o)
+            count = Literal(int(np.prod(window.sizes)), I64) if count_include_pad else rows * inside
+            k.store(out, (target + o,), out.flat(target + o) / count.to(out.dtype))
+
+    _pool(k, x, out, window, 0, lambda total, element: total + element, divide)
+
+
+def _taps_inside(x: Buffer, window: Window, axis: int, place: Scalar) -> Scalar:
+    """How many positions of the window meet the input along one axis."""
+    size, dilation = window.sizes[axis], window.dilations[axis]
+    corner = place * window.strides[axis] - window.pads[axis]
+    first = Select(corner >= 0, Literal(0, I64), (-corner + (dilation - 1)) / dilation)
+    room = as_scalar(x.shape[2 + axis], I64) - 1 - corner
+    last = Select(room < 0, Literal(0, I64), room / dilation + 1)
+    last = Select(last < size, last, Literal(size, I64))
+    return Select(last > first, last - first, Literal(0, I64))
+
+
+def _pooled(name: str, x: TensorType, kernel: object, strides: object, pads: object, dilations: object) -> TensorType:
+    expect_numeric(name, x=x)
+    expect(x.rank is None or x.rank >= 3, "{}: x has rank {}, expected at least 3", name, x.rank)
+    expect_integers(name, "kernel", kernel, None if x.rank is None else x.rank - 2)
+    positive = all(size >= 1 for size in kernel)
+    expect(positive, "{}: kernel is {}, expected none below 1", name, kernel, error=RelvmArgumentError)
+    window = window_of(name, kernel, strides, pads, dilations)
+    if x.shape is None:
+        return TensorType(x.dtype, None, 2 + len(kernel))
+    return TensorType(x.dtype, (*x.shape[:2], *output_dims(name, x.shape[2:], window)))
+
+
+def _axes_of(window: Window) -> tuple[int, ...]:
+    return tuple(range(-len(window.sizes), 0))
+
+
+def _numpy_max_pool(x: np.ndarray, *, kernel, strides, pads, dilations) -> np.ndarray:
+    window = window_of("max_pool", kernel, strides, pads, dilations)
+    return np.max(numpy_windows(x, window, lowest(dtype_of(x.dtype))), axis=_axes_of(window))
+
+
+@op("max_pool", numpy=_numpy_max_pool, lower=Loops(_max_pool))
+def max_pool(
+    x: TensorType,
+    *,
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...] | None = None,
+    pads: tuple[int, ...] | None = None,
+    dilations: tuple[int, ...] | None = None,
+) -> TensorType:
+    """The largest element in each window; NaN where there is one; the dtype's smallest value (-inf) for padding alone.
+
+    x: (batch, channels, spatial...), an integer or float dtype.   kernel, strides, dilations: one number >= 1 for each
+    spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.
+    Result: (batch, channels, places...), along each axis (n + pads - (kernel - 1) * dilation - 1) // stride + 1.
+    Raises RelvmTypeError: bool, rank below 3.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError: a window
+    larger than the padded input.   Source: ONNX MaxPool-22 (ceil_mode 0); NaN: NumPy.
+    """
+    return _pooled("max_pool", x, kernel, strides, pads, dilations)
+
+
+def _numpy_average_pool(x: np.ndarray, *, kernel, strides, pads, dilations, count_include_pad: bool) -> np.ndarray:
+    window = window_of("average_pool", kernel, strides, pads, dilations)
+    axes = _axes_of(window)
+    total = np.sum(numpy_windows(x, window, 0), axis=axes)
+    if count_include_pad:
+        return total / np.asarray(np.prod(kernel), x.dtype)
+    return total / np.sum(numpy_windows(np.ones_like(x), window, 0), axis=axes)
+
+
+@op("average_pool", numpy=_numpy_average_pool, lower=Loops(_average_pool))
+def average_pool(
+    x: TensorType,
+    *,
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...] | None = None,
+    pads: tuple[int, ...] | None = None,
+    dilations: tuple[int, ...] | None = None,
+    count_include_pad: bool = False,
+) -> TensorType:
+    """The mean of each window.
+
+    x: (batch, channels, spatial...), a float dtype.   kernel, strides, dilations: one number >= 1 for each spatial axis;
+    None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.   count_include_pad: whether the padding
+    counts as zeros; else it does not count, and the mean of padding alone is NaN.
+    Result: (batch, channels, places...), along each axis (n + pads - (kernel - 1) * dilation - 1) // stride + 1.
+    Raises RelvmTypeError: another dtype, rank below 3.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError: a
+    window larger than the padded input.   Source: ONNX AveragePool-22 (ceil_mode 0).
+    """
+    expect_float("average_pool", x=x)
+    given = isinstance(count_include_pad, bool)
+    message = "average_pool: count_include_pad is {!r}, expected a bool"
+    expect(given, message, count_include_pad, error=RelvmArgumentError)
+    return _pooled("average_pool", x, kernel, strides, pads, dilations)

@@ -1,0 +1,72 @@
+"""Programs that between them use every construct of the text form."""
+
+from __future__ import annotations
+
+EVERY_NODE = """
+module with (source="tests", version=3)
+
+def helper(x: f32[n, 4]) -> f32[n, 4] = relu(x)
+
+def "a name, quoted"(x: object) with ("two words"=(1, (2.5,), "three", null, f32, true), empty=()) { return x }
+
+def f(x: f32[n, 4], w: f32[4, 4], c: bool) => object {    # a comment
+  y = matmul(x, w)
+  z = softmax(y, axis=0); zz = softmax(y, axis=-1)
+  t = (y, (z,), ())
+  s: f32[n, 4] = t.1.0
+  u = match_cast(s, f32[m, 4])
+  p = packed("test.vm.add", s, u) : f32[n, 4]
+  pp: f32[n, 4] = packed_pure("test.pure")
+  g = fn (a: f32[k, 4]) -> f32[k, 4] { return relu(a) }
+  fact = fn factorial(i: f32[]) -> f32[] {
+    return if less(i, const(f32[], 1)) then i else fact(i)
+  }
+  loop = fn again(i: f32[]) => { return again(i) }
+  h = @helper
+  q = g(h(@helper(s)))
+  pair = (fn (a: i64) -> i64 { return a })(3)
+  nested = g(x).0(y)
+  v = if c then { w1 = relu(x)
+                  return w1 } else if true then x else { return x }
+  o = const(f32[2, 2], [[1, -2.5], [inf, nan]])
+  bits = const(f32[1], "AQDAfw==")
+  empty = const(i64[2, 0], [[], []])
+  flags = const(bool[2], [true, false])
+  i = 3
+  j = -2.5
+  k = true
+  s2 = "text with \\"quotes\\", \\n and \\u00e9"
+  d = dtype(f32)
+  sh = shape(n, n * 2 + 1, m // 2, min(n, m) % 3, (n + 1) * (m - 1))
+  nothing = null
+  extremes = (inf, -inf, nan, 1e+20, -9223372036854775808, 5e-324)
+  b = builtin.alloc_storage(shape(n, 4), 0, dtype(f32))
+  bt: f32[n, 4] = builtin.alloc_tensor(b, 0, shape(n, 4), dtype(f32))
+  k1 = kernel add_1(x, y) : f32[n, 4]
+  k2: (f32[n, 4], f32[n, 4]) = kernel "a kernel"(x)
+  _ = run add_1(x, y, k1)
+  _ = kill k1
+  _ = builtin.print(x)
+  return (@packed("test.f"), @"a name, quoted", fn () = 1, z, zz, u)
+}
+
+def types(
+  a: f32[...], b: tensor[_, _], c: tensor[...], d: f32[], e: shape[n, 1], f: shape[_, _], g: shape[...],
+  h: (f32[n], i64), i: (f64,), j: (), k: (f32[n]) -> f32[n], l: () => (bool) -> object, m: ((i64) -> i64, object),
+) -> (f32[n], (i64) => ()) {
+  return h
+}
+"""
+
+STAGES = """
+def main(x: f32[n, 4], y: f32[n, 4], c: bool) -> f32[n * 4] {
+  s = fn (a: f32[n, 4]) -> f32[n, 4] { return add(a, y) }
+  z = if c then s(x) else multiply(relu(x), const(f32[], 2))
+  return reshape(softmax(z), shape(n * 4))
+}
+
+def other(x: object, d: i64) => (f32[m], object) {
+  y = match_cast(x, f32[m])
+  return (relu(y), packed("test.note", y, @main, "text"))
+}
+"""

@@ -1,0 +1,273 @@
+"""Calls of every operator, good and bad: the rows that test_operators.py walks through."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmIndexError, RelvmShapeError
+
+FLOATS = ("f32", "f64")
+INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+NUMBERS = FLOATS + INTEGERS
+_NUMPY = {"bool": "bool", "f32": "float32", "f64": "float64"} | {
+    name: ("int" if name[0] == "i" else "uint") + name[1:] for name in INTEGERS
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A call.  args: arrays, and tuples of int for shapes.  keep: the sizes that cannot be symbolic; None: all of them.
+    fails: what the kernel raises."""
+
+    op: str
+    args: tuple[Any, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    keep: frozenset[int] | None = frozenset()
+    fails: type[Exception] | None = None
+
+    def __str__(self) -> str:
+        args = [f"{a.dtype}{list(a.shape)}" if isinstance(a, np.ndarray) else f"shape{list(a)}" for a in self.args]
+        return f"{self.op}({', '.join(args + [f'{name}={value}' for name, value in self.attributes.items()])})"
+
+
+_seeds = itertools.count()
+
+
+def array(dtype: str, *shape: int, special: bool = True, low: float = -5, high: float = 6) -> np.ndarray:
+    """Numbers in [low, high), and where `special` is set the dtype's extreme ones among them."""
+    random, kind = np.random.default_rng(next(_seeds)), np.dtype(_NUMPY[dtype])
+    if kind.kind == "f":
+        made = random.uniform(low, high, shape).astype(kind)
+        extremes = [np.nan, np.inf, -np.inf, -0.0, 0.0, 0.5, -1.5, 2.5]
+    elif kind.kind == "b":
+        return np.asarray(random.integers(0, 2, shape), bool)
+    else:
+        info = np.iinfo(kind)
+        made = np.asarray(random.integers(max(info.min, int(low)), int(high), shape), kind)
+        extremes = [info.min, info.max, 0, 1, info.max, info.min, 3, 7]
+    if special and made.size >= 12:
+        made.reshape(-1)[: len(extremes)] = extremes
+        random.shuffle(made.reshape(-1))
+    return made
+
+
+_SHAPES = [((), ()), ((5,), ()), ((3, 4), (4,)), ((2, 1, 5), (3, 1)), ((2, 3, 2, 4), (1, 3, 1, 1)), ((0, 3), (3,)), ((13,), (1,))]
+
+
+def binary_samples() -> Iterator[Sample]:
+    for op in ("add", "subtract", "multiply", "divide", "maximum", "minimum"):
+        for dtype in NUMBERS:
+            yield Sample(op, (array(dtype, 6, 7), array(dtype, 6, 7)))
+        for x, y in _SHAPES:
+            yield Sample(op, (array("f32", *x), array("f32", *y)))
+    for dtype in ("i8", "i32", "i64"):
+        lowest = np.iinfo(_NUMPY[dtype]).min
+        x = np.array([lowest, lowest, lowest, 7, -7, 7, -7, 0], _NUMPY[dtype])
+        y = np.array([-1, 0, 1, 2, 2, -2, -2, 0], _NUMPY[dtype])
+        yield Sample("divide", (x, y))
+    for dtype in FLOATS:
+        yield Sample("power", (array(dtype, 6, 6), array(dtype, 6, 6, special=False)))
+    for dtype in INTEGERS:
+        yield Sample("power", (array(dtype, 6, 7, special=False), array(dtype, 6, 7, special=False)))
+    yield Sample("power", (array("f32", 3, 4), array("f32")))
+
+
+def comparison_samples() -> Iterator[Sample]:
+    for op in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+        for dtype in ("bool", *NUMBERS):
+            x, y = array(dtype, 5, 4), array(dtype, 5, 4)
+            y[0] = x[0]
+            yield Sample(op, (x, y))
+        yield Sample(op, (array("f32", 2, 1, 5), array("f32", 3, 1)))
+    for op in ("logical_and", "logical_or"):
+        yield Sample(op, (array("bool", 4, 5), array("bool", 5)))
+        yield Sample(op, (array("bool"), array("bool")))
+    yield Sample("logical_not", (array("bool", 3, 2),))
+
+
+def unary_samples() -> Iterator[Sample]:
+    functions = ("floor", "ceil", "round", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "sigmoid", "reciprocal")
+    for op in functions:
+        for dtype in FLOATS:
+            yield Sample(op, (array(dtype, 4, 9),))
+        yield Sample(op, (array("f32"),))
+        yield Sample(op, (array("f32", 0, 2),))
+    for op in ("negative", "abs", "sign", "relu", "clip"):
+        for dtype in NUMBERS:
+            attributes = {"min": 2, "max": 3} if op == "clip" else {}
+            yield Sample(op, (array(dtype, 4, 9),), attributes)
+    yield Sample("clip", (array("f32", 4, 9),), {"min": -1.5})
+    yield Sample("clip", (array("f32", 4, 9),), {"max": 0.25})
+    yield Sample("clip", (array("f64", 4),))
+    yield Sample("identity", (array("i16", 2, 3),))
+
+
+def selection_samples() -> Iterator[Sample]:
+    for dtype in ("bool", *NUMBERS):
+        yield Sample("where", (array("bool", 4, 5), array(dtype, 4, 5), array(dtype, 4, 5)))
+    yield Sample("where", (array("bool", 4, 1), array("f32", 5), array("f32")))
+    for source in ("bool", *NUMBERS):
+        for target in ("bool", *NUMBERS):
+            fits = source not in FLOATS or target in FLOATS or target == "bool"
+            low = 0 if target[0] == "u" else -5
+            x = array(source, 4, 5) if fits else array(source, 4, 5, special=False, low=low)
+            yield Sample("cast", (x,), {"dtype": target})
+    yield Sample("cast", (np.array([np.nan, np.inf, -np.inf, 1e30, -2.9]),), {"dtype": "i64"})
+
+
+def reduction_samples() -> Iterator[Sample]:
+    for op in ("sum", "prod", "mean", "max", "min"):
+        for dtype in FLOATS if op == "mean" else NUMBERS:
+            yield Sample(op, (array(dtype, 5, 7, special=op in ("max", "min")),))
+        for axes in ((0,), (-1,), (1,), (0, 2), (1, 2), (0, 1, 2), (), (-1, 0)):
+            for keepdims in (False, True):
+                attributes = {"axes": axes, "keepdims": keepdims}
+                yield Sample(op, (array("f32", 3, 4, 5, special=False),), attributes)
+        for axes in ((0,), (2,), None):
+            yield Sample(op, (array("f32", 3, 5, 4),), {"axes": axes})
+        yield Sample(op, (array("f32"),))
+        yield Sample(op, (array("f32", 3, 0),), {"axes": (1,)})
+        yield Sample(op, (array("f32", 0, 3),), {"axes": (0,), "keepdims": True})
+        yield Sample(op, (array("f64", 2, 3, 2, 3, special=False),), {"axes": (1, 3)})
+    yield Sample("sum", (array("f32", 1000, special=False, low=0, high=1),))
+    for op in ("argmax", "argmin"):
+        for dtype in NUMBERS:
+            yield Sample(op, (array(dtype, 3, 8),), {"axis": 1})
+        for axis in (0, 1, -1):
+            yield Sample(op, (array("f32", 3, 4, 5),), {"axis": axis, "keepdims": True})
+        yield Sample(op, (np.ones((3, 3), np.float32),), {"axis": 0})
+        yield Sample(op, (array("f32", 0, 3),), {"axis": 1})
+    for dtype in FLOATS:
+        yield Sample("softmax", (array(dtype, 3, 7, special=False),))
+        yield Sample("softmax", (array(dtype, 6, 9),))
+    for axis in (0, 1, -1):
+        yield Sample("softmax", (array("f32", 3, 4, 5, special=False),), {"axis": axis})
+    yield Sample("softmax", (np.array([[-np.inf, 0, 1], [1000, 1001, 0], [np.inf, 1, 2]], np.float32),))
+    yield Sample("softmax", (array("f32", 2, 0),))
+
+
+def linear_samples() -> Iterator[Sample]:
+    def numbers(dtype: str, *shape: int) -> np.ndarray:
+        return array(dtype, *shape, special=False, low=-1 if dtype in FLOATS else -5, high=1 if dtype in FLOATS else 6)
+
+    for dtype in NUMBERS:
+        yield Sample("matmul", (numbers(dtype, 9, 11), numbers(dtype, 11, 34)))
+    shapes = [((4,), (4,)), ((4,), (4, 3)), ((3, 4), (4,)), ((1, 5), (5, 1)), ((8, 130), (130, 32)), ((17, 3), (3, 65))]
+    shapes += [((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((2, 1, 3, 4), (5, 4, 6)), ((3, 4), (2, 4, 5)), ((4,), (2, 4, 3))]
+    shapes += [((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((2, 3, 4), (4,)), ((1, 3, 4), (2, 4, 2))]
+    for a, b in shapes:
+        yield Sample("matmul", (numbers("f32", *a), numbers("f32", *b)))
+    for transpose_a, transpose_b in ((True, False), (False, True), (True, True)):
+        attributes = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+        for m, n, depth in ((3, 5, 7), (20, 40, 150), (1, 33, 64)):
+            a, b = (depth, m) if transpose_a else (m, depth), (n, depth) if transpose_b else (depth, n)
+            yield Sample("matmul", (numbers("f32", *a), numbers("f32", *b)), attributes)
+        a, b = (2, 6, 3) if transpose_a else (2, 3, 6), (5, 6) if transpose_b else (6, 5)
+        yield Sample("matmul", (numbers("f32", *a), numbers("f32", *b)), attributes)
+    for dtype in ("f32", "f64", "i32"):
+        yield Sample("conv", (numbers(dtype, 2, 3, 8, 9), numbers(dtype, 9, 3, 3, 2)), {"pads": (1, 0, 1, 2)})
+    yield Sample("conv", (numbers("f32", 1, 2, 11), numbers("f32", 4, 2, 3)), {"strides": (2,), "dilations": (2,)})
+    yield Sample("conv", (numbers("f32", 1, 2, 4, 5, 6), numbers("f32", 3, 2, 2, 3, 2)), {"pads": (0, 1, 2, 1, 0, 2)})
+    yield Sample("conv", (numbers("f32", 2, 5, 6, 7), numbers("f32", 8, 5, 1, 1)))
+    yield Sample("conv", (numbers("f32", 2, 5, 6, 7), numbers("f32", 8, 5, 1, 1)), {"strides": (2, 3)})
+    yield Sample("conv", (numbers("f32", 1, 16, 5, 5), numbers("f32", 9, 16, 3, 3)), {"pads": (1, 1, 1, 1)})
+    grouped = {"strides": (2, 1), "pads": (1, 2, 0, 1), "dilations": (1, 2)}
+    for channels, filters, groups in ((4, 4, 4), (4, 8, 4), (6, 6, 2), (4, 18, 2)):
+        x, w = numbers("f32", 2, channels, 7, 8), numbers("f32", filters, channels // groups, 3, 3)
+        keep = frozenset((channels, filters, channels // groups))
+        yield Sample("conv", (x, w), {**grouped, "groups": groups}, keep=keep)
+    yield Sample("conv", (numbers("f32", 1, 3, 9), numbers("f32", 3, 1, 3)), {"groups": 3, "pads": (4, 4)}, keep=frozenset((3,)))
+
+
+def pooling_samples() -> Iterator[Sample]:
+    for op in ("max_pool", "average_pool"):
+        x = array("f32", 2, 3, 7, 8, special=op == "max_pool")
+        yield Sample(op, (x,), {"kernel": (3, 2)})
+        yield Sample(op, (x,), {"kernel": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)})
+        yield Sample(op, (x,), {"kernel": (2, 3), "dilations": (2, 3), "pads": (0, 3, 2, 1)})
+        yield Sample(op, (array("f64", 1, 2, 9, special=False),), {"kernel": (4,), "strides": (3,)})
+        yield Sample(op, (array("f32", 1, 2, 4, 5, 6, special=False),), {"kernel": (2, 2, 2), "pads": (0, 1, 1, 1, 0, 1)})
+        yield Sample(op, (array("f32", 1, 1, 3, special=False),), {"kernel": (2,), "pads": (3, 3)})
+    yield Sample("max_pool", (array("i8", 1, 2, 5, 6),), {"kernel": (2, 2), "pads": (1, 1, 1, 1)})
+    included = {"kernel": (3, 3), "pads": (1, 1, 1, 1), "count_include_pad": True}
+    yield Sample("average_pool", (array("f32", 1, 2, 5, 6, special=False),), included)
+
+
+def shape_samples() -> Iterator[Sample]:
+    for x in (array("f32"), array("i8", 3, 4), array("f64", 0, 2, 1)):
+        yield Sample("shape_of", (x,))
+    yield Sample("shape_to_tensor", ((3, 4, 5),))
+    yield Sample("shape_to_tensor", ((),))
+    yield Sample("tensor_to_shape", (np.array([3, 4], np.int64),), keep=None)
+    yield Sample("reshape", (array("f32", 3, 4), (2, 6)))
+    yield Sample("reshape", (array("f32", 3, 4), (12,)))
+    yield Sample("reshape", (array("u8", 1, 1), ()))
+    yield Sample("reshape", (array("f32", 0, 4), (2, 0)))
+    yield Sample("expand_dims", (array("f32", 3, 4),), {"axes": (0, -1)})
+    yield Sample("expand_dims", (array("f32"),), {"axes": (0,)})
+    yield Sample("squeeze", (array("f32", 1, 3, 1),), {"axes": (0, -1)})
+    yield Sample("squeeze", (array("f32", 1, 3, 1),), keep=None)
+    for source, target in (((), (2, 3)), ((3, 1), (2, 3, 4)), ((4,), (3, 4)), ((1, 1), (0, 2)), ((2, 3), (2, 3))):
+        yield Sample("broadcast_to", (array("i16", *source), target))
+    for perm in itertools.permutations(range(3)):
+        yield Sample("transpose", (array("f32", 2, 3, 4),), {"perm": perm})
+    yield Sample("transpose", (array("bool", 2, 3),))
+    yield Sample("transpose", (array("f32"),))
+    yield Sample("transpose", (array("f32", 2, 3, 4, 5),), {"perm": (0, -1, 1, 2)})
+    for axis in (0, 1, -1):
+        shapes = [(2, 3, 2), (2, 3, 2), (2, 3, 2)]
+        shapes[1] = tuple(5 if at == axis % 3 else size for at, size in enumerate(shapes[1]))
+        shapes[2] = tuple(0 if at == axis % 3 else size for at, size in enumerate(shapes[2]))
+        yield Sample("concat", tuple(array("i64", *shape) for shape in shapes), {"axis": axis})
+    yield Sample("concat", (array("f32", 4),), {"axis": 0})
+
+
+def indexing_samples() -> Iterator[Sample]:
+    far = 2**63 - 1
+    x = array("f32", 7)
+    bounds = [(0, far, 1), (1, far, 1), (0, -1, 1), (-3, far, 1), (2, 5, 1), (5, 2, 1), (-100, 100, 1), (0, far, 2), (1, 6, 3)]
+    bounds += [(9, far, 1), (far, -far, -1), (-1, -far - 1, -1), (5, 1, -2), (-2, -6, -3), (100, 2, -1), (0, far, -1), (3, 3, 1)]
+    for begin, end, step in bounds:
+        yield Sample("slice", (x,), {"begin": (begin,), "end": (end,), "steps": (step,)})
+    grid = array("i32", 4, 5, 6)
+    yield Sample("slice", (grid,), {"begin": (1, 0), "end": (3, far), "axes": (0, -1), "steps": (1, 2)})
+    yield Sample("slice", (grid,), {"begin": (far, 1), "end": (-far, 4), "axes": (1, 2), "steps": (-1, 1)})
+    yield Sample("slice", (grid,), {"begin": (), "end": ()})
+    yield Sample("slice", (array("f32", 0, 3),), {"begin": (1,), "end": (far,), "axes": (0,)})
+    for dtype in ("i32", "i64"):
+        indices = np.array([[0, -1], [2, -3]], _NUMPY[dtype])
+        for axis in (0, 1, -1):
+            yield Sample("gather", (array("f32", 3, 4, 5), indices), {"axis": axis})
+        yield Sample("gather", (array("f32", 3, 4), np.array(1, _NUMPY[dtype])))
+        yield Sample("gather", (array("f32", 0, 4), np.zeros((0,), _NUMPY[dtype])))
+        for index in (3, -4):
+            yield Sample("gather", (array("f32", 3, 2), np.array([0, index], _NUMPY[dtype])), fails=RelvmIndexError)
+    yield Sample("gather", (array("f32", 0, 3), np.array([5])), {"axis": 1}, fails=RelvmIndexError)
+    for pads in ((1, 2, 0, 3), (0, 0, 0, 0), (-1, 1, 2, -2), (-2, -1, -1, -1)):
+        yield Sample("pad", (array("f32", 4, 5),), {"pads": pads, "value": 1.5})
+    yield Sample("pad", (array("i8", 3),), {"pads": (2, 2), "value": -7})
+    yield Sample("pad", (array("f32"),), {"pads": ()})
+    yield Sample("pad", (array("f32", 2),), {"pads": (1, 1), "value": -np.inf})
+
+
+SAMPLES: tuple[Sample, ...] = tuple(
+    itertools.chain(
+        binary_samples(),
+        comparison_samples(),
+        unary_samples(),
+        selection_samples(),
+        reduction_samples(),
+        linear_samples(),
+        pooling_samples(),
+        shape_samples(),
+        indexing_samples(),
+    )
+)
+
+# A symbolic axis without elements is found when the kernel runs.
+EMPTY_AXIS = Sample("argmax", (np.zeros((2, 0), np.float32),), {"axis": 1}, fails=RelvmShapeError)

@@ -1,0 +1,180 @@
+"""Every operator: its declaration is whole, its type rule, NumPy meaning and kernel agree, with known and symbolic sizes."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from ops.harness import Call, Kernels
+from ops.samples import EMPTY_AXIS, SAMPLES, Sample
+
+import relvm.ops
+from relvm.ir.dims import AnyDim, as_var, dim_var, evaluate_with
+from relvm.ir.dtypes import dtype_of
+from relvm.ir.expr import BuiltinCall, KernelCall
+from relvm.ir.operator import Operator, find_operator, operators
+from relvm.ir.types import ShapeType, TensorType, Type
+from relvm.ops.lowering import Alias, Builtin, Loops, View
+from relvm.tables import BUILTINS
+
+NAMES = sorted(operators())
+_TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
+
+
+def static_type(arg) -> Type:
+    return TensorType(dtype_of(arg.dtype), arg.shape) if isinstance(arg, np.ndarray) else ShapeType(arg)
+
+
+def symbolic_types(sample: Sample) -> tuple[tuple[Type, ...], dict]:
+    """The types of the arguments with a variable for each size but 1 and what the sample keeps; the variables' values."""
+    dims: dict[int, AnyDim] = {}
+
+    def symbolic(size: int) -> AnyDim:
+        return size if size == 1 or size in sample.keep else dims.setdefault(size, dim_var(f"n{size}"))
+
+    types = []
+    for arg in sample.args:
+        if isinstance(arg, np.ndarray):
+            types.append(TensorType(dtype_of(arg.dtype), tuple(map(symbolic, arg.shape))))
+        else:
+            types.append(ShapeType(tuple(map(symbolic, arg))))
+    return tuple(types), {as_var(dim): size for size, dim in dims.items()}
+
+
+def attributes_of(sample: Sample, op: Operator) -> dict:
+    return dict(op.bind(sample.args, sample.attributes))
+
+
+def numpy_result(sample: Sample):
+    op = find_operator(sample.op)
+    return op.numpy(*sample.args, **attributes_of(sample, op))
+
+
+@cache
+def kernels() -> tuple[Kernels, dict]:
+    """All samples' kernels in one library, and the number of each call: (sample, symbolic) -> number."""
+    calls, numbers = [], {}
+    for sample in (*SAMPLES, EMPTY_AXIS):
+        op = find_operator(sample.op)
+        variants = {False: tuple(map(static_type, sample.args))}
+        if sample.keep is not None:
+            variants[True] = symbolic_types(sample)[0]
+        if sample is EMPTY_AXIS:
+            del variants[False]
+        for symbolic, types in variants.items():
+            numbers[sample, symbolic] = len(calls)
+            calls.append(Call(op, types, sample.attributes))
+    return Kernels(calls), numbers
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_declaration_is_whole(name):
+    op = operators()[name]
+    assert any(sample.op == name for sample in SAMPLES), f"{name} has no sample"
+    assert "Result" in op.doc and "Raises" in op.doc and "Source: " in op.doc
+    for parameter in (*op.parameters, *op.attributes):
+        assert parameter.name in op.doc, f"the documentation of {name} does not mention {parameter.name}"
+    assert callable(op.numpy)
+    assert isinstance(op.lower, Loops | View | Alias | Builtin)
+    assert getattr(relvm.ops, name) is op
+
+
+def check_type(type_: Type, result, values: dict) -> None:
+    def sizes(dims):
+        return tuple(evaluate_with(dim, values.get) for dim in dims)
+
+    if isinstance(type_, ShapeType):
+        assert type_.rank in (None, len(result)) and (type_.dims is None or sizes(type_.dims) == result)
+        return
+    result = np.asarray(result)
+    assert sizes(type_.shape) == result.shape
+    assert np.can_cast(result.dtype, type_.dtype.numpy, "same_kind")
+
+
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if not s.fails], ids=str)
+def test_type_rule_gives_what_numpy_gives(sample):
+    op = find_operator(sample.op)
+    attributes = op.bind(sample.args, sample.attributes)
+    result = numpy_result(sample)
+    check_type(op.infer(tuple(map(static_type, sample.args)), attributes), result, {})
+    if sample.keep is not None:
+        types, values = symbolic_types(sample)
+        check_type(op.infer(types, attributes), result, values)
+
+
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.keep is not None and not s.fails], ids=str)
+def test_type_rule_takes_tensors_of_known_rank_only(sample):
+    op = find_operator(sample.op)
+    types = []
+    for arg in sample.args:
+        full = static_type(arg)
+        types.append(TensorType(full.dtype, None, full.rank) if isinstance(full, TensorType) else ShapeType(None, full.rank))
+    result = op.infer(tuple(types), op.bind(sample.args, sample.attributes))
+    given = numpy_result(sample)
+    assert result.rank == (len(given) if isinstance(result, ShapeType) else np.ndim(given))
+
+
+def assert_same(got: np.ndarray, expected: np.ndarray) -> None:
+    if expected.dtype.kind != "f":
+        np.testing.assert_array_equal(got, expected)
+        return
+    tolerance = _TOLERANCE[expected.dtype.name]
+    np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+@pytest.mark.parametrize("symbolic", [False, True], ids=["static", "symbolic"])
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_kernel_gives_what_numpy_gives(sample, symbolic):
+    if symbolic and sample.keep is None:
+        pytest.skip("needs known sizes")
+    library, numbers = kernels()
+    runs = library.what_runs(numbers[sample, symbolic])
+    arrays = [arg for arg in sample.args if isinstance(arg, np.ndarray)]
+    if sample.fails:
+        with pytest.raises(sample.fails, match=sample.op):
+            numpy_result(sample)
+        type_ = find_operator(sample.op).infer(tuple(map(static_type, sample.args)), sample_attributes(sample))
+        out = np.empty(type_.shape, type_.dtype.numpy)
+        with pytest.raises(sample.fails, match=sample.op):
+            library.run(runs.kernel, arrays, [out])
+        return
+    expected = numpy_result(sample)
+    match runs:
+        case KernelCall(kernel, args):
+            assert len(args) == len(arrays)
+            type_ = find_operator(sample.op).infer(tuple(map(static_type, sample.args)), sample_attributes(sample))
+            expected = np.asarray(expected, type_.dtype.numpy)
+            out = np.full(expected.shape, 77).astype(expected.dtype)
+            library.run(kernel, arrays, [out])
+            assert_same(out, expected)
+        case BuiltinCall("reshape", (_, shape)):
+            values = symbolic_types(sample)[1] if symbolic else {}
+            assert tuple(evaluate_with(dim, values.get) for dim in shape.dims) == expected.shape
+            assert_same(expected.ravel(), arrays[0].ravel())
+        case BuiltinCall(name):
+            assert name in {row.name for row in BUILTINS} and name == find_operator(sample.op).lower.name
+        case _:
+            assert_same(expected, arrays[0])
+
+
+def sample_attributes(sample: Sample):
+    return find_operator(sample.op).bind(sample.args, sample.attributes)
+
+
+def test_an_axis_that_turns_out_empty_is_an_error():
+    library, numbers = kernels()
+    runs = library.what_runs(numbers[EMPTY_AXIS, True])
+    with pytest.raises(EMPTY_AXIS.fails, match="argmax: the axis has no elements"):
+        library.run(runs.kernel, EMPTY_AXIS.args, [np.zeros(2, np.int64)])
+
+
+def test_kernels_check_their_arguments():
+    library, numbers = kernels()
+    sample = next(s for s in SAMPLES if s.op == "add" and s.args[0].shape == (6, 7))
+    kernel = library.what_runs(numbers[sample, True]).kernel
+    out = np.zeros((6, 7), np.float32)
+    with pytest.raises(TypeError, match="dtype or rank"):
+        library.run(kernel, [out, out.astype(np.float64)], [out])
+    with pytest.raises(ValueError, match="dimension 0"):
+        library.run(kernel, [out, out[:5]], [out])
