@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu.h"
+
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 #elif defined(__aarch64__)
@@ -45,7 +47,7 @@ static uint32_t crc_by_nibbles(uint32_t crc, const unsigned char *bytes, int64_t
 #define CRC_TARGET __attribute__((target("sse4.2")))
 #define CRC_WORD(crc, word) ((uint32_t)_mm_crc32_u64(crc, word))
 #define CRC_BYTE(crc, byte) _mm_crc32_u8(crc, byte)
-#define CRC_IN_HARDWARE() __builtin_cpu_supports("sse4.2")
+#define CRC_IN_HARDWARE() (rvm_cpu_level() >= 2)
 #elif defined(__aarch64__)
 #define CRC_TARGET __attribute__((target("+crc")))
 #define CRC_WORD(crc, word) __crc32cd(crc, word)

@@ -3,19 +3,11 @@
 
 #include <string.h>
 
-#include "machine.h"
-
 /* ---- checking arguments ---- */
-
-enum builtin {
-#define BUILTIN(name, signature, effect, meaning) BUILTIN_##name,
-#include "builtins.def"
-#undef BUILTIN
-};
 
 static const struct {
   const char *name, *signature;
-} builtins[] = {
+} table[] = {
 #define BUILTIN(name, signature, effect, meaning) {RVM_BUILTIN_PREFIX #name, signature},
 #include "builtins.def"
 #undef BUILTIN
@@ -65,31 +57,220 @@ static int is_of_kind(char kind, rvm_value value) {
   }
 }
 
-static rvm_status fail_count(enum builtin builtin, int32_t count, rvm_value *result) {
-  return rvm_fail(result, RVM_ARGUMENT_ERROR, "%s (%s): wrong number of arguments: %d", builtins[builtin].name,
-                  builtins[builtin].signature, count);
+rvm_status rvm_fail_count(enum rvm_builtin builtin, int32_t count, rvm_value *result) {
+  return rvm_fail(result, RVM_ARGUMENT_ERROR, "%s (%s): wrong number of arguments: %d", table[builtin].name,
+                  table[builtin].signature, count);
 }
 
-static rvm_status check(enum builtin builtin, const char *kinds, const rvm_value *arguments, int32_t count,
-                        rvm_value *result) {
+rvm_status rvm_check_arguments(enum rvm_builtin builtin, const char *kinds, const rvm_value *arguments, int32_t count,
+                               rvm_value *result) {
   for (int32_t i = 0; i < count; i++) {
-    if (*kinds == '\0') return fail_count(builtin, count, result);
+    if (*kinds == '\0') return rvm_fail_count(builtin, count, result);
     if (!is_of_kind(*kinds, arguments[i])) {
       char text[RVM_DESCRIPTION_BYTES];
-      return rvm_fail(result, RVM_TYPE_ERROR, "%s (%s): expected argument %d to be %s, got %s", builtins[builtin].name,
-                      builtins[builtin].signature, i + 1, kind_meaning(*kinds), rvm_value_describe(arguments[i], text));
+      return rvm_fail(result, RVM_TYPE_ERROR, "%s (%s): expected argument %d to be %s, got %s", table[builtin].name,
+                      table[builtin].signature, i + 1, kind_meaning(*kinds), rvm_value_describe(arguments[i], text));
     }
     if (kinds[1] != '*') kinds++;
   }
-  return *kinds == '\0' || kinds[1] == '*' ? RVM_OK : fail_count(builtin, count, result);
+  return *kinds == '\0' || kinds[1] == '*' ? RVM_OK : rvm_fail_count(builtin, count, result);
 }
 
-/* The head of a builtin: `kinds` says what it takes. */
-#define DEFINE(name, kinds)                                                                                          \
-  static rvm_status name##_checked(const rvm_value *arguments, int32_t count, rvm_value *result);                    \
-  rvm_status rvm_builtin_##name(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {          \
-    (void)self;                                                                                                      \
-    rvm_status status = check(BUILTIN_##name, kinds, arguments, count, result);                                      \
-    return status ? status : name##_checked(arguments, count, result);                                               \
-  }                                                                                                                  \
-  static rvm_status name##_checked(const rvm_value *arguments, int32_t count, rvm_value *result)
+/* ---- any value ---- */
+
+static rvm_status give(rvm_value value, rvm_value *result) {
+  rvm_retain(value);
+  *result = value;
+  return RVM_OK;
+}
+
+static rvm_status give_nil(rvm_value *result) {
+  *result = (rvm_value){.tag = RVM_TAG_NIL};
+  return RVM_OK;
+}
+
+RVM_BUILTIN(copy) {
+  RVM_CHECK(copy, "a");
+  return give(arguments[0], result);
+}
+
+RVM_BUILTIN(null_value) {
+  RVM_CHECK(null_value, "");
+  return give_nil(result);
+}
+
+RVM_BUILTIN(read_if_cond) {
+  RVM_CHECK(read_if_cond, "a");
+  int32_t truth;
+  rvm_status status = rvm_value_truth(arguments[0], &truth, result);
+  if (!status) *result = rvm_bool(truth);
+  return status;
+}
+
+RVM_BUILTIN(assert) {
+  RVM_CHECK(assert, "ag");
+  int32_t truth;
+  rvm_status status = rvm_value_truth(arguments[0], &truth, result);
+  if (status) return status;
+  return truth ? give_nil(result) : rvm_fail(result, RVM_ASSERTION_ERROR, "%s", arguments[1].as.string->bytes);
+}
+
+/* ---- tensors and their memory ---- */
+
+static rvm_status check_device(enum rvm_builtin builtin, int64_t device, rvm_value *result) {
+  if (device == 0) return RVM_OK;
+  return rvm_fail(result, RVM_UNSUPPORTED, "%s: no device %lld; device 0, the CPU, is the only one", table[builtin].name,
+                  (long long)device);
+}
+
+RVM_BUILTIN(alloc_storage) {
+  RVM_CHECK(alloc_storage, "czid");
+  rvm_status status = check_device(RVM_BUILTIN_alloc_storage, arguments[2].as.i, result);
+  if (status) return status;
+  int32_t dtype = (int32_t)arguments[3].as.i;
+  int64_t size_bytes;
+  int ok = arguments[1].tag == RVM_TAG_INT
+               ? rvm_dims_size_bytes(dtype, 1, &arguments[1].as.i, &size_bytes)
+               : rvm_dims_size_bytes(dtype, arguments[1].as.shape->rank, arguments[1].as.shape->dims, &size_bytes);
+  if (ok) return rvm_storage_new(size_bytes, result);
+  return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.alloc_storage: the size is negative or exceeds 64 bits");
+}
+
+RVM_BUILTIN(alloc_tensor) {
+  RVM_CHECK(alloc_tensor, "oisd");
+  rvm_storage *storage = arguments[0].as.storage;
+  const rvm_shape *shape = arguments[2].as.shape;
+  int64_t offset = arguments[1].as.i, size_bytes;
+  int32_t dtype = (int32_t)arguments[3].as.i;
+  if (!rvm_dims_size_bytes(dtype, shape->rank, shape->dims, &size_bytes))
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.alloc_tensor: a dimension is negative, or the size exceeds 64 bits");
+  if (offset < 0 || offset % rvm_dtype_size_bytes(dtype) != 0)
+    return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.alloc_tensor: offset %lld is no multiple of the size of %s",
+                    (long long)offset, rvm_dtype_name(dtype));
+  if (offset > storage->size_bytes || size_bytes > storage->size_bytes - offset)
+    return rvm_fail(result, RVM_OUT_OF_MEMORY,
+                    "vm.builtin.alloc_tensor: %lld bytes at offset %lld do not fit into a storage of %lld bytes",
+                    (long long)size_bytes, (long long)offset, (long long)storage->size_bytes);
+  return rvm_tensor_view(dtype, shape->rank, shape->dims, storage->bytes + offset, &storage->base, result);
+}
+
+RVM_BUILTIN(alloc_shape_heap) {
+  RVM_CHECK(alloc_shape_heap, "ci");
+  return rvm_tensor_new(RVM_DTYPE_i64, 1, &arguments[1].as.i, result);
+}
+
+RVM_BUILTIN(reshape) {
+  RVM_CHECK(reshape, "ts");
+  rvm_tensor *tensor = arguments[0].as.tensor;
+  const rvm_shape *shape = arguments[1].as.shape;
+  int64_t had = 0, has;
+  rvm_dims_product(tensor->dl.ndim, tensor->dl.shape, &had);
+  if (!rvm_dims_product(shape->rank, shape->dims, &has))
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.reshape: a dimension is negative, or the size exceeds 64 bits");
+  if (had != has)
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.reshape: %lld elements cannot take a shape of %lld",
+                    (long long)had, (long long)has);
+  rvm_object *owner = tensor->owner ? tensor->owner : &tensor->base;
+  return rvm_tensor_view(tensor->dtype, shape->rank, shape->dims, tensor->dl.data, owner, result);
+}
+
+RVM_BUILTIN(to_device) {
+  RVM_CHECK(to_device, "ti");
+  rvm_status status = check_device(RVM_BUILTIN_to_device, arguments[1].as.i, result);
+  return status ? status : give(arguments[0], result);
+}
+
+RVM_BUILTIN(shape_of) {
+  RVM_CHECK(shape_of, "t");
+  return rvm_shape_new(arguments[0].as.tensor->dl.ndim, arguments[0].as.tensor->dl.shape, result);
+}
+
+RVM_BUILTIN(tensor_to_shape) {
+  RVM_CHECK(tensor_to_shape, "t");
+  const rvm_tensor *tensor = arguments[0].as.tensor;
+  char text[RVM_DESCRIPTION_BYTES];
+  if (tensor->dtype != RVM_DTYPE_i64 || tensor->dl.ndim != 1 || tensor->dl.shape[0] > INT32_MAX)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_to_shape: expected a tensor of rank 1 and dtype i64, got %s",
+                    rvm_value_describe(arguments[0], text));
+  return rvm_shape_new((int32_t)tensor->dl.shape[0], tensor->dl.data, result);
+}
+
+RVM_BUILTIN(shape_to_tensor) {
+  RVM_CHECK(shape_to_tensor, "s");
+  const rvm_shape *shape = arguments[0].as.shape;
+  int64_t length = shape->rank;
+  rvm_status status = rvm_tensor_new(RVM_DTYPE_i64, 1, &length, result);
+  if (!status && length > 0) memcpy(result->as.tensor->dl.data, shape->dims, (size_t)length * sizeof *shape->dims);
+  return status;
+}
+
+/* ---- tuples ---- */
+
+RVM_BUILTIN(make_tuple) {
+  RVM_CHECK(make_tuple, "a*");
+  return rvm_tuple_new(count, arguments, result);
+}
+
+/* The place of item `index`, or NULL and the error. */
+static rvm_value *tuple_item(enum rvm_builtin builtin, rvm_tuple *tuple, int64_t index, rvm_value *result) {
+  if (index >= 0 && index < tuple->size) return &tuple->items[index];
+  rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld, the tuple has %d items", table[builtin].name, (long long)index,
+           tuple->size);
+  return NULL;
+}
+
+RVM_BUILTIN(tuple_getitem) {
+  RVM_CHECK(tuple_getitem, "ui");
+  const rvm_value *item = tuple_item(RVM_BUILTIN_tuple_getitem, arguments[0].as.tuple, arguments[1].as.i, result);
+  return item ? give(*item, result) : RVM_INDEX_ERROR;
+}
+
+RVM_BUILTIN(tuple_reset_item) {
+  RVM_CHECK(tuple_reset_item, "ui");
+  rvm_value *item = tuple_item(RVM_BUILTIN_tuple_reset_item, arguments[0].as.tuple, arguments[1].as.i, result);
+  if (!item) return RVM_INDEX_ERROR;
+  rvm_release(item);
+  return give_nil(result);
+}
+
+/* ---- functions ---- */
+
+/* A closure of a closure calls the inner one's function: its own captured values, then those of the inner one. */
+RVM_BUILTIN(make_closure) {
+  RVM_CHECK(make_closure, "fa*");
+  const rvm_closure *inner = arguments[0].tag == RVM_TAG_CLOSURE ? arguments[0].as.closure : NULL;
+  int32_t given = count - 1, inner_count = inner ? inner->captured_count : 0;
+  rvm_function *function = inner ? inner->function : arguments[0].as.function;
+  if (inner_count > INT32_MAX - given) return rvm_out_of_memory(result);
+  rvm_status status = rvm_closure_new(function, given + inner_count, result);
+  if (status) return status;
+  rvm_value *captured = result->as.closure->captured;
+  for (int32_t i = 0; i < given; i++) give(arguments[1 + i], &captured[i]);
+  for (int32_t i = 0; i < inner_count; i++) give(inner->captured[i], &captured[given + i]);
+  return RVM_OK;
+}
+
+RVM_BUILTIN(invoke_closure) {
+  RVM_CHECK(invoke_closure, "cfa*");
+  return rvm_machine_apply(arguments[0].as.machine, arguments[1], arguments + 2, count - 2, result);
+}
+
+RVM_BUILTIN(invoke_pure_closure) {
+  RVM_CHECK(invoke_pure_closure, "cfa*");
+  return rvm_machine_apply(arguments[0].as.machine, arguments[1], arguments + 2, count - 2, result);
+}
+
+RVM_BUILTIN(call_py_func) {
+  RVM_CHECK(call_py_func, "cga*");
+  const char *name = arguments[1].as.string->bytes;
+  rvm_packed_function function;
+  void *function_self;
+  if (!rvm_function_find(name, &function, &function_self)) return rvm_fail_unknown(name, result);
+  return function(function_self, arguments + 2, count - 2, result);
+}
+
+RVM_BUILTIN(print) {
+  RVM_CHECK(print, "ca*");
+  rvm_status status = rvm_machine_print(arguments[0].as.machine, arguments + 1, count - 1, result);
+  return status ? status : give_nil(result);
+}

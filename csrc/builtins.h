@@ -11,12 +11,41 @@
 #include "builtins.def"
 #undef BUILTIN
 
+#define RVM_BUILTIN(name) \
+  rvm_status rvm_builtin_##name(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)
+
+enum rvm_builtin {
+#define BUILTIN(name, signature, effect, meaning) RVM_BUILTIN_##name,
+#include "builtins.def"
+#undef BUILTIN
+  RVM_BUILTIN_COUNT
+};
+
+/* Compares a builtin's arguments with `kinds`, one letter each (builtins.c); '*' at the end: any number of the last kind.
+   ARGUMENT_ERROR or TYPE_ERROR name the builtin, its signature and the argument. */
+rvm_status rvm_check_arguments(enum rvm_builtin builtin, const char *kinds, const rvm_value *arguments, int32_t count,
+                               rvm_value *result);
+rvm_status rvm_fail_count(enum rvm_builtin builtin, int32_t count, rvm_value *result);
+
+/* How a builtin begins. */
+#define RVM_CHECK(name, kinds)                                                                         \
+  do {                                                                                                 \
+    (void)self;                                                                                        \
+    rvm_status status_ = rvm_check_arguments(RVM_BUILTIN_##name, kinds, arguments, count, result);     \
+    if (status_) return status_;                                                                       \
+  } while (0)
+
 /* The builtin or registered function of that name: 1 and what to call, or 0. */
 int32_t rvm_function_find(const char *name, rvm_packed_function *function, void **self);
 /* UNKNOWN_FUNCTION, with the known names that are nearest. */
 rvm_status rvm_fail_unknown(const char *name, rvm_value *error);
 
-/* The machine's half of vm.builtin.print (machine.c). */
+/* ---- the machine, as the builtins see it ---- */
+
+/* Calls a FUNCTION or CLOSURE of this machine, which the calling thread is inside of (interpreter.c). */
+rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                             rvm_value *result);
+/* Hands the values to the print hook (machine.c). */
 rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error);
 
 #endif

@@ -4,8 +4,6 @@
 #include <sched.h>
 #include <string.h>
 
-#include "builtins.h"
-
 enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
 
 /* More would not fit a size in bytes. */

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "builtins.h"
 #include "executable.h"
 
 struct rvm_function {
@@ -82,9 +83,5 @@ static inline const rvm_function *rvm_callee_function(rvm_value callee, const rv
    a closure; they are gone afterwards.  Everything is as it was before the call, whether it succeeds or not. */
 rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                                    rvm_value *result);
-
-/* The same for a callee and arguments that lie anywhere.  The machine is entered already. */
-rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
-                             rvm_value *result);
 
 #endif

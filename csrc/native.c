@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cpu.h"
 #include "executable.h"
 
 #if defined(__x86_64__)
@@ -25,28 +26,13 @@ static rvm_status check_triple(const char *triple, rvm_value *error) {
   return rvm_fail(error, RVM_UNSUPPORTED, "native code is for %s, this machine is %s-linux", triple, HOST_ARCHITECTURE);
 }
 
-/* The levels of the x86-64 psABI; the highest that this processor has. */
-static int32_t host_level(void) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")) return 1;
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("fma")) return 2;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512cd") ||
-      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
-    return 3;
-  return 4;
-#else
-  return 0;
-#endif
-}
-
 static rvm_status check_cpu(const char *cpu, rvm_value *error) {
   static const char *const levels[] = {"", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
   int32_t level = 0, known = (int32_t)(sizeof levels / sizeof *levels);
   while (level < known && strcmp(levels[level], cpu) != 0) level++;
-  if (level <= host_level()) return RVM_OK;
+  if (level <= rvm_cpu_level()) return RVM_OK;
   return rvm_fail(error, RVM_UNSUPPORTED, "native code needs a processor of level \"%s\"; this one has level \"%s\"", cpu,
-                  levels[host_level()]);
+                  levels[rvm_cpu_level()]);
 }
 
 static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {

@@ -156,7 +156,7 @@ rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_
 rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
                            void *release_argument, rvm_value *result);
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor);
-rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result);
+rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result); /* dims NULL: to be filled in */
 rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result); /* retains the items */
 rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result);
 

@@ -94,7 +94,7 @@ rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result) {
   if (!shape) return rvm_out_of_memory(result);
   shape->base = (rvm_object){.tag = RVM_TAG_SHAPE, .references = 1};
   shape->rank = rank;
-  if (rank > 0) memcpy(shape->dims, dims, (size_t)rank * sizeof *dims);
+  if (rank > 0 && dims) memcpy(shape->dims, dims, (size_t)rank * sizeof *dims);
   *result = rvm_object_value(&shape->base);
   return RVM_OK;
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from relvm.errors import RelvmArgumentError, RelvmFormatError
 from relvm.ir.expr import Module
-from relvm.vm.build import build
+from relvm.vm.building import build
 from relvm.vm.runtime import Executable
 from relvm.vm.toolchain import find_compiler
 

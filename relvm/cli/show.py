@@ -14,7 +14,7 @@ from relvm.ir.stages import Stage
 from relvm.lir.printer import format_module
 from relvm.transform.passes import run_passes
 from relvm.transform.pipelines import build_pipeline
-from relvm.vm.build import lower
+from relvm.vm.building import lower
 from relvm.vm.runtime import load
 
 

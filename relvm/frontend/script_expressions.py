@@ -91,7 +91,7 @@ class ExpressionTranslator:
             raise self.error(type(error), f"the type {written}: {error.reason}", node) from None
 
     def expression(self, node: ast.expr, name: str | None = None, expected: Type | None = None) -> Value:
-        """The value of an expression.  name: of the variable that will hold it.  expected: the type it will be used as."""
+        """The value of an expression.  name: of the variable that will hold it.  expected: what it will be used as."""
         return self.located(node, lambda: self.unlocated(node, name, expected))
 
     def expr(self, node: ast.expr, expected: Type | None = None, name: str | None = None) -> Expr:
@@ -217,7 +217,7 @@ class ExpressionTranslator:
             except (TypeError, LookupError) as error:
                 raise RelvmTypeError(f"{ast.unparse(base)}[{at!r}]: {error}") from None
         if isinstance(value.type, TensorType):
-            raise RelvmTypeError("a tensor cannot be indexed with []; use an operator such as take or slice")
+            raise RelvmTypeError("a tensor cannot be indexed with []; use an operator, gather or slice")
         if type(at) is not int:
             raise RelvmTypeError(f"the index of a tuple is an integer, got {at!r}")
         if at < 0 and isinstance(value.type, TupleType):
@@ -323,10 +323,14 @@ class ExpressionTranslator:
 
     def call_shape(self, node: ast.Call, name: str | None) -> Expr:
         """`shape(n, n * 2 + 1)`"""
+        known = set(self.dims)
         try:
-            return parse_expr(ast.unparse(node), {}, self.dims)
+            found = parse_expr(ast.unparse(node), {}, self.dims)
         except RelvmError as error:
             raise self.error(type(error), f"{ast.unparse(node)}: {error.reason}", node) from None
+        for dim in self.dims.keys() - known:
+            raise RelvmNameError(f"no dimension {dim}{near_matches(dim, known)}")
+        return found
 
     def call_const(self, node: ast.Call, name: str | None) -> Expr:
         """`const(f32[2, 2], [[1, 2], [3, 4]])`"""

@@ -47,7 +47,7 @@ class StatementTranslator(ExpressionTranslator):
             rest = body[position + 1 :]
             match statement:
                 case ast.Return(value=value):
-                    return Null() if value is None else self.expr(value, self.result_type)
+                    return Null() if value is None else self.typed("the result", self.result_type, value)
                 case ast.If(test=test):
                     cond = self.condition(test)
                     if isinstance(cond, bool):
@@ -106,11 +106,16 @@ class StatementTranslator(ExpressionTranslator):
 
     def annotated(self, name: str, type_: Type, node: ast.expr) -> Expr:
         """`name: type = value`, checked at run time where it cannot be proven."""
-        value = self.expr(node, type_, name)
-        reason = mismatch(type_, value.type)
-        if reason:
-            raise self.error(RelvmTypeError, f"{name}: {reason}", node)
+        value = self.typed(name, type_, node, name)
         return value if is_proven(type_, value.type) else self.builder.match_cast(value, type_, name)
+
+    def typed(self, what: str, type_: Type | None, node: ast.expr, name: str | None = None) -> Expr:
+        """The value of `node`, which may be of the type that is stated for `what`."""
+        value = self.expr(node, type_, name)
+        reason = type_ and mismatch(type_, value.type)
+        if reason:
+            raise self.error(RelvmTypeError, f"{what}: {reason}", node)
+        return value
 
     def local_function(self, function: ast.FunctionDef) -> Expr:
         """A def inside a def: a closure over the variables as they are here."""

@@ -101,7 +101,7 @@ def substitute_dims(type_: Type, values: Mapping[DimVar, AnyDim]) -> Type:
 
 
 def dims_of(type_: Type) -> Iterator[AnyDim]:
-    """Every dimension in `type_`, left to right."""
+    """Every dimension in `type_`, left to right, but for those in function types, which bind their own variables."""
     match type_:
         case TensorType(shape=shape) if shape is not None:
             yield from shape
@@ -110,9 +110,6 @@ def dims_of(type_: Type) -> Iterator[AnyDim]:
         case TupleType(fields):
             for field in fields:
                 yield from dims_of(field)
-        case FuncType(params, result):
-            for part in (*params, result):
-                yield from dims_of(part)
 
 
 def type_vars(type_: Type) -> Iterator[DimVar]:

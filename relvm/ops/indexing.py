@@ -158,9 +158,10 @@ def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
 
 def _numpy_pad(x: np.ndarray, *, pads: tuple[int, ...], value: float) -> np.ndarray:
     before, after = pads[: x.ndim], pads[x.ndim :]
-    kept = tuple(slice(max(0, -b), max(0, n - max(0, -a))) for n, b, a in zip(x.shape, before, after, strict=True))
-    margins = np.array([(max(0, b), max(0, a)) for b, a in zip(before, after, strict=True)], np.int64)
-    return np.pad(x[kept], margins.reshape(-1, 2), constant_values=np.asarray(value).astype(x.dtype))
+    result = np.full([n + b + a for n, b, a in zip(x.shape, before, after, strict=True)], value, x.dtype)
+    kept = x[tuple(slice(max(0, -b), max(0, n - max(0, -a))) for n, b, a in zip(x.shape, before, after, strict=True))]
+    result[tuple(slice(max(0, b), max(0, b) + n) for n, b in zip(kept.shape, before, strict=True))] = kept
+    return result
 
 
 def _pad(k: KernelBuilder, inputs: tuple[Buffer], outputs: tuple[Buffer], *, pads: tuple[int, ...], value: float) -> None:

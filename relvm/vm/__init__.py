@@ -11,7 +11,7 @@ from typing import Any
 
 from relvm.vm.runtime import Executable, Shape, Tensor, VirtualMachine, load, register_func, register_library
 
-_COMPILER = {"build": "relvm.vm.build", "lower": "relvm.vm.build", "find_compiler": "relvm.vm.toolchain"}
+_COMPILER = {"build": "relvm.vm.building", "lower": "relvm.vm.building", "find_compiler": "relvm.vm.toolchain"}
 
 __all__ = [
     "Executable",

@@ -117,11 +117,7 @@ def _fill(ffi: cffi.FFI, value: Any, array: np.ndarray) -> tuple:
 
 
 def _function(name: str, call: Call) -> Function:
-    params, args = [], []
-    for i, type_ in enumerate(call.types):
-        if isinstance(type_, ShapeType) and type_.dims is not None:
-            args.append(Shape(type_.dims))
-        else:
-            params.append(Var(f"x{i}", type=type_))
-            args.append(params[-1])
+    """Every argument is a parameter; a shape is also written out, its variables being bound by that parameter."""
+    params = [Var(f"x{i}", type=type_) for i, type_ in enumerate(call.types)]
+    args = [Shape(p.type.dims) if isinstance(p.type, ShapeType) else p for p in params]
     return Function(name, tuple(params), call.op(*args, **call.attributes))

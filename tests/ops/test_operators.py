@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
 import pytest
 from ops.harness import Call, Kernels
+from ops.mistakes import MISTAKES
 from ops.samples import EMPTY_AXIS, SAMPLES, Sample
 
 import relvm.ops
 from relvm.ir.dims import AnyDim, as_var, dim_var, evaluate_with
 from relvm.ir.dtypes import dtype_of
-from relvm.ir.expr import BuiltinCall, KernelCall
-from relvm.ir.operator import Operator, find_operator, operators
+from relvm.ir.expr import Attributes, BuiltinCall, KernelCall
+from relvm.ir.operator import find_operator, operators
 from relvm.ir.types import ShapeType, TensorType, Type
 from relvm.ops.lowering import Alias, Builtin, Loops, View
 from relvm.tables import BUILTINS
@@ -26,6 +28,7 @@ def static_type(arg) -> Type:
     return TensorType(dtype_of(arg.dtype), arg.shape) if isinstance(arg, np.ndarray) else ShapeType(arg)
 
 
+@cache
 def symbolic_types(sample: Sample) -> tuple[tuple[Type, ...], dict]:
     """The types of the arguments with a variable for each size but 1 and what the sample keeps; the variables' values."""
     dims: dict[int, AnyDim] = {}
@@ -42,13 +45,20 @@ def symbolic_types(sample: Sample) -> tuple[tuple[Type, ...], dict]:
     return tuple(types), {as_var(dim): size for size, dim in dims.items()}
 
 
-def attributes_of(sample: Sample, op: Operator) -> dict:
-    return dict(op.bind(sample.args, sample.attributes))
+def attributes_of(sample: Sample) -> Attributes:
+    return find_operator(sample.op).bind(sample.args, sample.attributes)
+
+
+def infer(sample: Sample, types: Iterable[Type]) -> Type:
+    return find_operator(sample.op).infer(tuple(types), attributes_of(sample))
+
+
+def static_result(sample: Sample) -> Type:
+    return infer(sample, map(static_type, sample.args))
 
 
 def numpy_result(sample: Sample):
-    op = find_operator(sample.op)
-    return op.numpy(*sample.args, **attributes_of(sample, op))
+    return find_operator(sample.op).numpy(*sample.args, **dict(attributes_of(sample)))
 
 
 @cache
@@ -94,25 +104,34 @@ def check_type(type_: Type, result, values: dict) -> None:
 
 @pytest.mark.parametrize("sample", [s for s in SAMPLES if not s.fails], ids=str)
 def test_type_rule_gives_what_numpy_gives(sample):
-    op = find_operator(sample.op)
-    attributes = op.bind(sample.args, sample.attributes)
     result = numpy_result(sample)
-    check_type(op.infer(tuple(map(static_type, sample.args)), attributes), result, {})
+    check_type(static_result(sample), result, {})
     if sample.keep is not None:
         types, values = symbolic_types(sample)
-        check_type(op.infer(types, attributes), result, values)
+        check_type(infer(sample, types), result, values)
 
 
 @pytest.mark.parametrize("sample", [s for s in SAMPLES if s.keep is not None and not s.fails], ids=str)
 def test_type_rule_takes_tensors_of_known_rank_only(sample):
-    op = find_operator(sample.op)
     types = []
-    for arg in sample.args:
-        full = static_type(arg)
-        types.append(TensorType(full.dtype, None, full.rank) if isinstance(full, TensorType) else ShapeType(None, full.rank))
-    result = op.infer(tuple(types), op.bind(sample.args, sample.attributes))
-    given = numpy_result(sample)
+    for type_ in map(static_type, sample.args):
+        is_tensor = isinstance(type_, TensorType)
+        types.append(TensorType(type_.dtype, None, type_.rank) if is_tensor else ShapeType(None, type_.rank))
+    result, given = infer(sample, types), numpy_result(sample)
     assert result.rank == (len(given) if isinstance(result, ShapeType) else np.ndim(given))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=str)
+def test_mistakes_are_told(mistake):
+    op = find_operator(mistake.op)
+    with pytest.raises(mistake.error, match=f"^{mistake.op}") as raised:
+        op.infer(mistake.types, op.bind(mistake.types, mistake.attributes))
+    assert mistake.message in str(raised.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_mistakes_are_listed_for_each_operator(name):
+    assert any(mistake.op == name for mistake in MISTAKES)
 
 
 def assert_same(got: np.ndarray, expected: np.ndarray) -> None:
@@ -124,27 +143,16 @@ def assert_same(got: np.ndarray, expected: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("symbolic", [False, True], ids=["static", "symbolic"])
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if not s.fails], ids=str)
 def test_kernel_gives_what_numpy_gives(sample, symbolic):
     if symbolic and sample.keep is None:
         pytest.skip("needs known sizes")
     library, numbers = kernels()
-    runs = library.what_runs(numbers[sample, symbolic])
     arrays = [arg for arg in sample.args if isinstance(arg, np.ndarray)]
-    if sample.fails:
-        with pytest.raises(sample.fails, match=sample.op):
-            numpy_result(sample)
-        type_ = find_operator(sample.op).infer(tuple(map(static_type, sample.args)), sample_attributes(sample))
-        out = np.empty(type_.shape, type_.dtype.numpy)
-        with pytest.raises(sample.fails, match=sample.op):
-            library.run(runs.kernel, arrays, [out])
-        return
     expected = numpy_result(sample)
-    match runs:
-        case KernelCall(kernel, args):
-            assert len(args) == len(arrays)
-            type_ = find_operator(sample.op).infer(tuple(map(static_type, sample.args)), sample_attributes(sample))
-            expected = np.asarray(expected, type_.dtype.numpy)
+    match library.what_runs(numbers[sample, symbolic]):
+        case KernelCall(kernel):
+            expected = np.asarray(expected, static_result(sample).dtype.numpy)
             out = np.full(expected.shape, 77).astype(expected.dtype)
             library.run(kernel, arrays, [out])
             assert_same(out, expected)
@@ -158,8 +166,17 @@ def test_kernel_gives_what_numpy_gives(sample, symbolic):
             assert_same(expected, arrays[0])
 
 
-def sample_attributes(sample: Sample):
-    return find_operator(sample.op).bind(sample.args, sample.attributes)
+@pytest.mark.parametrize("symbolic", [False, True], ids=["static", "symbolic"])
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.fails], ids=str)
+def test_kernel_fails_where_its_numpy_meaning_fails(sample, symbolic):
+    with pytest.raises(sample.fails, match=f"^{sample.op}: ") as meant:
+        numpy_result(sample)
+    library, numbers = kernels()
+    type_ = static_result(sample)
+    out = np.zeros(type_.shape, type_.dtype.numpy)
+    with pytest.raises(sample.fails) as raised:
+        library.run(library.what_runs(numbers[sample, symbolic]).kernel, sample.args, [out])
+    assert str(raised.value) == str(meant.value)
 
 
 def test_an_axis_that_turns_out_empty_is_an_error():

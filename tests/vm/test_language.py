@@ -211,9 +211,9 @@ def test_an_effect_happens_once_and_in_order() -> None:
     register_func("test.language.note", lambda t: seen.append(float(t.numpy().sum())), override=True)
     text = """
     def main(x: f32[n]) => f32[n] {
-      packed("test.language.note", x) : object
+      _ = packed("test.language.note", x) : object
       y = add(x, x)
-      packed("test.language.note", y) : object
+      _ = packed("test.language.note", y) : object
       return y
     }"""
     for machine in machines(parse_module(text)).values():

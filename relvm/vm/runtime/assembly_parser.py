@@ -64,7 +64,10 @@ class _Line:
         return token
 
     def accept(self, token: str) -> bool:
-        return self.ahead == token and bool(self.take())
+        matches = self.ahead == token
+        if matches:
+            self.take()
+        return matches
 
     def expect(self, token: str) -> None:
         if not self.accept(token):

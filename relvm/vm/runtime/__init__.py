@@ -1,0 +1,22 @@
+"""What a deployed program needs: executables, machines, and the values that go in and out.  Imports nothing of the compiler."""
+
+from relvm.vm.runtime.executable import Executable, Stats, load
+from relvm.vm.runtime.machine import VirtualMachine
+from relvm.vm.runtime.packed import get_func, register_func, register_library, unregister_func
+from relvm.vm.runtime.program import Shape
+from relvm.vm.runtime.tensor import Tensor
+from relvm.vm.runtime.values import Closure
+
+__all__ = [
+    "Closure",
+    "Executable",
+    "Shape",
+    "Stats",
+    "Tensor",
+    "VirtualMachine",
+    "get_func",
+    "load",
+    "register_func",
+    "register_library",
+    "unregister_func",
+]

@@ -1,0 +1,229 @@
+"""Executables: a program in its final form, in memory or mapped from a file, verified, ready for machines."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import weakref
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.vm.runtime._native import ffi, lib
+from relvm.vm.runtime.assembly import as_text
+from relvm.vm.runtime.container import aligned_buffer, unpack_sections
+from relvm.vm.runtime.decode import decode
+from relvm.vm.runtime.dtypes import DTYPE_NAMES, dtype_number
+from relvm.vm.runtime.encode import NATIVE_HEADER, encode
+from relvm.vm.runtime.failure import failure
+from relvm.vm.runtime.lifetime import Shared
+from relvm.vm.runtime.program import FunctionEntry, Program
+from relvm.vm.runtime.trust import is_built_here
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What an executable consists of; str() of it is a readable table.
+
+    Attributes
+    ----------
+    size_bytes
+        Of the whole executable.
+    constants
+        Its constants as text: "f32[2, 3], 24 bytes", "string", ...
+    tensor_bytes
+        Of all its tensors.
+    functions
+        Kind -> the names of the functions of that kind.
+    calls
+        Function -> how many call instructions name it.
+    instructions
+        Bytecode function -> how many instructions it has.
+    native_bytes
+        Of the native section's library.
+    """
+
+    size_bytes: int
+    constants: tuple[str, ...]
+    tensor_bytes: int
+    functions: dict[str, tuple[str, ...]]
+    calls: dict[str, int]
+    instructions: dict[str, int]
+    native_bytes: int
+
+    def __str__(self) -> str:
+        lines = [f"{self.size_bytes} bytes, of which native code {self.native_bytes}, tensors {self.tensor_bytes}"]
+        lines.append(f"{len(self.constants)} constants")
+        lines += [f"  c{index}: {text}" for index, text in enumerate(self.constants)]
+        for kind, names in self.functions.items():
+            lines.append(f"{len(names)} {kind} functions")
+            for name in names:
+                size = f", {self.instructions[name]} instructions" if name in self.instructions else ""
+                calls = f", called at {self.calls[name]} places" if name in self.calls else ""
+                lines.append(f"  {name}{size}{calls}")
+        lines.append(f"{sum(self.instructions.values())} instructions")
+        return "\n".join(lines)
+
+
+class Executable:
+    """A verified program.  Immutable; any number of machines may run it at once.
+
+    Made by `Executable.from_program`, `from_bytes` and `open`.
+
+    Attributes
+    ----------
+    shared
+        The C object, for machines.
+    """
+
+    def __init__(self, buffer: Any, *, trust_native: bool, program: Program | None = None, where: str = "") -> None:
+        # buffer: 64-byte aligned, unchanged from now on; its tensors are used in place.
+        trusted = trust_native or _native_is_ours(buffer, where)
+        pointer = ffi.new("rvm_executable **")
+        error = ffi.new("rvm_value *")
+        options = ffi.new("rvm_load_options *", {"trust_native": trusted})
+        view = ffi.from_buffer(buffer)
+        status = lib.rvm_executable_load(view, len(view), options, pointer, error)
+        if status:
+            raise failure(status, error, where)
+        self.shared = Shared(pointer[0], lib.rvm_executable_release, keep=view)
+        self._buffer = buffer
+        if program:
+            self.program = program
+        weakref.finalize(self, self.shared.release).atexit = False
+
+    @classmethod
+    def from_program(cls, program: Program) -> Executable:
+        """The executable of a program made in this process, whose native code is trusted.
+
+        Raises
+        ------
+        RelvmFormatError
+            A program that breaks a rule of the format: a register read before it is written, a jump out of its function...
+        """
+        return cls(encode(program), trust_native=True, program=program)
+
+    @classmethod
+    def from_bytes(cls, content: bytes | bytearray | memoryview, *, trust_native: bool = False) -> Executable:
+        """The executable in `content`, which is copied.  Raises as `open` does."""
+        buffer = aligned_buffer(len(content))
+        memoryview(buffer)[:] = content
+        return cls(buffer, trust_native=trust_native)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike, *, trust_native: bool = False) -> Executable:
+        """The executable in a file, mapped: its tensors are read from the file when they are used.
+
+        Replace such a file, as `save` does, rather than write into it while it is in use.
+
+        Parameters
+        ----------
+        trust_native
+            Native code can do whatever the caller's process can.  True: run it.  False: run it only when it was compiled by
+            this user on this machine (relvm/vm/runtime/trust.py).
+
+        Raises
+        ------
+        OSError
+            The file cannot be read.
+        RelvmFormatError
+            It is damaged, truncated or no executable.
+        RelvmUnsupportedError
+            It has native code that is not trusted, or is for another processor or version.
+        """
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                raise RelvmFormatError(f"{path}: the file is empty")
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return cls(content, trust_native=trust_native, where=str(path))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the executable to a file, which appears, or is replaced, only when it is complete."""
+        target = Path(path)
+        partial = target.with_name(f"{target.name}.{os.getpid()}.part")
+        try:
+            partial.write_bytes(self._buffer)
+            os.replace(partial, target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        return bytes(self._buffer)
+
+    @cached_property
+    def program(self) -> Program:
+        """The program as Python objects; its tensors are read-only views."""
+        return decode(self._buffer)
+
+    @cached_property
+    def functions(self) -> dict[str, FunctionEntry]:
+        """The function table by name, in its order."""
+        return {entry.name: entry for entry in self.program.functions}
+
+    @property
+    def signature(self) -> dict[str, Any]:
+        """Function name -> its parameter and result types."""
+        return self.program.signature
+
+    @property
+    def source(self) -> str:
+        """The C source of the native code; empty when the executable does not carry it."""
+        return self.program.source
+
+    def as_text(self) -> str:
+        """A listing; relvm.vm.runtime.assembly_parser.parse_text reads it back."""
+        return as_text(self.program)
+
+    def stats(self) -> Stats:
+        """What the executable consists of."""
+        program = self.program
+        calls: Counter[str] = Counter()
+        for entry in program.functions:
+            calls.update(program.functions[each.operands[1]].name for each in entry.code if each.op == "call")
+        kinds: dict[str, tuple[str, ...]] = {}
+        for entry in program.functions:
+            kinds[entry.kind] = (*kinds.get(entry.kind, ()), entry.name)
+        return Stats(
+            size_bytes=len(self._buffer),
+            constants=tuple(map(_describe, program.constants)),
+            tensor_bytes=sum(value.nbytes for value in program.constants if isinstance(value, np.ndarray)),
+            functions=kinds,
+            calls=dict(calls),
+            instructions={entry.name: len(entry.code) for entry in program.functions if entry.code},
+            native_bytes=len(program.native.library) if program.native else 0,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Executable of {lib.rvm_executable_function_count(self.shared.pointer)} functions>"
+
+
+def load(path: str | os.PathLike, *, trust_native: bool = False) -> Executable:
+    """Open an executable; see Executable.open."""
+    return Executable.open(path, trust_native=trust_native)
+
+
+def _native_is_ours(buffer: Any, where: str) -> bool:
+    """Whether the native section, if there is one, was compiled here.  Raises RelvmUnsupportedError: it was not."""
+    try:
+        sections = unpack_sections(buffer)
+    except RelvmFormatError as error:
+        raise RelvmFormatError(f"{where}: {error}" if where else str(error)) from None
+    if "native" not in sections:
+        return False
+    if not is_built_here(sections["native"][NATIVE_HEADER.size :]):
+        message = "it has native code that was not compiled here; pass trust_native=True to run it"
+        raise RelvmUnsupportedError(f"{where}: {message}" if where else f"the executable: {message}")
+    return True
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        name, dims = DTYPE_NAMES[dtype_number(value.dtype)], ", ".join(map(str, value.shape))
+        return f"{name}[{dims}], {value.nbytes} bytes"
+    return f"{type(value).__name__} {value!r}"

@@ -1,0 +1,49 @@
+"""Status codes of the C runtime as exceptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relvm import errors
+from relvm.errors import RelvmError
+from relvm.tables import STATUS, TAGS, numbers
+from relvm.vm.runtime._native import ffi, lib
+
+STATUS_NUMBERS = numbers(STATUS)
+_ERROR = numbers(TAGS)["ERROR"]
+_CLASSES = tuple(getattr(errors, row.python_class, RelvmError) for row in STATUS)
+
+
+def failure(status: int, value: Any, where: str = "") -> RelvmError:
+    """The exception of a failed call: of the class that csrc/status.def names, the machine's trace as a note.
+
+    Parameters
+    ----------
+    status
+        What the call returned.
+    value
+        An `rvm_value *` with the error that the call left; it is released.
+    where
+        Put before the message.
+    """
+    exception, trace = read_failure(status, value)
+    if where:
+        exception.args = (f"{where}: {exception}",)
+    if trace:
+        exception.add_note(trace)
+    return exception
+
+
+def read_failure(status: int, value: Any) -> tuple[RelvmError, str]:
+    """The exception of a failed call, and the machine's trace; releases `value`."""
+    message, trace = STATUS[status].meaning, ""
+    if value.tag == _ERROR:
+        error = getattr(value, "as").error
+        message = _text(error.message)
+        trace = _text(error.trace) if error.trace else ""
+    lib.rvm_value_release(value)
+    return _CLASSES[status](message), trace
+
+
+def _text(string: Any) -> str:
+    return ffi.string(string).decode(errors="replace")

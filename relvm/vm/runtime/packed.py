@@ -1,0 +1,156 @@
+"""Packed functions written in Python: registered by name, called by machines."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any
+
+from relvm.errors import RelvmBusyError, RelvmNameError, RelvmUnsupportedError, near_matches
+from relvm.vm.runtime._native import ffi, lib
+from relvm.vm.runtime.failure import STATUS_NUMBERS, failure
+from relvm.vm.runtime.lifetime import ACTIVE, Objects
+from relvm.vm.runtime.values import store_owned, take_all
+
+# What a library provider is: given a full name, the function of that name, or None when it has none.
+Provider = Callable[[str], Callable[..., Any] | None]
+
+
+class _Named:
+    """What C is given as `self` of a name: machines find the function that has the name at the time of the call."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.function: Callable[..., Any] | None = None
+        self.handle = ffi.new_handle(self)
+
+
+_lock = threading.RLock()
+_named: dict[str, _Named] = {}  # for ever: machines hold the handles
+_libraries: dict[str, Provider] = {}
+
+
+def register_func(name: str, function: Callable[..., Any] | None = None, *, override: bool = False) -> Any:
+    """Make a Python function a packed function; without `function`, a decorator that does so.
+
+    Machines, those made before included, call the function that has the name at the time of the call.  It gets the arguments as
+    Python values (tensors as Tensor) and may return any value that a machine takes.  What it raises reaches the caller of the
+    machine as it is, the machine's trace added as a note.
+
+    Parameters
+    ----------
+    name
+        As programs call it, e.g. "my.library.add".
+    override
+        Take the name from the function that has it.
+
+    Raises
+    ------
+    RelvmBusyError
+        The name is taken, and not `override`.
+    """
+    if function is None:
+        return lambda decorated: register_func(name, decorated, override=override)
+    with _lock:
+        named = _named.get(name) or _Named(name)
+        error = ffi.new("rvm_value *")
+        status = lib.rvm_register(name.encode(), lib.relvm_py_call, named.handle, override, error)
+        if status:
+            raise failure(status, error)
+        named.function = function
+        _named[name] = named
+    return function
+
+
+def unregister_func(name: str) -> None:
+    """Take a name away.  Machines that call it raise RelvmNameError.  Raises RelvmNameError: no function has it."""
+    with _lock:
+        get_func(name)
+        error = ffi.new("rvm_value *")
+        status = lib.rvm_unregister(name.encode(), error)
+        if status:
+            raise failure(status, error)
+        _named[name].function = None
+
+
+def get_func(name: str) -> Callable[..., Any]:
+    """The Python function registered under `name`.  Raises RelvmNameError: there is none."""
+    named = _named.get(name)
+    if named is None or named.function is None:
+        known = [each.name for each in _named.values() if each.function]
+        raise RelvmNameError(f"no Python function is registered as {name}{near_matches(name, known)}")
+    return named.function
+
+
+def register_library(prefix: str, provider: Provider) -> None:
+    """Have `provider` asked for packed functions whose names begin with `prefix`, when a machine first needs them.
+
+    Parameters
+    ----------
+    prefix
+        With its last dot, e.g. "reference.".
+    provider
+        Called with the full name; the function, or None when there is none of that name.
+
+    Raises
+    ------
+    RelvmBusyError
+        The prefix has another provider.
+    """
+    with _lock:
+        if _libraries.setdefault(prefix, provider) is not provider:
+            raise RelvmBusyError(f"the prefix {prefix} has a provider already")
+
+
+def provide(names: Iterable[str]) -> None:
+    """Register those of `names` that are not registered and that a library has."""
+    with _lock:
+        for name in names:
+            if lib.rvm_is_registered(name.encode()):
+                continue
+            providers = (provider for prefix, provider in _libraries.items() if name.startswith(prefix))
+            found = next((function for function in (each(name) for each in providers) if function), None)
+            if found:
+                register_func(name, found)
+
+
+def _carry(kind: type[BaseException], exception: BaseException, traceback: TracebackType) -> int:
+    """Ends a callback that raised: the exception waits in the machine, and C gets an error to unwind with."""
+    result = traceback.tb_frame.f_locals["result"]
+    if ACTIVE.objects:
+        ACTIVE.objects.exception = exception
+    status = STATUS_NUMBERS["CALLBACK_ERROR"]
+    message = f"{kind.__name__}: {exception}".encode(errors="replace")
+    return lib.rvm_fail(result, status, b"%s", ffi.new("char[]", message))
+
+
+@ffi.def_extern(onerror=_carry)
+def relvm_py_call(self: Any, arguments: Any, count: int, result: Any) -> int:
+    named = ffi.from_handle(self)
+    objects = _active(named.name)
+    function = named.function
+    if function is None:
+        raise RelvmNameError(f"{named.name} is no longer registered")
+    value = function(*take_all(objects, ffi.cast("int64_t *", arguments), count))
+    store_owned(objects, value, ffi.cast("int64_t *", result), lambda _: f"the result of {named.name}")
+    return 0
+
+
+@ffi.def_extern(onerror=_carry)
+def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
+    objects = _active("vm.builtin.print")
+    objects.print(*take_all(objects, ffi.cast("int64_t *", arguments), count))
+    return 0
+
+
+@ffi.def_extern(onerror=_carry)
+def relvm_py_poll(host: Any, result: Any) -> int:
+    """Nothing: that it runs lets Python handle signals, which may raise KeyboardInterrupt here."""
+    return 0
+
+
+def _active(name: str) -> Objects:
+    if ACTIVE.objects is None:
+        raise RelvmUnsupportedError(f"{name}: a Python function needs a machine that was called from Python")
+    return ACTIVE.objects

@@ -1,0 +1,82 @@
+"""Tensors of a machine as Python sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relvm.tables import TAGS, numbers
+from relvm.vm.runtime._native import ffi, lib
+from relvm.vm.runtime.dtypes import NUMPY_DTYPES
+from relvm.vm.runtime.lifetime import Reference
+
+_TENSOR = numbers(TAGS)["TENSOR"]
+
+
+class Tensor(Reference):
+    """A tensor that a machine made: dense, row-major, on the CPU.
+
+    NumPy (`np.asarray`), and through DLPack every other array library, sees its elements in place, without a copy; such a view
+    keeps the tensor alive.  It is writable unless the elements are a constant of the executable or a read-only array that came
+    in as an argument.
+    """
+
+    __slots__ = ()
+
+    @property
+    def _c(self) -> Any:
+        return ffi.cast("rvm_tensor *", self.address)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        dl = self._c.dl
+        return tuple(ffi.unpack(dl.shape, dl.ndim))
+
+    @property
+    def dtype(self) -> np.dtype:
+        return NUMPY_DTYPES[self._c.dtype]
+
+    @property
+    def ndim(self) -> int:
+        return self._c.dl.ndim
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        dl = self._c.dl
+        address = int(ffi.cast("intptr_t", dl.data)) + dl.byte_offset
+        data = (address, not _is_writable(self._c))
+        return {"version": 3, "shape": self.shape, "typestr": self.dtype.str, "data": data}
+
+    def numpy(self) -> np.ndarray:
+        """The elements, in place."""
+        return np.asarray(self)
+
+    def item(self) -> bool | int | float:
+        """The only element.  ValueError: there are more, or none."""
+        return self.numpy().item()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.numpy().__dlpack_device__()
+
+    def __len__(self) -> int:
+        return len(self.numpy())
+
+    def __repr__(self) -> str:
+        elements = np.array2string(self.numpy(), separator=", ", threshold=100, prefix="Tensor(")
+        return f"Tensor({elements}, shape={self.shape}, dtype={self.dtype})"
+
+
+def _is_writable(tensor: Any) -> bool:
+    """Whether the bytes that `tensor` lies in may be written: it may be a view of another."""
+    while True:
+        if tensor.base.references < 0:  # a constant
+            return False
+        if tensor.release == lib.relvm_py_release:
+            return ffi.from_handle(tensor.release_argument).flags.writeable
+        if tensor.owner == ffi.NULL or tensor.owner.tag != _TENSOR:
+            return True
+        tensor = ffi.cast("rvm_tensor *", tensor.owner)

@@ -1,0 +1,201 @@
+"""What is wrong with a script is said with the file, the line and the column of the user's source."""
+
+# ruff: noqa: F821, UP037 (scripts are not Python)
+from __future__ import annotations
+
+import importlib.util
+import itertools
+
+import numpy as np
+import pytest
+
+from relvm import script
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmSyntaxError, RelvmTypeError
+from relvm.ir.expr import Module
+
+_numbers = itertools.count()
+
+# The body of a function of x: f32[n], c: bool and i: i64, with a mark, ¦, before the place of the error.
+BODIES = [
+    (
+        "¦while c:\n    x = x\nreturn x",
+        RelvmSyntaxError,
+        "cannot have a while loop; write a function that calls itself",
+    ),
+    ("¦for y in x:\n    x = y\nreturn x", RelvmSyntaxError, "cannot have a for loop"),
+    ("¦with x:\n    pass\nreturn x", RelvmSyntaxError, "cannot have a With"),
+    ("¦y: f32[n]\nreturn x", RelvmSyntaxError, "an annotation without a value"),
+    ("¦x + 1\nreturn x", RelvmSyntaxError, "an expression whose value is not used"),
+    ("¦x[0] = 1\nreturn x", RelvmSyntaxError, None),
+    ("return ¦[y for y in x]", RelvmSyntaxError, "cannot have a ListComp"),
+    ("return ¦0 < x < 1", RelvmSyntaxError, "a chain of comparisons"),
+    ("return ¦c and c", RelvmSyntaxError, "`and` and `or`; use logical_and"),
+    ("return ¦x is x", RelvmSyntaxError, "the operator Is"),
+    ("return ¦x // 2", RelvmSyntaxError, "the operator FloorDiv"),
+    ("return ¦b'x'", RelvmSyntaxError, "the constant b'x'"),
+    ("return ¦[x, x]", RelvmSyntaxError, "write a tuple"),
+    ("return relu(¦*x)", RelvmSyntaxError, "a starred argument"),
+    ("return softmax(x, **¦c)", RelvmSyntaxError, "a double-starred argument"),
+    ("def g(y: f32[n], z=1):\n    return y\nreturn g(x)", RelvmSyntaxError, "parameters with defaults"),
+    ("def g(¦y):\n    return y\nreturn g(x)", RelvmSyntaxError, 'parameter y needs a type, such as y: "f32[n]"'),
+    ("y = x", RelvmSyntaxError, "a path through the function ends without a return"),
+    ("¦if c:\n    return x", RelvmSyntaxError, "a path through the function ends without a return"),
+    ("return ¦y", RelvmNameError, "no variable, function or operator y"),
+    ("return ¦relus(x)", RelvmNameError, "relus; did you mean relu"),
+    ("if c:\n    y = x\nreturn ¦y", RelvmNameError, "y is assigned on some paths only, in the if of line"),
+    ("return ¦np.nothing(x)", RelvmNameError, "has no attribute nothing"),
+    ("y: ¦f33[n] = x\nreturn y", RelvmNameError, "the type f33[n]: no type f33; did you mean f32"),
+    ("return match_cast(x, ¦'f32[n')", RelvmSyntaxError, "the type f32[n: expected , or ], got the end of the text"),
+    ("return ¦shape(n, 1 // 0)", RelvmSyntaxError, "a dimension divided by 0"),
+    ("return ¦relu(x, x)", RelvmArgumentError, "relu"),
+    ("return ¦softmax(x, axs=1)", RelvmArgumentError, "axs"),
+    ("return softmax(x, axis=¦c)", RelvmTypeError, "axis must be known in advance"),
+    ("return ¦match_cast(x)", RelvmArgumentError, "match_cast takes a value and a type, got 1 arguments"),
+    ("return ¦packed(x)", RelvmArgumentError, "packed takes the function's name"),
+    ("return ¦packed('f', x, reslt='i64')", RelvmArgumentError, "packed takes no argument reslt; did you mean result?"),
+    ("return ¦packed('f', x, pure=1)", RelvmTypeError, "pure is True or False"),
+    ("return ¦const('f32[2]', [1])", RelvmTypeError, "expected f32[2], got elements of shape [1]"),
+    ("return ¦const('u8[1]', [300])", RelvmTypeError, "300"),
+    ("return ¦const('i64', 1)", RelvmTypeError, "const takes a tensor type and numbers"),
+    ("return ¦const('i64[1]')", RelvmArgumentError, "const takes a type and the elements, got 1"),
+    ("return ¦np.sum(x)", RelvmTypeError, "of Python, which a script cannot call"),
+    ("return ¦len(x)", RelvmNameError, "no variable, function or operator len"),
+    ("return ¦x(1)", RelvmTypeError, "a call of f32[n], which is no function"),
+    ("return ¦x.shape", RelvmTypeError, "a value of type f32[n] has no attribute shape"),
+    ("return ¦x[0]", RelvmTypeError, "a tensor cannot be indexed with []"),
+    ("return ¦(x, x)[i]", RelvmTypeError, "the index of a tuple must be a number known in advance"),
+    ("return ¦(x, x)[2]", RelvmTypeError, "tuple index out of range"),
+    ("t = packed('t', result='(i64, i64)')\nreturn ¦t[2]", RelvmTypeError, "item 2 of a tuple of 2"),
+    ("t = packed('t', result='(i64, i64)')\nreturn ¦t['a']", RelvmTypeError, "the index of a tuple is an integer"),
+    ("¦a, b = x\nreturn a", RelvmTypeError, "a value of type f32[n] cannot be unpacked"),
+    ("¦a, b = 1\nreturn a", RelvmTypeError, "1 cannot be unpacked"),
+    ("¦a, b = x, x, x\nreturn a", RelvmTypeError, "expected a tuple of 2, got one of 3"),
+    ("return ¦x + c", RelvmTypeError, "add: y is bool, expected a tensor"),
+    ("return ¦1 / 0", RelvmTypeError, "1 / 0: division by zero"),
+    ("return ¦const('i32[1]', [1]) + 0.5", RelvmTypeError, "0.5 is no i32"),
+    ("return ¦const('u8[1]', [1]) + 256", RelvmTypeError, "256 is no u8"),
+    ("return x + ¦const('f32[2, 3]', [[1, 2, 3], [4, 5, 6]]) + const('f32[2]', [1, 2])", RelvmShapeError, None),
+    ("y: i64 = ¦x\nreturn y", RelvmTypeError, "y: expected i64, got f32[n]"),
+    ("return ¦x if x else x", RelvmTypeError, "the condition of an if is f32[n]"),
+    ("¦if c:\n    y = x\nelse:\n    y = i\nreturn y", RelvmTypeError, "the branches of an if are of different kinds"),
+    ("return ¦lambda y: y", RelvmTypeError, "the types of this lambda's parameters are not known here"),
+    ("g = lambda y: y\nreturn ¦g(x, x)", RelvmArgumentError, "the lambda takes 1 arguments, got 2"),
+    ("¦def g(y: f32[n]):\n    return g(y)\nreturn g(x)", RelvmTypeError, "g calls itself: it needs a result type"),
+    ("return helper(¦y=x)", RelvmArgumentError, None),
+    ("return ¦helper(x, x)", RelvmArgumentError, "helper takes 1 arguments, got 2"),
+    ("return ¦shape(q)", RelvmNameError, "no dimension q"),
+    ("return ¦np", RelvmTypeError, "a module of Python cannot be a value of the program"),
+    ("return ¦10**20", RelvmTypeError, "out of the range of i64"),
+    ('return "é", ¦nothing', RelvmNameError, "nothing"),
+]
+
+
+def load(tmp_path, text: str):
+    """The module of a new Python file."""
+    name = f"script_{next(_numbers)}"
+    path = tmp_path / f"{name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module, path
+
+
+@pytest.mark.parametrize(("marked", "kind", "message"), BODIES, ids=[body[0][:50] for body in BODIES])
+def test_an_error_names_its_place(marked, kind, message, tmp_path):
+    header = (
+        "from __future__ import annotations\nimport numpy as np\nfrom relvm import script\n\n"
+        "@script\ndef helper(x: f32[n]):\n    return x\n\n"
+        "if True:\n  @script\n  def f(x: f32[n], c: bool, i: i64):\n"
+    )
+    text = header + "".join(f"    {line}\n" for line in marked.split("\n"))
+    before, mark, _ = text.partition("¦")
+    function, path = load(tmp_path, text.replace("¦", ""))
+    with pytest.raises(kind) as caught:
+        function.f.module  # noqa: B018
+    error = caught.value
+    assert message is None or message in error.reason
+    if mark and message is not None:
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        assert (error.filename, error.lineno, error.offset) == (str(path), line, column), str(error)
+    assert str(error).startswith(f"{path}:{error.lineno}:{error.offset}: ")
+    assert str(error).split("\n")[1] == "  " + text.replace("¦", "").split("\n")[error.lineno - 1]
+
+
+def test_functions_that_call_each_other_need_result_types():
+    def functions():
+        @script
+        def even(x: "f32[n]"):
+            return odd(x)
+
+        @script
+        def odd(x: "f32[n]"):
+            return even(x)
+
+        return odd
+
+    with pytest.raises(RelvmTypeError, match="odd is recursive: it needs a result type"):
+        functions().module  # noqa: B018
+
+
+def test_a_result_that_cannot_be_of_the_annotated_type():
+    @script
+    def f(x: "f32[n]") -> "i64":
+        return x
+
+    with pytest.raises(RelvmTypeError, match=r"the result: expected i64, got f32\[n\]") as caught:
+        f.module  # noqa: B018
+    assert caught.value.offset == 16
+
+
+def test_a_function_without_source_is_refused():
+    names: dict = {"script": script}
+    with pytest.raises(RelvmSyntaxError, match="the source of f is not available; put it into a file"):
+        exec("@script\ndef f(x: 'f32[n]'):\n    return x", names)
+
+
+def test_a_lambda_and_an_async_function_are_refused():
+    with pytest.raises(RelvmSyntaxError, match="expected a function made by def"):
+        script(lambda: 1)
+
+    with pytest.raises(RelvmSyntaxError, match="expected a function made by def"):
+
+        @script
+        async def f():
+            return 1
+
+
+def test_a_script_that_is_nested_too_deep_is_a_syntax_error(tmp_path):
+    chain = "    if c:\n        return x\n" * 400
+    module, _ = load(
+        tmp_path, f"from relvm import script\n@script\ndef f(x: 'f32[n]', c: 'bool'):\n{chain}    return x\n"
+    )
+    with pytest.raises(RelvmSyntaxError, match="f is nested too deeply"):
+        module.f.module  # noqa: B018
+
+
+def test_a_string_with_wide_characters_does_not_shift_the_column(tmp_path):
+    module, _ = load(tmp_path, "from relvm import script\n@script\ndef f():\n    return 'éé' + ('€', nothing)\n")
+    with pytest.raises(RelvmNameError) as caught:
+        module.f.module  # noqa: B018
+    assert (caught.value.lineno, caught.value.offset) == (4, 25)
+
+
+def test_python_itself_is_never_run(tmp_path):
+    module, _ = load(
+        tmp_path,
+        "from relvm import script\ndef boom():\n    raise RuntimeError\n"
+        "@script\ndef f(x: 'f32[n]'):\n    if False:\n        boom()\n    return x\n",
+    )
+    assert isinstance(module.f.module, Module)
+
+
+def test_a_captured_array_of_an_unknown_dtype_is_refused():
+    weight = np.zeros(2, np.complex64)
+
+    @script
+    def f(x: "f32[n]"):
+        return x + weight
+
+    with pytest.raises(RelvmTypeError, match="no dtype complex64"):
+        f.module  # noqa: B018

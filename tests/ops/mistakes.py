@@ -1,0 +1,169 @@
+"""Calls that type rules refuse, and what they say: the rows that test_operators.py walks through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
+from relvm.ir.dims import AnyDim, Dim, dim_var
+from relvm.ir.dtypes import ALL_DTYPES
+from relvm.ir.types import OBJECT, ShapeType, TensorType, Type
+
+
+@dataclass(frozen=True, eq=False)
+class Mistake:
+    """message: part of what the error says, after the operator's name."""
+
+    op: str
+    types: tuple[Type, ...]
+    message: str
+    error: type[Exception] = RelvmTypeError
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        args = [*map(str, self.types), *(f"{name}={value}" for name, value in self.attributes.items())]
+        return f"{self.op}({', '.join(args)})"
+
+
+_variables: dict[str, Dim] = {}
+
+
+def _dims(text: str) -> tuple[AnyDim, ...]:
+    parts = text.replace(",", " ").split()
+    return tuple(int(p) if p.lstrip("-").isdigit() else _variables.setdefault(p, dim_var(p)) for p in parts)
+
+
+def tensor(dtype: str, dims: str = "") -> TensorType:
+    return TensorType(ALL_DTYPES[dtype], _dims(dims))
+
+
+def shape(dims: str = "") -> ShapeType:
+    return ShapeType(_dims(dims))
+
+
+F32, UNTYPED = tensor("f32", "3, 4"), TensorType(None, (3,))
+_BINARY = ("add", "subtract", "multiply", "divide", "power", "maximum", "minimum")
+_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+_FLOAT_UNARY = ("floor", "ceil", "round", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "sigmoid", "reciprocal")
+_REDUCTIONS = ("sum", "prod", "mean", "max", "min")
+
+
+def _elementwise() -> list[Mistake]:
+    rows = []
+    for op in (*_BINARY, *_COMPARISONS):
+        rows += [
+            Mistake(op, (tensor("f32", "3"), tensor("i64", "3")), "x has dtype f32 and y has i64; cast one"),
+            Mistake(op, (tensor("f32", "2, 3"), tensor("f32", "4")), "dimension 1 does not broadcast: 3 and 4", RelvmShapeError),
+            Mistake(op, (tensor("f32", "n"), tensor("f32", "m")), "n and m, which cannot be proven equal", RelvmShapeError),
+            Mistake(op, (tensor("f32", "n"), tensor("f32", "4")), "n and 4, which cannot be proven equal", RelvmShapeError),
+            Mistake(op, (OBJECT, F32), "x is object, expected a tensor"),
+            Mistake(op, (F32, UNTYPED), "the dtype of y is not known"),
+        ]
+    rows += [Mistake(op, (tensor("bool"), tensor("bool")), "x has dtype bool, expected an integer or float") for op in _BINARY]
+    for op in ("logical_and", "logical_or"):
+        rows.append(Mistake(op, (tensor("bool"), tensor("i8")), "y has dtype i8, expected bool"))
+    for op in _FLOAT_UNARY:
+        rows.append(Mistake(op, (tensor("i32", "2"),), "x has dtype i32, expected a float dtype"))
+    for op in ("negative", "abs", "sign", "relu", "clip"):
+        rows.append(Mistake(op, (tensor("bool", "2"),), "x has dtype bool, expected an integer or float dtype"))
+    wrong = [({"min": 2, "max": 1}, "min is 2, above max, 1"), ({"min": float("nan")}, "min is nan"), ({"max": "1"}, "max is '1'")]
+    rows += [Mistake("clip", (F32,), message, RelvmArgumentError, attributes) for attributes, message in wrong]
+    for bound in (300, 0.5):
+        rows.append(Mistake("clip", (tensor("i8"),), f"max is {bound}, no number of i8", RelvmArgumentError, {"max": bound}))
+    return rows
+
+
+def _reductions() -> list[Mistake]:
+    rows = [
+        Mistake("argmax", (tensor("f32", "2, 0"),), "axis 1 of x has no elements", RelvmShapeError, {"axis": 1}),
+        Mistake("argmin", (F32,), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
+        Mistake("argmax", (F32,), "axis is None, expected an integer", RelvmArgumentError, {"axis": None}),
+        Mistake("softmax", (F32,), "axis is -3, outside [-2, 2)", attributes={"axis": -3}),
+        Mistake("softmax", (tensor("i32", "2"),), "x has dtype i32, expected a float dtype"),
+        Mistake("softmax", (tensor("f32"),), "axis is -1, outside [-0, 0)"),
+        Mistake("mean", (tensor("i32", "2"),), "x has dtype i32, expected a float dtype"),
+    ]
+    for op in _REDUCTIONS:
+        rows += [
+            Mistake(op, (F32,), "an axis of axes is 2, outside [-2, 2)", attributes={"axes": (2,)}),
+            Mistake(op, (F32,), "axes (0, -2) name an axis twice", attributes={"axes": (0, -2)}),
+            Mistake(op, (F32,), "axes is 1, expected a tuple of integers", RelvmArgumentError, {"axes": 1}),
+            Mistake(op, (F32,), "keepdims is 1, expected a bool", RelvmArgumentError, {"keepdims": 1}),
+            Mistake(op, (tensor("bool", "2"),), "x has dtype bool"),
+        ]
+    return rows
+
+
+def _linear() -> list[Mistake]:
+    image, weights = tensor("f32", "1, 4, 8, 8"), tensor("f32", "6, 4, 3, 3")
+    grouped = tensor("f32", "6, 2, 3, 3")
+    rows = [
+        Mistake("matmul", (F32, tensor("f32", "3, 4")), "columns of a and rows of b differ: 4 and 3", RelvmShapeError),
+        Mistake("matmul", (tensor("f32", "2, n"), tensor("f32", "m, 2")), "n and m, which cannot be proven", RelvmShapeError),
+        Mistake("matmul", (F32, tensor("f32")), "b has rank 0"),
+        Mistake("matmul", (tensor("f32", "3"), F32), "a has rank 1 and is not transposed", attributes={"transpose_a": True}),
+        Mistake("matmul", (F32, tensor("f64", "4, 3")), "a has dtype f32 and b has f64"),
+        Mistake("matmul", (tensor("f32", "2, 3, 4"), tensor("f32", "3, 4, 2")), "does not broadcast: 2 and 3", RelvmShapeError),
+        Mistake("conv", (image, grouped), "channels of x and those of w times 1 differ: 4 and 2", RelvmShapeError),
+        Mistake("conv", (image, weights), "strides has 1 items, expected 2", RelvmArgumentError, {"strides": (1,)}),
+        Mistake("conv", (image, weights), "pads are (0, 0, -1, 0), expected none below 0", RelvmArgumentError, {"pads": (0, 0, -1, 0)}),
+        Mistake("conv", (image, weights), "groups is 0", RelvmArgumentError, {"groups": 0}),
+        Mistake("conv", (image, tensor("f32", "7, 2, 3, 3")), "2 groups do not divide 7 filters", RelvmShapeError, {"groups": 2}),
+        Mistake("conv", (image, tensor("f32", "6, 4, 9, 3")), "the window of 9 positions", RelvmShapeError),
+        Mistake("conv", (image, tensor("f32", "6, 4, 3")), "x has rank 4 and w 3"),
+        Mistake("conv", (tensor("f32", "2, 3"), tensor("f32", "2, 3")), "x has rank 2, expected at least 3"),
+    ]
+    for op in ("max_pool", "average_pool"):
+        rows += [
+            Mistake(op, (image,), "kernel has 1 items, expected 2", RelvmArgumentError, {"kernel": (2,)}),
+            Mistake(op, (image,), "kernel is (0, 2)", RelvmArgumentError, {"kernel": (0, 2)}),
+            Mistake(op, (image,), "larger than the padded input, 8, on spatial axis 1", RelvmShapeError, {"kernel": (2, 9)}),
+            Mistake(op, (F32,), "x has rank 2", attributes={"kernel": ()}),
+        ]
+    rows.append(Mistake("average_pool", (tensor("i8", "1, 1, 4"),), "x has dtype i8", attributes={"kernel": (2,)}))
+    return rows
+
+
+def _shapes() -> list[Mistake]:
+    six, far = tensor("f32", "6"), 2**63 - 1
+    return [
+        Mistake("identity", (OBJECT,), "x is object, expected a tensor"),
+        Mistake("logical_not", (six,), "x has dtype f32, expected bool"),
+        Mistake("where", (six, six, six), "cond has dtype f32, expected bool"),
+        Mistake("where", (tensor("bool", "6"), six, tensor("i8", "6")), "x has dtype f32 and y has i8"),
+        Mistake("cast", (shape("2"),), "x is shape[2], expected a tensor", attributes={"dtype": "f32"}),
+        Mistake("shape_of", (shape("2"),), "x is shape[2], expected a tensor"),
+        Mistake("shape_to_tensor", (six,), "shape is f32[6], expected a shape"),
+        Mistake("tensor_to_shape", (six,), "x has dtype f32, expected i64"),
+        Mistake("tensor_to_shape", (tensor("i64", "2, 2"),), "x has rank 2, expected 1"),
+        Mistake("reshape", (six, shape("4, 2")), "[6] has not as many elements as [4, 2]", RelvmShapeError),
+        Mistake("reshape", (six, shape("-1, 2")), "the negative dimension -1", RelvmShapeError),
+        Mistake("expand_dims", (six,), "is 2, outside [-2, 2)", attributes={"axes": (2,)}),
+        Mistake("expand_dims", (six,), "name an axis twice", attributes={"axes": (0, -3)}),
+        Mistake("squeeze", (six,), "axis 0 and 1 differ: 6 and 1", RelvmShapeError, {"axes": (0,)}),
+        Mistake("squeeze", (tensor("f32", "n"),), "n and 1, which cannot be proven equal", RelvmShapeError, {"axes": (0,)}),
+        Mistake("squeeze", (tensor("f32", "n"),), "every dimension must be known", RelvmShapeError),
+        Mistake("broadcast_to", (six, shape("1")), "a dimension 6 of x does not become 1", RelvmShapeError),
+        Mistake("broadcast_to", (six, shape("n")), "6 and n, which cannot be proven equal", RelvmShapeError),
+        Mistake("broadcast_to", (F32, shape("4")), "x has rank 2, the shape only 1", RelvmShapeError),
+        Mistake("transpose", (F32,), "perm has 1 items, expected 2", RelvmArgumentError, {"perm": (0,)}),
+        Mistake("transpose", (F32,), "name an axis twice", attributes={"perm": (1, -1)}),
+        Mistake("concat", (), "expected at least one tensor", RelvmArgumentError, {"axis": 0}),
+        Mistake("concat", (six, tensor("i8", "6")), "xs[0] has dtype f32 and xs[1] has i8", attributes={"axis": 0}),
+        Mistake("concat", (six, F32), "the tensors have ranks [1, 2]", attributes={"axis": 0}),
+        Mistake("concat", (F32, tensor("f32", "3, 5")), "dimension 1 of xs[0] and xs[1]", RelvmShapeError, {"axis": 0}),
+        Mistake("slice", (six,), "end has 0 items, expected 1", RelvmArgumentError, {"begin": (0,), "end": ()}),
+        Mistake("slice", (six,), "expected none to be 0", RelvmArgumentError, {"begin": (0,), "end": (far,), "steps": (0,)}),
+        Mistake("slice", (six,), "outside [-1, 1)", attributes={"begin": (0,), "end": (1,), "axes": (1,)}),
+        Mistake("slice", (six,), "begin is 0, expected a tuple of integers", RelvmArgumentError, {"begin": 0, "end": (1,)}),
+        Mistake("gather", (six, six), "indices has dtype f32, expected i32 or i64"),
+        Mistake("gather", (six, tensor("i64")), "axis is 1, outside [-1, 1)", attributes={"axis": 1}),
+        Mistake("gather", (tensor("f32"), tensor("i64")), "axis is 0, outside [-0, 0)"),
+        Mistake("pad", (F32,), "pads has 2 items, expected 4", RelvmArgumentError, {"pads": (1, 1)}),
+        Mistake("pad", (six,), "dimension 0 becomes -1", RelvmShapeError, {"pads": (-4, -3)}),
+        Mistake("pad", (tensor("i8", "2"),), "value is 0.5, no number of i8", RelvmArgumentError, {"pads": (1, 1), "value": 0.5}),
+    ]
+
+
+MISTAKES: tuple[Mistake, ...] = (*_elementwise(), *_reductions(), *_linear(), *_shapes())
