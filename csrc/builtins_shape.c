@@ -25,7 +25,7 @@ static int64_t *heap_slot(rvm_value heap, int64_t index, rvm_value *result) {
 static rvm_status read_dim(rvm_value heap, int64_t code, int64_t value, int64_t *dim, rvm_value *result) {
   *dim = value;
   if (code == SHAPE_EQUAL) return RVM_OK;
-  if (code != SHAPE_EQUAL_HEAP) return rvm_fail(result, RVM_TYPE_ERROR, "shape code %lld", (long long)code);
+  if (code != SHAPE_EQUAL_HEAP) return rvm_fail(result, RVM_TYPE_ERROR, "shape code %lld states no number", (long long)code);
   const int64_t *slot = heap_slot(heap, value, result);
   if (!slot) return RVM_INDEX_ERROR;
   *dim = *slot;

@@ -1,4 +1,4 @@
-"""The rows of csrc/*.def: the tables that the C runtime compiles in and Python reads, so that neither repeats the other."""
+"""The rows of csrc/*.def: the tables that the C runtime compiles in and Python reads; neither repeats the other."""
 
 from __future__ import annotations
 

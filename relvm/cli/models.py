@@ -37,7 +37,7 @@ def read_module(options: argparse.Namespace) -> Module:
 
             if sizes:
                 raise RelvmArgumentError("--dim is for ONNX models; write the size in the text")
-            return parse_module(path.read_text())
+            return parse_module(path.read_text(), str(path))
     raise RelvmFormatError(
         f"{path}: expected a model (.onnx or .relvm), got a file ending in {path.suffix or 'nothing'}"
     )

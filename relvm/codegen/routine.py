@@ -24,6 +24,7 @@ from relvm.ir.expr import (
     If,
     KernelRun,
     Kill,
+    MatchCast,
     Module,
     Null,
     PackedCall,
@@ -146,6 +147,10 @@ class _Generator:
 
     def binding(self, binding: Binding, statements: list[Statement]) -> None:
         var, value = binding.var, binding.value
+        if isinstance(binding, MatchCast):
+            raise RelvmVerifyError(
+                f"{self.function.name}: match_cast {var.name} is left; the pass lower_shapes removes it"
+            )
         match value:
             case Var():
                 self.registers[var] = self.operand(value)

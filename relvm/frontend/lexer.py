@@ -63,13 +63,13 @@ class Source:
         lines = self.text.split("\n")
         shown = lines[line - 1] if line <= len(lines) else ""
         caret = re.sub(r"[^\t]", " ", shown[:column]) + "^"
-        error = kind(f"{self.name}:{line}:{column + 1}: {reason}\n  {shown}\n  {caret}")
+        error = kind(f"{self.name}, line {line}, column {column + 1}: {reason}\n  {shown}\n  {caret}")
         error.reason, error.filename, error.lineno, error.offset = reason, self.name, line, column + 1
         return error
 
 
 def tokenize(source: Source) -> list[Token]:
-    """The tokens of the source, one of kind `end` last.
+    """The tokens of the source, last one of kind `end`, which is where the one before it ends.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def tokenize(source: Source) -> list[Token]:
             reason = "a string that does not end" if character == '"' else f"unexpected character {character!r}"
             raise source.error(RelvmSyntaxError, reason, offset)
         kind = match.lastgroup
-        tokens.append(Token(kind, match.group(), offset, first))
+        tokens.append(Token(kind, match.group(), start if kind == "end" else offset, first))
         offset = match.end()
     return tokens
 

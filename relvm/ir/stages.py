@@ -47,7 +47,7 @@ class Stage(enum.IntEnum):
     TYPED = 1  # every expression has a type
     NORMAL = 2  # A-normal form: arguments are atoms, only bindings compute
     LEGAL = 3  # no operator calls, no local functions: kernels and builtins
-    PLANNED = 4  # memory is explicit, shapes are computed, dead values are dropped
+    PLANNED = 4  # memory is explicit; at its end shapes are computed and dead values dropped
 
 
 _ATOMS = (Var, FunctionRef, PackedRef, Constant, Prim, String, DTypeValue, Null, Shape)
@@ -56,24 +56,21 @@ _CALLS = (Call, PackedCall, BuiltinCall, Tuple, TupleItem, If)
 
 @dataclass(frozen=True)
 class Rules:
-    """nodes: the expressions allowed.  typed: all have types.  normal: A-normal form.  local_functions, match_casts:
-    whether they may still be there."""
+    """nodes: the expressions allowed.  typed: all have types.  normal: A-normal form.  local_functions: whether
+    they may still be there."""
 
     nodes: tuple[type, ...]
     typed: bool = True
     normal: bool = True
     local_functions: bool = True
-    match_casts: bool = True
 
 
 RULES = {
     Stage.PARSED: Rules((*_ATOMS, *_CALLS, OpCall, Function, Block), typed=False, normal=False),
     Stage.TYPED: Rules((*_ATOMS, *_CALLS, OpCall, Function, Block), normal=False),
     Stage.NORMAL: Rules((*_ATOMS, *_CALLS, OpCall, Function, Block)),
-    Stage.LEGAL: Rules((*_ATOMS, *_CALLS, KernelCall, KernelRun, Function, Block), local_functions=False),
-    Stage.PLANNED: Rules(
-        (*_ATOMS, *_CALLS, KernelRun, Kill, Function, Block), local_functions=False, match_casts=False
-    ),
+    Stage.LEGAL: Rules((*_ATOMS, *_CALLS, KernelCall, Function, Block), local_functions=False),
+    Stage.PLANNED: Rules((*_ATOMS, *_CALLS, KernelRun, Kill, Function, Block), local_functions=False),
 }
 
 
@@ -185,8 +182,6 @@ class _Verifier:
             outer, self.place = self.place, f"{self.name}: {binding.var.name}"
             match binding:
                 case MatchCast(var, value):
-                    if not self.rules.match_casts:
-                        self.fail("match_cast is left; the pass lower_shapes removes it")
                     self.argument(value)
                     self.dims.update(plain_dim_vars(var.type))
                     self.bind(var)

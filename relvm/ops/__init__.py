@@ -35,6 +35,7 @@ from relvm.ops.shape import (
     tensor_to_shape,
     transpose,
 )
+from relvm.ops.unary import abs_ as abs
 from relvm.ops.unary import (
     ceil,
     clip,
@@ -53,5 +54,4 @@ from relvm.ops.unary import (
     sqrt,
     tanh,
 )
-from relvm.ops.unary import abs_ as abs
 from relvm.ops.unary import round_ as round

@@ -94,8 +94,9 @@ def _power(x: Scalar, y: Scalar) -> Scalar:
 
 @op("power", numpy=_numpy_power, lower=elementwise(_power))
 def power(x: TensorType, y: TensorType) -> TensorType:
-    """x to the power of y, elementwise.  Integers wrap around; a negative exponent rounds the true value towards zero, and
-    gives 0 for x = 0.
+    """x to the power of y, elementwise.
+
+    Integers wrap around; a negative exponent rounds the true value towards zero, and gives 0 for x = 0.
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
@@ -117,7 +118,8 @@ def maximum(x: TensorType, y: TensorType) -> TensorType:
     """The larger of x and y, elementwise; NaN where either is NaN.
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Max-13; NaN: NumPy.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX Max-13; NaN: NumPy.
     """
     return _binary("maximum", x, y)
 
@@ -127,6 +129,7 @@ def minimum(x: TensorType, y: TensorType) -> TensorType:
     """The smaller of x and y, elementwise; NaN where either is NaN.
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Min-13; NaN: NumPy.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX Min-13; NaN: NumPy.
     """
     return _binary("minimum", x, y)

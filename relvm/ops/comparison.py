@@ -27,7 +27,8 @@ def equal(x: TensorType, y: TensorType) -> TensorType:
     """x == y, elementwise; false where either is NaN.
 
     x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Equal-13, IEEE 754.
+    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX Equal-13, IEEE 754.
     """
     return _comparison("equal", x, y)
 
@@ -47,7 +48,8 @@ def less(x: TensorType, y: TensorType) -> TensorType:
     """x < y, elementwise; false where either is NaN.
 
     x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Less-13, IEEE 754.
+    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX Less-13, IEEE 754.
     """
     return _comparison("less", x, y)
 
@@ -57,7 +59,8 @@ def less_equal(x: TensorType, y: TensorType) -> TensorType:
     """x <= y, elementwise; false where either is NaN.
 
     x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX LessOrEqual-16, IEEE 754.
+    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX LessOrEqual-16, IEEE 754.
     """
     return _comparison("less_equal", x, y)
 
@@ -67,7 +70,8 @@ def greater(x: TensorType, y: TensorType) -> TensorType:
     """x > y, elementwise; false where either is NaN.
 
     x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Greater-13, IEEE 754.
+    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX Greater-13, IEEE 754.
     """
     return _comparison("greater", x, y)
 
@@ -77,7 +81,8 @@ def greater_equal(x: TensorType, y: TensorType) -> TensorType:
     """x >= y, elementwise; false where either is NaN.
 
     x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX GreaterOrEqual-16.
+    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX GreaterOrEqual-16.
     """
     return _comparison("greater_equal", x, y)
 

@@ -16,7 +16,7 @@ from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, windo
 
 
 def _conv(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations, groups: int) -> None:
-    """For each image and group, a matrix product: the weights times the inputs that each output position's window sees."""
+    """For each image and group, a matrix product: the weights times what each output position's window sees."""
     (x, w), (out,) = inputs, outputs
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
     filters = k.size(w.shape[:1]) / groups
@@ -118,12 +118,14 @@ def conv(
 ) -> TensorType:
     """Cross-correlation over any number of spatial axes, the input padded with zeros.
 
-    x: (batch, channels, spatial...), an integer or float dtype.   w: (filters, channels / groups, window...), the same dtype.
-    strides, dilations: one number >= 1 for each spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis, then
-    after each; None: 0.   groups: divides channels and filters; group g of the filters sees group g of the channels.
+    x: (batch, channels, spatial...), an integer or float dtype.   w: (filters, channels / groups, window...), the
+    same dtype.
+    strides, dilations: one number >= 1 for each spatial axis; None: 1.   pads: numbers >= 0, before each spatial
+    axis, then after each; None: 0.   groups: divides channels and filters; group g of the filters sees group g of the
+    channels.
     Result: (batch, filters, places...), along each axis (n + pads - (window - 1) * dilation - 1) // stride + 1.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError: channels
-    that are not provably right, a window larger than the padded input.   Source: ONNX Conv-22.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError:
+    channels that are not provably right, a window larger than the padded input.   Source: ONNX Conv-22.
     """
     expect_numeric("conv", x=x, w=w)
     expect_same_dtype("conv", x=x, w=w)
@@ -135,7 +137,7 @@ def conv(
     if x.shape is None or w.shape is None:
         return TensorType(x.dtype, None, w.rank if x.rank is None else x.rank)
     expect_equal_dims("conv", f"channels of x and those of w times {groups} differ", x.shape[1], w.shape[1] * groups)
-    divides = groups == 1 or isinstance(w.shape[0], int) and w.shape[0] % groups == 0
+    divides = groups == 1 or (isinstance(w.shape[0], int) and w.shape[0] % groups == 0)
     expect(divides, "conv: {} groups do not divide {} filters", groups, w.shape[0], error=RelvmShapeError)
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
     return TensorType(x.dtype, (x.shape[0], w.shape[0], *output_dims("conv", x.shape[2:], window)))

@@ -9,11 +9,12 @@ from relvm.ir.dims import AnyDim, dim_op, format_dim
 from relvm.ir.dtypes import I32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.lir.kernel import KernelBuilder, Literal, Scalar, Select, as_scalar
 from relvm.ops.lowering import Loops, loop_nest, strided_copy, strides_of
 from relvm.ops.rules import expect_axes, expect_axis, expect_integers, expect_tensor
 
-_FAR = 1 << 31  # a bound from here on means the end of the axis, in whichever direction: ONNX writes INT_MAX or INT64_MAX
+# A bound from here on means the end of the axis, in whichever direction: ONNX writes INT_MAX or INT64_MAX.
+_FAR = 1 << 31
 
 
 def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
@@ -65,7 +66,7 @@ def _numpy_slice(x: np.ndarray, *, begin, end, axes, steps) -> np.ndarray:
     return x[tuple(index)]
 
 
-def _slice(k: KernelBuilder, inputs: tuple[Buffer], outputs: tuple[Buffer], *, begin, end, axes, steps) -> None:
+def _slice(k: KernelBuilder, inputs, outputs, *, begin, end, axes, steps) -> None:
     (x,), (out,) = inputs, outputs
     strides = list(strides_of(x.shape))
     start: Scalar = Literal(0, I64)
@@ -86,9 +87,10 @@ def slice_(
 ) -> TensorType:
     """x[begin:end:step] along some axes.
 
-    x: any tensor of known rank.   begin, end: one number for each axis, clamped as Python's slices are; negative ones count
-    from the end; 2^31 and more, or -2^31 and less, mean the end reached.   axes: each in [-rank, rank), none twice; None:
-    the first ones.   steps: not 0; None: 1.   Result: the dtype of x; every dimension is exact, symbolic ones too.
+    x: any tensor of known rank.   begin, end: one number for each axis, clamped as Python's slices are; negative ones
+    count from the end; 2^31 and more, or -2^31 and less, mean the end reached.   axes: each in [-rank, rank), none
+    twice; None: the first ones.   steps: not 0; None: 1.   Result: the dtype of x; every dimension is exact, symbolic
+    ones too.
     Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: lengths that differ, a step of 0.
     Source: ONNX Slice-13.
     """
@@ -120,7 +122,7 @@ def _numpy_gather(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarra
     return np.take(x, indices, axis)
 
 
-def _gather(k: KernelBuilder, inputs: tuple[Buffer, Buffer], outputs: tuple[Buffer], *, axis: int) -> None:
+def _gather(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     """Every index is checked before anything is copied."""
     (x, indices), (out,) = inputs, outputs
     axis %= len(x.shape)
@@ -141,10 +143,11 @@ def _gather(k: KernelBuilder, inputs: tuple[Buffer, Buffer], outputs: tuple[Buff
 def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
     """The slices of x along an axis that the indices name.
 
-    x: any tensor of rank >= 1.   indices: i32 or i64, each in [-n, n) for the axis's size n.   axis: in [-rank, rank).
+    x: any tensor of rank >= 1.   indices: i32 or i64, each in [-n, n) for the axis's size n.   axis: in [-rank,
+    rank).
     Result: the dtype of x; the shape of x with the shape of indices in the place of the axis.
-    Raises RelvmTypeError: another dtype of indices, an axis out of range.  At run time RelvmIndexError: an index out of
-    range.   Source: ONNX Gather-13.
+    Raises RelvmTypeError: another dtype of indices, an axis out of range.  At run time RelvmIndexError: an index out
+    of range.   Source: ONNX Gather-13.
     """
     expect_tensor("gather", x=x, indices=indices)
     expect(indices.dtype in (I32, I64), "gather: indices has dtype {}, expected i32 or i64", indices.dtype)
@@ -164,7 +167,7 @@ def _numpy_pad(x: np.ndarray, *, pads: tuple[int, ...], value: float) -> np.ndar
     return result
 
 
-def _pad(k: KernelBuilder, inputs: tuple[Buffer], outputs: tuple[Buffer], *, pads: tuple[int, ...], value: float) -> None:
+def _pad(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], value: float) -> None:
     (x,), (out,) = inputs, outputs
     with loop_nest(k, list(out.shape), simd=True) as counters:
         inside: Scalar | None = None
@@ -181,10 +184,10 @@ def _pad(k: KernelBuilder, inputs: tuple[Buffer], outputs: tuple[Buffer], *, pad
 def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0) -> TensorType:
     """x with a margin of one value.
 
-    x: any tensor of known rank.   pads: how many elements are added before each axis, then after each; negative numbers take
-    away.   value: a number that the dtype of x can hold.   Result: the dtype of x.
-    Raises RelvmArgumentError: not two numbers for each axis, a value that is no such number.  RelvmShapeError: more is taken
-    away than there is.   Source: ONNX Pad-21 (mode constant).
+    x: any tensor of known rank.   pads: how many elements are added before each axis, then after each; negative
+    numbers take away.   value: a number that the dtype of x can hold.   Result: the dtype of x.
+    Raises RelvmArgumentError: not two numbers for each axis, a value that is no such number.  RelvmShapeError: more
+    is taken away than there is.   Source: ONNX Pad-21 (mode constant).
     """
     expect_tensor("pad", x=x)
     expect_integers("pad", "pads", pads, None if x.rank is None else 2 * x.rank)

@@ -28,7 +28,7 @@ def _matmul(k: KernelBuilder, inputs, outputs, *, transpose_a: bool, transpose_b
     axes = _batch_axes(batch, (left, right, (*batch, rows, columns)))
     rows_, columns_, depth_ = (k.size((size,)) for size in (rows, columns, depth))
     with loop_nest(k, [axis.extent for axis in axes]) as counters:
-        at_a, at_b, at_out = (k.declare(f"at_{name}", flat_index(axes, i, counters)) for i, name in enumerate(("a", "b", "out")))
+        at_a, at_b, at_out = (k.declare("start", flat_index(axes, operand, counters)) for operand in range(3))
 
         def element(i: Scalar, p: Scalar) -> Scalar:
             return a.flat(at_a + (p * rows_ + i if transpose_a else i * depth_ + p))
@@ -51,7 +51,7 @@ def _dot_products(k: KernelBuilder, sizes, element, b: Buffer, at_b: Scalar, out
 
 
 def _batch_axes(batch: Shape, shapes: tuple[Shape, ...]) -> list[Axis]:
-    """The loops over the batch, with the stride of each of the `shapes`, whose last two dimensions are the matrices'."""
+    """The loops over the batch, with each shape's stride; the last two dimensions of a shape are the matrices'."""
     axes = []
     for position, extent in enumerate(batch):
         strides = []
@@ -71,11 +71,11 @@ def _numpy_matmul(a: np.ndarray, b: np.ndarray, *, transpose_a: bool, transpose_
 def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose_b: bool = False) -> TensorType:
     """The matrix product of the last two axes, for each place of the others, which broadcast.
 
-    a, b: the same integer or float dtype, rank >= 1, (..., m, k) and (..., k, n).  A 1-d `a` is a row, a 1-d `b` a column, and
-    that axis is left out of the result.   transpose_a, transpose_b: the matrices are given as (..., k, m), (..., n, k); not
-    for 1-d.   Result: that dtype, (..., m, n).
-    Raises RelvmTypeError: other dtypes, rank 0, a transposed vector.  RelvmShapeError: dimensions k that are not provably
-    equal, or others that do not broadcast.   Source: numpy.matmul, ONNX MatMul-13.
+    a, b: the same integer or float dtype, rank >= 1, (..., m, k) and (..., k, n).  A 1-d `a` is a row, a 1-d `b` a
+    column, and that axis is left out of the result.   transpose_a, transpose_b: the matrices are given as (..., k,
+    m), (..., n, k); not for 1-d.   Result: that dtype, (..., m, n).
+    Raises RelvmTypeError: other dtypes, rank 0, a transposed vector.  RelvmShapeError: dimensions k that are not
+    provably equal, or others that do not broadcast.   Source: numpy.matmul, ONNX MatMul-13.
     """
     expect_numeric("matmul", a=a, b=b)
     expect_same_dtype("matmul", a=a, b=b)

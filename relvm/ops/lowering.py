@@ -7,8 +7,8 @@ The forms:
     Builtin(name)        no kernel: a builtin of the machine
 
 Inside a kernel every shape is made of plain integers and variables: a compound dimension such as `n + m` has become a
-variable of its own, equal dimensions the same one.  Arguments that are shapes are not buffers and are left out; what they
-say is in the outputs' shapes.
+variable of its own, equal dimensions the same one.  Arguments that are shapes are not buffers and are left out; what
+they say is in the outputs' shapes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def elementwise(point: Callable[..., Scalar]) -> Loops:
 
 @dataclass(frozen=True)
 class Axis:
-    """A loop over `extent` positions; strides: how far each input, and last the output, moves per step (0: broadcast)."""
+    """A loop over `extent` positions.  strides: how far each operand moves per step (0: it is broadcast)."""
 
     extent: AnyDim
     strides: tuple[AnyDim, ...]
@@ -105,7 +105,7 @@ def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
     return tuple(product(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
-def strided_copy(k: KernelBuilder, x: Buffer, out: Buffer, strides: tuple[AnyDim, ...], start: Scalar | int = 0) -> None:
+def strided_copy(k: KernelBuilder, x: Buffer, out: Buffer, strides: tuple[AnyDim, ...], start: Scalar) -> None:
     """`out[i, j...] = x.flat[start + i * strides[0] + j * strides[1] + ...]`."""
     pairs = zip(out.shape, zip(strides, strides_of(out.shape), strict=True), strict=True)
     axes = merge(Axis(extent, pair) for extent, pair in pairs)

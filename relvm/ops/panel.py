@@ -1,7 +1,8 @@
 """The loop nest of matrix products, which convolutions share: blocked so that a C compiler keeps a tile in registers.
 
-The right matrix is copied, a panel of DEPTH rows and COLUMNS columns at a time, to where it is read in order from the first
-cache; a tile of ROWS rows of the result is added up beside it.  The order of additions is that of the plain loops.
+The right matrix is copied, a panel of DEPTH rows and COLUMNS columns at a time, to where it is read in order from the
+first cache; a tile of ROWS rows of the result is added up beside it.  The order of additions is that of the plain
+loops.
 Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.
 """
 

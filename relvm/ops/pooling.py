@@ -1,4 +1,4 @@
-"""Pooling: the largest or the mean element of each window over the spatial axes of (batch, channel, spatial...) tensors."""
+"""Pooling: the largest or mean element of each window over the spatial axes of (batch, channel, spatial...) tensors."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from relvm.ops.rules import expect_float, expect_integers, expect_numeric
 from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, window_of
 
 
-def _pool(k: KernelBuilder, x: Buffer, out: Buffer, window: Window, start: float, combine: Callable, finish: Callable) -> None:
-    """Row after row of the result, one window position at a time; finish(k, row, target): what is made of a row at the end."""
+def _pool(
+    k: KernelBuilder, x: Buffer, out: Buffer, window: Window, start: float, combine: Callable, finish: Callable
+) -> None:
+    """Row after row of the result, one window position at a time; finish(k, row, target) ends each row."""
     dims, places = x.shape[2:], out.shape[2:]
     planes: AnyDim = product(out.shape[:2])
     with loop_nest(k, [planes, *places[:-1]]) as (plane, *row):
@@ -47,7 +49,9 @@ def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilat
     _pool(k, x, out, window, lowest(x.dtype), larger, lambda k, row, target: None)
 
 
-def _average_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilations, count_include_pad: bool) -> None:
+def _average_pool(
+    k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilations, count_include_pad: bool
+) -> None:
     (x,), (out,) = inputs, outputs
     window = window_of("average_pool", kernel, strides, pads, dilations)
 
@@ -107,11 +111,11 @@ def max_pool(
 ) -> TensorType:
     """The largest element in each window; NaN where there is one; the dtype's smallest value (-inf) for padding alone.
 
-    x: (batch, channels, spatial...), an integer or float dtype.   kernel, strides, dilations: one number >= 1 for each
-    spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.
+    x: (batch, channels, spatial...), an integer or float dtype.   kernel, strides, dilations: one number >= 1 for
+    each spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.
     Result: (batch, channels, places...), along each axis (n + pads - (kernel - 1) * dilation - 1) // stride + 1.
-    Raises RelvmTypeError: bool, rank below 3.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError: a window
-    larger than the padded input.   Source: ONNX MaxPool-22 (ceil_mode 0); NaN: NumPy.
+    Raises RelvmTypeError: bool, rank below 3.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError: a
+    window larger than the padded input.   Source: ONNX MaxPool-22 (ceil_mode 0); NaN: NumPy.
     """
     return _pooled("max_pool", x, kernel, strides, pads, dilations)
 
@@ -137,12 +141,12 @@ def average_pool(
 ) -> TensorType:
     """The mean of each window.
 
-    x: (batch, channels, spatial...), a float dtype.   kernel, strides, dilations: one number >= 1 for each spatial axis;
-    None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.   count_include_pad: whether the padding
-    counts as zeros; else it does not count, and the mean of padding alone is NaN.
+    x: (batch, channels, spatial...), a float dtype.   kernel, strides, dilations: one number >= 1 for each spatial
+    axis; None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.   count_include_pad:
+    whether the padding counts as zeros; else it does not count, and the mean of padding alone is NaN.
     Result: (batch, channels, places...), along each axis (n + pads - (kernel - 1) * dilation - 1) // stride + 1.
-    Raises RelvmTypeError: another dtype, rank below 3.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError: a
-    window larger than the padded input.   Source: ONNX AveragePool-22 (ceil_mode 0).
+    Raises RelvmTypeError: another dtype, rank below 3.  RelvmArgumentError: attributes that do not fit.
+    RelvmShapeError: a window larger than the padded input.   Source: ONNX AveragePool-22 (ceil_mode 0).
     """
     expect_float("average_pool", x=x)
     given = isinstance(count_include_pad, bool)

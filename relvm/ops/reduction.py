@@ -127,7 +127,9 @@ def _reduce_rows(k: KernelBuilder, reduction: _Reduction, x: Buffer, source: Sca
     return Select(unordered > 0, Literal(np.nan, x.dtype), total)
 
 
-def _reduce_columns(k: KernelBuilder, reduction: _Reduction, x: Buffer, source: Scalar, walk: _Walk, out: Buffer, target) -> None:
+def _reduce_columns(
+    k: KernelBuilder, reduction: _Reduction, x: Buffer, source: Scalar, walk: _Walk, out: Buffer, target: Local
+) -> None:
     """Adds row after row to the result itself, so that memory is read in order."""
     with k.loop(walk.inner, simd=True) as i:
         k.store(out, (target + i,), reduction.start(x.dtype))
@@ -140,13 +142,15 @@ def _reduce_columns(k: KernelBuilder, reduction: _Reduction, x: Buffer, source: 
 
 def _reduced(name: str, x: TensorType, axes: tuple[int, ...] | None, keepdims: bool) -> TensorType:
     expect_numeric(name, x=x)
-    expect(isinstance(keepdims, bool), "{}: keepdims is {!r}, expected a bool", name, keepdims, error=RelvmArgumentError)
+    message = "{}: keepdims is {!r}, expected a bool"
+    expect(isinstance(keepdims, bool), message, name, keepdims, error=RelvmArgumentError)
     if x.rank is None:
         return x if axes is not None or keepdims else TensorType(x.dtype, ())
     gone = set(range(x.rank)) if axes is None else set(expect_axes(name, axes, x.rank))
     if x.shape is None:
         return TensorType(x.dtype, None, x.rank if keepdims else x.rank - len(gone))
-    return TensorType(x.dtype, tuple(1 if i in gone else dim for i, dim in enumerate(x.shape) if keepdims or i not in gone))
+    kept = (1 if axis in gone else dim for axis, dim in enumerate(x.shape) if keepdims or axis not in gone)
+    return TensorType(x.dtype, tuple(kept))
 
 
 def _numpy_sum(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) -> np.ndarray:
@@ -176,8 +180,8 @@ def _numpy_min(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) -
 def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The sum along some axes; integers wrap around; 0 for no elements.
 
-    x: an integer or float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes stay,
-    with size 1.   Result: the dtype of x.   Floats are added in several partial sums.
+    x: an integer or float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes
+    stay, with size 1.   Result: the dtype of x.   Floats are added in several partial sums.
     Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceSum-13.
     """
     return _reduced("sum", x, axes, keepdims)
@@ -187,8 +191,8 @@ def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 def prod(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The product along some axes; integers wrap around; 1 for no elements.
 
-    x: an integer or float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes stay,
-    with size 1.   Result: the dtype of x.
+    x: an integer or float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes
+    stay, with size 1.   Result: the dtype of x.
     Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceProd-18.
     """
     return _reduced("prod", x, axes, keepdims)
@@ -202,7 +206,8 @@ def _divide_by_count(total: Scalar, count: AnyDim) -> Scalar:
 def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The sum along some axes divided by the number of elements; NaN for none.
 
-    x: a float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes stay, with size 1.
+    x: a float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes stay, with
+    size 1.
     Result: the dtype of x.
     Raises RelvmTypeError: another dtype, an axis out of range or given twice.   Source: ONNX ReduceMean-18.
     """
@@ -214,8 +219,8 @@ def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The largest element along some axes; NaN where there is one; the dtype's smallest value (-inf) for no elements.
 
-    x: an integer or float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes stay,
-    with size 1.   Result: the dtype of x.
+    x: an integer or float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes
+    stay, with size 1.   Result: the dtype of x.
     Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceMax-20; NaN: NumPy.
     """
     return _reduced("max", x, axes, keepdims)
@@ -225,15 +230,15 @@ def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The smallest element along some axes; NaN where there is one; the dtype's largest value (inf) for no elements.
 
-    x: an integer or float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes stay,
-    with size 1.   Result: the dtype of x.
+    x: an integer or float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes
+    stay, with size 1.   Result: the dtype of x.
     Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceMin-20; NaN: NumPy.
     """
     return _reduced("min", x, axes, keepdims)
 
 
 def _along(k: KernelBuilder, x: Buffer, axis: int):
-    """The loops over everything but one axis: the axis's size, the step along it, and inside, the position of its start."""
+    """An axis's size, the step along it, and the loops over everything before it and after it."""
     axis %= len(x.shape)
     size, step = k.size(x.shape[axis : axis + 1]), k.size(x.shape[axis + 1 :])
     return size, step, loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])])
@@ -284,7 +289,8 @@ def _numpy_argument(function: Callable) -> Callable:
 def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The place of the largest element along an axis, the first of equal ones; the first NaN where there is one.
 
-    x: an integer or float dtype.   axis: in [-rank, rank), of size >= 1.   keepdims: whether the axis stays, with size 1.
+    x: an integer or float dtype.   axis: in [-rank, rank), of size >= 1.   keepdims: whether the axis stays, with
+    size 1.
     Result: i64.   Raises RelvmTypeError: bool, an axis out of range.  RelvmShapeError: an axis without elements.
     Source: ONNX ArgMax-13; NaN: NumPy.
     """
@@ -295,7 +301,8 @@ def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
 def argmin(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The place of the smallest element along an axis, the first of equal ones; the first NaN where there is one.
 
-    x: an integer or float dtype.   axis: in [-rank, rank), of size >= 1.   keepdims: whether the axis stays, with size 1.
+    x: an integer or float dtype.   axis: in [-rank, rank), of size >= 1.   keepdims: whether the axis stays, with
+    size 1.
     Result: i64.   Raises RelvmTypeError: bool, an axis out of range.  RelvmShapeError: an axis without elements.
     Source: ONNX ArgMin-13; NaN: NumPy.
     """

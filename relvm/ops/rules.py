@@ -1,7 +1,7 @@
 """What the type rules share: checks that name the operator, the argument and what came, and the shapes of results.
 
-A rule gives the narrowest type it can: a shape where all arguments' shapes are known, symbolic dimensions included; a rank
-where only ranks are known; a dtype always.
+A rule gives the narrowest type it can: a shape where all arguments' shapes are known, symbolic dimensions included; a
+rank where only ranks are known; a dtype always.
 """
 
 from __future__ import annotations
@@ -106,14 +106,12 @@ def broadcast_dims(op: str, shapes: Iterable[tuple[AnyDim, ...]]) -> tuple[AnyDi
     """
     result: tuple[AnyDim, ...] = ()
     for shape in shapes:
-        shorter, longer = sorted((result, shape), key=len)
-        kept = len(longer) - len(shorter)
-        merged = []
-        for position, (a, b) in enumerate(zip(shorter, longer[kept:], strict=True)):
+        rank = max(len(result), len(shape))
+        first, second = ((1,) * (rank - len(dims)) + dims for dims in (result, shape))
+        for axis, (a, b) in enumerate(zip(first, second, strict=True)):
             if a != 1 and b != 1:
-                expect_equal_dims(op, f"dimension {kept + position} does not broadcast", a, b)
-            merged.append(b if a == 1 else a)
-        result = (*longer[:kept], *merged)
+                expect_equal_dims(op, f"dimension {axis} does not broadcast", a, b)
+        result = tuple(b if a == 1 else a for a, b in zip(first, second, strict=True))
     return result
 
 

@@ -16,8 +16,10 @@ from relvm.ops.rules import broadcast, expect_bool, expect_same_dtype, expect_te
 def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """x where cond holds, else y, elementwise.
 
-    cond: bool.   x, y: the same dtype, any.   All three: shapes that broadcast.   Result: the dtype of x, the broadcast shape.
-    Raises RelvmTypeError: another dtype of cond, two dtypes of x and y.  RelvmShapeError: shapes that do not broadcast.
+    cond: bool.   x, y: the same dtype, any.   All three: shapes that broadcast.   Result: the dtype of x, the
+    broadcast shape.
+    Raises RelvmTypeError: another dtype of cond, two dtypes of x and y.  RelvmShapeError: shapes that do not
+    broadcast.
     Source: ONNX Where-16.
     """
     expect_bool("where", cond=cond)
@@ -37,8 +39,8 @@ def _cast(x: Scalar, *, dtype: str | DType) -> Scalar:
 def cast(x: TensorType, *, dtype: str | DType) -> TensorType:
     """x converted: to bool, whether it is not 0; float to integer towards zero; integer to integer modulo 2^bits.
 
-    x: any dtype.   dtype: its name (`f32`).   Result: that dtype, the shape of x.   A float that the integer dtype cannot
-    hold, NaN included, gives a number that depends on the machine.
+    x: any dtype.   dtype: its name (`f32`).   Result: that dtype, the shape of x.   A float that the integer dtype
+    cannot hold, NaN included, gives a number that depends on the machine.
     Raises RelvmTypeError: no such dtype.   Source: ONNX Cast-19; NumPy's astype.
     """
     expect_tensor("cast", x=x)

@@ -9,7 +9,7 @@ from relvm.ir.dims import difference, format_dim
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import ShapeType, TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder
+from relvm.lir.kernel import KernelBuilder, Literal
 from relvm.ops.lowering import VIEW, Builtin, Loops, elementwise, strided_copy, strides_of
 from relvm.ops.rules import (
     broadcast_dims,
@@ -37,7 +37,8 @@ def shape_of(x: TensorType) -> ShapeType:
 def shape_to_tensor(shape: ShapeType) -> TensorType:
     """A shape's dimensions as numbers.
 
-    shape: any shape.   Result: i64, of as many elements as the shape has dimensions.   Raises RelvmTypeError: not a shape.
+    shape: any shape.   Result: i64, of as many elements as the shape has dimensions.   Raises RelvmTypeError: not a
+    shape.
     Source: ONNX Shape-19.
     """
     expect_shape("shape_to_tensor", "shape", shape)
@@ -76,7 +77,8 @@ def reshape(x: TensorType, shape: ShapeType) -> TensorType:
 def expand_dims(x: TensorType, *, axes: tuple[int, ...]) -> TensorType:
     """x with new axes of size 1.
 
-    x: any tensor.   axes: where they are in the result, each in [-r, r) for its rank r, none twice.   Result: the dtype of x.
+    x: any tensor.   axes: where they are in the result, each in [-r, r) for its rank r, none twice.   Result: the
+    dtype of x.
     Raises RelvmTypeError: an axis out of range or given twice.   Source: ONNX Unsqueeze-21.
     """
     expect_tensor("expand_dims", x=x)
@@ -99,8 +101,8 @@ def _numpy_squeeze(x: np.ndarray, *, axes: tuple[int, ...] | None) -> np.ndarray
 def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType:
     """x without some axes of size 1.
 
-    x: any tensor.   axes: each in [-rank, rank), of size 1, none twice; None: every axis of size 1, which takes a shape
-    without symbolic dimensions.   Result: the dtype of x.
+    x: any tensor.   axes: each in [-rank, rank), of size 1, none twice; None: every axis of size 1, which takes a
+    shape without symbolic dimensions.   Result: the dtype of x.
     Raises RelvmTypeError: an axis out of range or given twice.  RelvmShapeError: an axis of another size, or one that
     cannot be proven to be 1.   Source: ONNX Squeeze-21.
     """
@@ -125,7 +127,8 @@ def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
     """x repeated along axes of size 1 and along new axes in front, as NumPy does.
 
     x: any tensor.   shape: what the result's is to be, of no smaller rank.   Result: the dtype of x, that shape.
-    Raises RelvmShapeError: a dimension of x is neither 1 nor provably that of the shape.   Source: numpy.broadcast_to.
+    Raises RelvmShapeError: a dimension of x is neither 1 nor provably that of the shape.
+    Source: numpy.broadcast_to.
     """
     expect_tensor("broadcast_to", x=x)
     expect_shape("broadcast_to", "shape", shape)
@@ -140,11 +143,11 @@ def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
     return TensorType(x.dtype, shape.dims, shape.rank)
 
 
-def _transpose(k: KernelBuilder, inputs: tuple[Buffer], outputs: tuple[Buffer], *, perm: tuple[int, ...] | None) -> None:
+def _transpose(k: KernelBuilder, inputs, outputs, *, perm: tuple[int, ...] | None) -> None:
     (x,), (out,) = inputs, outputs
     strides = strides_of(x.shape)
     order = range(len(strides))[::-1] if perm is None else perm
-    strided_copy(k, x, out, tuple(strides[axis] for axis in order))
+    strided_copy(k, x, out, tuple(strides[axis] for axis in order), Literal(0, I64))
 
 
 def _numpy_transpose(x: np.ndarray, *, perm: tuple[int, ...] | None) -> np.ndarray:
@@ -168,7 +171,7 @@ def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorTy
     return TensorType(x.dtype, x.shape[::-1] if perm is None else tuple(x.shape[axis] for axis in perm))
 
 
-def _concat(k: KernelBuilder, inputs: tuple[Buffer, ...], outputs: tuple[Buffer], *, axis: int) -> None:
+def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     """Each input is a matrix of `rows` rows, the result the matrix of their rows put side by side."""
     (out,) = outputs
     axis %= len(out.shape)
@@ -185,15 +188,17 @@ def _concat(k: KernelBuilder, inputs: tuple[Buffer, ...], outputs: tuple[Buffer]
 def concat(*xs: TensorType, axis: int) -> TensorType:
     """The tensors one after the other along an axis.
 
-    xs: at least one, of one dtype and rank >= 1, equal in every dimension but that of `axis`.   axis: in [-rank, rank).
+    xs: at least one, of one dtype and rank >= 1, equal in every dimension but that of `axis`.   axis: in [-rank,
+    rank).
     Result: the dtype of the first; the dimension of `axis` is the sum of theirs.
-    Raises RelvmArgumentError: no tensor.  RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmShapeError:
-    another dimension that is not provably equal.   Source: ONNX Concat-13.
+    Raises RelvmArgumentError: no tensor.  RelvmTypeError: other dtypes or ranks, an axis out of range.
+    RelvmShapeError: another dimension that is not provably equal.   Source: ONNX Concat-13.
     """
     expect(len(xs) > 0, "concat: expected at least one tensor", error=RelvmArgumentError)
     for i, x in enumerate(xs):
         expect_tensor("concat", **{f"xs[{i}]": x})
-        expect(x.dtype == xs[0].dtype, "concat: xs[0] has dtype {} and xs[{}] has {}; cast one", xs[0].dtype, i, x.dtype)
+        message = "concat: xs[0] has dtype {} and xs[{}] has {}; cast one"
+        expect(x.dtype == xs[0].dtype, message, xs[0].dtype, i, x.dtype)
     ranks = {x.rank for x in xs if x.rank is not None}
     expect(len(ranks) <= 1, "concat: the tensors have ranks {}, expected one rank", sorted(ranks))
     if not ranks:

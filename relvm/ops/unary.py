@@ -109,7 +109,8 @@ def round_(x: TensorType) -> TensorType:
 def sqrt(x: TensorType) -> TensorType:
     """The square root, elementwise; NaN below 0.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Sqrt-13, IEEE 754.
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
+    Source: ONNX Sqrt-13, IEEE 754.
     """
     return _float("sqrt", x)
 
@@ -118,7 +119,8 @@ def sqrt(x: TensorType) -> TensorType:
 def exp(x: TensorType) -> TensorType:
     """e to the power of x, elementwise.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Exp-13, C11 F.10.3.1.
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
+    Source: ONNX Exp-13, C11 F.10.3.1.
     """
     return _float("exp", x)
 
@@ -127,7 +129,8 @@ def exp(x: TensorType) -> TensorType:
 def log(x: TensorType) -> TensorType:
     """The natural logarithm, elementwise; -inf at 0, NaN below.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Log-13, C11 F.10.3.7.
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
+    Source: ONNX Log-13, C11 F.10.3.7.
     """
     return _float("log", x)
 
@@ -136,7 +139,8 @@ def log(x: TensorType) -> TensorType:
 def sin(x: TensorType) -> TensorType:
     """The sine, elementwise.
 
-    x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Sin-7.
+    x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.
+    Source: ONNX Sin-7.
     """
     return _float("sin", x)
 
@@ -145,7 +149,8 @@ def sin(x: TensorType) -> TensorType:
 def cos(x: TensorType) -> TensorType:
     """The cosine, elementwise.
 
-    x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Cos-7.
+    x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.
+    Source: ONNX Cos-7.
     """
     return _float("cos", x)
 
@@ -166,7 +171,8 @@ _numpy_erf = np.vectorize(math.erf, otypes=[np.float64])
 def erf(x: TensorType) -> TensorType:
     """The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x, elementwise.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Erf-13, C11 7.12.8.1.
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
+    Source: ONNX Erf-13, C11 7.12.8.1.
     """
     return _float("erf", x)
 
@@ -222,7 +228,7 @@ def clip(x: TensorType, *, min: float | None = None, max: float | None = None) -
     """
     _numeric("clip", x)
     for name, bound in (("min", min), ("max", max)):
-        fits = bound is None or isinstance(bound, int | float) and not isinstance(bound, bool) and bound == bound
+        fits = bound is None or (isinstance(bound, int | float) and not isinstance(bound, bool) and bound == bound)
         expect(fits, "clip: {} is {!r}, expected a number or None", name, bound, error=RelvmArgumentError)
         if bound is not None and x.dtype.is_integer:
             limits = np.iinfo(x.dtype.numpy)

@@ -1,7 +1,7 @@
 """What convolution and pooling share: windows that slide over the spatial axes of (batch, channel, spatial...) tensors.
 
-Output position o and window position k along an axis meet the input at `o * stride + k * dilation - pad`; places outside the
-input are the padding.
+Output position o and window position k along an axis meet the input at `o * stride + k * dilation - pad`; places
+outside the input are the padding.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
     for axis, dim in enumerate(dims):
         padded = dim + window.pads[axis] + window.pads[rank + axis]
         room = padded - (window.sizes[axis] - 1) * window.dilations[axis] - 1
-        message = "{}: the window of {} positions, dilated by {}, is larger than the padded input, {}, on spatial axis {}"
+        message = "{}: a window of {} positions, dilated by {}, is larger than the padded input, {}, on spatial axis {}"
         values = (format_dim(window.sizes[axis]), window.dilations[axis], format_dim(padded), axis)
         expect(not isinstance(room, int) or room >= 0, message, op, *values, error=RelvmShapeError)
         result.append(room // window.strides[axis] + 1)
@@ -77,7 +77,7 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
 
 
 def valid_range(dim: Scalar, places: Scalar, stride: int, offset: Scalar) -> tuple[Scalar, Scalar]:
-    """The output positions o in [0, places) for which `o * stride + offset` is inside [0, dim): first, and one past the last."""
+    """The output positions in [0, places) that `position * stride + offset` brings inside [0, dim): first, one past last."""
     first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
     room = dim - 1 - offset
     last = Select(room < 0, Literal(0, I64), room / stride + 1)
@@ -94,9 +94,9 @@ def each_tap(
 ) -> None:
     """For each position of the window, in order, the part of one output row that it reaches inside the input.
 
-    dims, places: the input's and the output's spatial dimensions.   row: the output position on all spatial axes but the last.
-    body(tap, source, first, stop): the window position, counted row-major; output positions o in [first, stop) of the row meet
-    the input, inside its channel, at `source + o * stride`.
+    dims, places: the input's and the output's spatial dimensions.   row: the output position on all spatial axes but
+    the last. body(tap, source, first, stop): the window position, counted row-major; output positions o in [first,
+    stop) of the row meet the input, inside its channel, at `source + o * stride`.
     """
     with ExitStack() as loops:
         tap: Scalar = Literal(0, I64)

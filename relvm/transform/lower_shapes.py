@@ -32,7 +32,7 @@ _CODE = {row.name: prim(row.number) for row in SHAPE_CODES}
 _OPERATOR = {row.name: row.number for row in DIM_OPERATORS}
 
 
-@function_pass("lower_shapes", at=Stage.LEGAL, to=Stage.PLANNED)
+@function_pass("lower_shapes", at=Stage.PLANNED)
 def lower_shapes(function: Function) -> Function:
     """Check every parameter and match_cast, keep the values of dimension variables in a shape heap, and make the shapes
     that mention them:

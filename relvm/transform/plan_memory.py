@@ -25,7 +25,7 @@ from relvm.ir.types import OBJECT, VOID, TensorType, TupleType
 from relvm.transform.passes import function_pass
 
 
-@function_pass("plan_memory", at=Stage.LEGAL)
+@function_pass("plan_memory", at=Stage.LEGAL, to=Stage.PLANNED)
 def plan_memory(function: Function) -> Function:
     """Give every kernel the tensors it writes:
 

@@ -66,11 +66,18 @@ def test_run_with_random_inputs_prints_the_outputs(folder: Path) -> None:
 def test_compile_then_run_the_saved_executable(folder: Path, mode: str) -> None:
     done = relvm("compile", "model.relvm", "-o", "m.rvm", "--exec-mode", mode, cwd=folder)
     assert done.returncode == 0, done.stderr
-    refused = relvm("run", "m.rvm", "--input", "x=x.npy", cwd=folder)
-    assert refused.returncode == 1 and "trust" in refused.stderr
-    done = relvm("run", "m.rvm", "--input", "x=x.npy", "--trust-native", cwd=folder)
+    done = relvm("run", "m.rvm", "--input", "x=x.npy", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "output1: float32[1, 3]" in done.stdout
+
+
+def test_native_code_from_elsewhere_runs_only_when_it_is_trusted(folder: Path) -> None:
+    assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
+    elsewhere = {"RELVM_CACHE_DIR": str(folder / "another user's cache")}
+    refused = relvm("run", "m.rvm", "--input", "x=x.npy", cwd=folder, **elsewhere)
+    assert refused.returncode == 1 and "trust" in refused.stderr
+    done = relvm("run", "m.rvm", "--input", "x=x.npy", "--trust-native", cwd=folder, **elsewhere)
+    assert done.returncode == 0, done.stderr
 
 
 def test_without_a_compiler_bytecode_runs_on_numpy_and_says_so(folder: Path) -> None:
@@ -120,7 +127,7 @@ def test_tables_have_every_row(folder: Path, table: str, names) -> None:
         (["run", "model.relvm", "--input", "x=model.relvm"], ["model.relvm", ".npy"]),
         (["run", "model.relvm", "--random", "--function", "mian"], ["mian", "main"]),
         (["compile", "model.relvm", "-o", "model.bin"], [".rvm"]),
-        (["show", "bad.relvm"], ["line 1"]),
+        (["show", "bad.relvm"], ["bad.relvm:2:1", "expected a parameter"]),
     ],
     ids=lambda value: "-".join(value)[:40],
 )

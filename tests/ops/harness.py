@@ -1,4 +1,4 @@
-"""Kernels run on their own: a call of one operator becomes a kernel, all of them one shared library, called through cffi."""
+"""Kernels run on their own: each call of an operator becomes a kernel, all of them one library, called through cffi."""
 
 from __future__ import annotations
 

@@ -54,23 +54,41 @@ def _elementwise() -> list[Mistake]:
     for op in (*_BINARY, *_COMPARISONS):
         rows += [
             Mistake(op, (tensor("f32", "3"), tensor("i64", "3")), "x has dtype f32 and y has i64; cast one"),
-            Mistake(op, (tensor("f32", "2, 3"), tensor("f32", "4")), "dimension 1 does not broadcast: 3 and 4", RelvmShapeError),
-            Mistake(op, (tensor("f32", "n"), tensor("f32", "m")), "n and m, which cannot be proven equal", RelvmShapeError),
-            Mistake(op, (tensor("f32", "n"), tensor("f32", "4")), "n and 4, which cannot be proven equal", RelvmShapeError),
+            Mistake(
+                op,
+                (tensor("f32", "2, 3"), tensor("f32", "4")),
+                "dimension 1 does not broadcast: 3 and 4",
+                RelvmShapeError,
+            ),
+            Mistake(
+                op, (tensor("f32", "n"), tensor("f32", "m")), "n and m, which cannot be proven equal", RelvmShapeError
+            ),
+            Mistake(
+                op, (tensor("f32", "n"), tensor("f32", "4")), "n and 4, which cannot be proven equal", RelvmShapeError
+            ),
             Mistake(op, (OBJECT, F32), "x is object, expected a tensor"),
             Mistake(op, (F32, UNTYPED), "the dtype of y is not known"),
         ]
-    rows += [Mistake(op, (tensor("bool"), tensor("bool")), "x has dtype bool, expected an integer or float") for op in _BINARY]
+    rows += [
+        Mistake(op, (tensor("bool"), tensor("bool")), "x has dtype bool, expected an integer or float")
+        for op in _BINARY
+    ]
     for op in ("logical_and", "logical_or"):
         rows.append(Mistake(op, (tensor("bool"), tensor("i8")), "y has dtype i8, expected bool"))
     for op in _FLOAT_UNARY:
         rows.append(Mistake(op, (tensor("i32", "2"),), "x has dtype i32, expected a float dtype"))
     for op in ("negative", "abs", "sign", "relu", "clip"):
         rows.append(Mistake(op, (tensor("bool", "2"),), "x has dtype bool, expected an integer or float dtype"))
-    wrong = [({"min": 2, "max": 1}, "min is 2, above max, 1"), ({"min": float("nan")}, "min is nan"), ({"max": "1"}, "max is '1'")]
+    wrong = [
+        ({"min": 2, "max": 1}, "min is 2, above max, 1"),
+        ({"min": float("nan")}, "min is nan"),
+        ({"max": "1"}, "max is '1'"),
+    ]
     rows += [Mistake("clip", (F32,), message, RelvmArgumentError, attributes) for attributes, message in wrong]
     for bound in (300, 0.5):
-        rows.append(Mistake("clip", (tensor("i8"),), f"max is {bound}, no number of i8", RelvmArgumentError, {"max": bound}))
+        rows.append(
+            Mistake("clip", (tensor("i8"),), f"max is {bound}, no number of i8", RelvmArgumentError, {"max": bound})
+        )
     return rows
 
 
@@ -100,17 +118,38 @@ def _linear() -> list[Mistake]:
     grouped = tensor("f32", "6, 2, 3, 3")
     rows = [
         Mistake("matmul", (F32, tensor("f32", "3, 4")), "columns of a and rows of b differ: 4 and 3", RelvmShapeError),
-        Mistake("matmul", (tensor("f32", "2, n"), tensor("f32", "m, 2")), "n and m, which cannot be proven", RelvmShapeError),
+        Mistake(
+            "matmul", (tensor("f32", "2, n"), tensor("f32", "m, 2")), "n and m, which cannot be proven", RelvmShapeError
+        ),
         Mistake("matmul", (F32, tensor("f32")), "b has rank 0"),
-        Mistake("matmul", (tensor("f32", "3"), F32), "a has rank 1 and is not transposed", attributes={"transpose_a": True}),
+        Mistake(
+            "matmul", (tensor("f32", "3"), F32), "a has rank 1 and is not transposed", attributes={"transpose_a": True}
+        ),
         Mistake("matmul", (F32, tensor("f64", "4, 3")), "a has dtype f32 and b has f64"),
-        Mistake("matmul", (tensor("f32", "2, 3, 4"), tensor("f32", "3, 4, 2")), "does not broadcast: 2 and 3", RelvmShapeError),
+        Mistake(
+            "matmul",
+            (tensor("f32", "2, 3, 4"), tensor("f32", "3, 4, 2")),
+            "does not broadcast: 2 and 3",
+            RelvmShapeError,
+        ),
         Mistake("conv", (image, grouped), "channels of x and those of w times 1 differ: 4 and 2", RelvmShapeError),
         Mistake("conv", (image, weights), "strides has 1 items, expected 2", RelvmArgumentError, {"strides": (1,)}),
-        Mistake("conv", (image, weights), "pads are (0, 0, -1, 0), expected none below 0", RelvmArgumentError, {"pads": (0, 0, -1, 0)}),
+        Mistake(
+            "conv",
+            (image, weights),
+            "pads are (0, 0, -1, 0), expected none below 0",
+            RelvmArgumentError,
+            {"pads": (0, 0, -1, 0)},
+        ),
         Mistake("conv", (image, weights), "groups is 0", RelvmArgumentError, {"groups": 0}),
-        Mistake("conv", (image, tensor("f32", "7, 2, 3, 3")), "2 groups do not divide 7 filters", RelvmShapeError, {"groups": 2}),
-        Mistake("conv", (image, tensor("f32", "6, 4, 9, 3")), "the window of 9 positions", RelvmShapeError),
+        Mistake(
+            "conv",
+            (image, tensor("f32", "7, 2, 3, 3")),
+            "2 groups do not divide 7 filters",
+            RelvmShapeError,
+            {"groups": 2},
+        ),
+        Mistake("conv", (image, tensor("f32", "6, 4, 9, 3")), "a window of 9 positions", RelvmShapeError),
         Mistake("conv", (image, tensor("f32", "6, 4, 3")), "x has rank 4 and w 3"),
         Mistake("conv", (tensor("f32", "2, 3"), tensor("f32", "2, 3")), "x has rank 2, expected at least 3"),
     ]
@@ -118,7 +157,9 @@ def _linear() -> list[Mistake]:
         rows += [
             Mistake(op, (image,), "kernel has 1 items, expected 2", RelvmArgumentError, {"kernel": (2,)}),
             Mistake(op, (image,), "kernel is (0, 2)", RelvmArgumentError, {"kernel": (0, 2)}),
-            Mistake(op, (image,), "larger than the padded input, 8, on spatial axis 1", RelvmShapeError, {"kernel": (2, 9)}),
+            Mistake(
+                op, (image,), "larger than the padded input, 8, on spatial axis 1", RelvmShapeError, {"kernel": (2, 9)}
+            ),
             Mistake(op, (F32,), "x has rank 2", attributes={"kernel": ()}),
         ]
     rows.append(Mistake("average_pool", (tensor("i8", "1, 1, 4"),), "x has dtype i8", attributes={"kernel": (2,)}))
@@ -142,7 +183,9 @@ def _shapes() -> list[Mistake]:
         Mistake("expand_dims", (six,), "is 2, outside [-2, 2)", attributes={"axes": (2,)}),
         Mistake("expand_dims", (six,), "name an axis twice", attributes={"axes": (0, -3)}),
         Mistake("squeeze", (six,), "axis 0 and 1 differ: 6 and 1", RelvmShapeError, {"axes": (0,)}),
-        Mistake("squeeze", (tensor("f32", "n"),), "n and 1, which cannot be proven equal", RelvmShapeError, {"axes": (0,)}),
+        Mistake(
+            "squeeze", (tensor("f32", "n"),), "n and 1, which cannot be proven equal", RelvmShapeError, {"axes": (0,)}
+        ),
         Mistake("squeeze", (tensor("f32", "n"),), "every dimension must be known", RelvmShapeError),
         Mistake("broadcast_to", (six, shape("1")), "a dimension 6 of x does not become 1", RelvmShapeError),
         Mistake("broadcast_to", (six, shape("n")), "6 and n, which cannot be proven equal", RelvmShapeError),
@@ -154,15 +197,25 @@ def _shapes() -> list[Mistake]:
         Mistake("concat", (six, F32), "the tensors have ranks [1, 2]", attributes={"axis": 0}),
         Mistake("concat", (F32, tensor("f32", "3, 5")), "dimension 1 of xs[0] and xs[1]", RelvmShapeError, {"axis": 0}),
         Mistake("slice", (six,), "end has 0 items, expected 1", RelvmArgumentError, {"begin": (0,), "end": ()}),
-        Mistake("slice", (six,), "expected none to be 0", RelvmArgumentError, {"begin": (0,), "end": (far,), "steps": (0,)}),
+        Mistake(
+            "slice", (six,), "expected none to be 0", RelvmArgumentError, {"begin": (0,), "end": (far,), "steps": (0,)}
+        ),
         Mistake("slice", (six,), "outside [-1, 1)", attributes={"begin": (0,), "end": (1,), "axes": (1,)}),
-        Mistake("slice", (six,), "begin is 0, expected a tuple of integers", RelvmArgumentError, {"begin": 0, "end": (1,)}),
+        Mistake(
+            "slice", (six,), "begin is 0, expected a tuple of integers", RelvmArgumentError, {"begin": 0, "end": (1,)}
+        ),
         Mistake("gather", (six, six), "indices has dtype f32, expected i32 or i64"),
         Mistake("gather", (six, tensor("i64")), "axis is 1, outside [-1, 1)", attributes={"axis": 1}),
         Mistake("gather", (tensor("f32"), tensor("i64")), "axis is 0, outside [-0, 0)"),
         Mistake("pad", (F32,), "pads has 2 items, expected 4", RelvmArgumentError, {"pads": (1, 1)}),
         Mistake("pad", (six,), "dimension 0 becomes -1", RelvmShapeError, {"pads": (-4, -3)}),
-        Mistake("pad", (tensor("i8", "2"),), "value is 0.5, no number of i8", RelvmArgumentError, {"pads": (1, 1), "value": 0.5}),
+        Mistake(
+            "pad",
+            (tensor("i8", "2"),),
+            "value is 0.5, no number of i8",
+            RelvmArgumentError,
+            {"pads": (1, 1), "value": 0.5},
+        ),
     ]
 
 

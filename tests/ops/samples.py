@@ -56,7 +56,15 @@ def array(dtype: str, *shape: int, special: bool = True, low: float = -5, high: 
     return made
 
 
-_SHAPES = [((), ()), ((5,), ()), ((3, 4), (4,)), ((2, 1, 5), (3, 1)), ((2, 3, 2, 4), (1, 3, 1, 1)), ((0, 3), (3,)), ((13,), (1,))]
+_SHAPES = [
+    ((), ()),
+    ((5,), ()),
+    ((3, 4), (4,)),
+    ((2, 1, 5), (3, 1)),
+    ((2, 3, 2, 4), (1, 3, 1, 1)),
+    ((0, 3), (3,)),
+    ((13,), (1,)),
+]
 
 
 def binary_samples() -> Iterator[Sample]:
@@ -158,7 +166,13 @@ def linear_samples() -> Iterator[Sample]:
     for dtype in NUMBERS:
         yield Sample("matmul", (numbers(dtype, 9, 11), numbers(dtype, 11, 34)))
     shapes = [((4,), (4,)), ((4,), (4, 3)), ((3, 4), (4,)), ((1, 5), (5, 1)), ((8, 130), (130, 32)), ((17, 3), (3, 65))]
-    shapes += [((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((2, 1, 3, 4), (5, 4, 6)), ((3, 4), (2, 4, 5)), ((4,), (2, 4, 3))]
+    shapes += [
+        ((2, 3, 4), (4, 5)),
+        ((2, 3, 4), (2, 4, 5)),
+        ((2, 1, 3, 4), (5, 4, 6)),
+        ((3, 4), (2, 4, 5)),
+        ((4,), (2, 4, 3)),
+    ]
     shapes += [((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((2, 3, 4), (4,)), ((1, 3, 4), (2, 4, 2))]
     for a, b in shapes:
         yield Sample("matmul", (numbers("f32", *a), numbers("f32", *b)))
@@ -181,7 +195,9 @@ def linear_samples() -> Iterator[Sample]:
         x, w = numbers("f32", 2, channels, 7, 8), numbers("f32", filters, channels // groups, 3, 3)
         keep = frozenset((channels, filters, channels // groups))
         yield Sample("conv", (x, w), {**grouped, "groups": groups}, keep=keep)
-    yield Sample("conv", (numbers("f32", 1, 3, 9), numbers("f32", 3, 1, 3)), {"groups": 3, "pads": (4, 4)}, keep=frozenset((3,)))
+    yield Sample(
+        "conv", (numbers("f32", 1, 3, 9), numbers("f32", 3, 1, 3)), {"groups": 3, "pads": (4, 4)}, keep=frozenset((3,))
+    )
 
 
 def pooling_samples() -> Iterator[Sample]:
@@ -191,7 +207,9 @@ def pooling_samples() -> Iterator[Sample]:
         yield Sample(op, (x,), {"kernel": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)})
         yield Sample(op, (x,), {"kernel": (2, 3), "dilations": (2, 3), "pads": (0, 3, 2, 1)})
         yield Sample(op, (array("f64", 1, 2, 9, special=False),), {"kernel": (4,), "strides": (3,)})
-        yield Sample(op, (array("f32", 1, 2, 4, 5, 6, special=False),), {"kernel": (2, 2, 2), "pads": (0, 1, 1, 1, 0, 1)})
+        yield Sample(
+            op, (array("f32", 1, 2, 4, 5, 6, special=False),), {"kernel": (2, 2, 2), "pads": (0, 1, 1, 1, 0, 1)}
+        )
         yield Sample(op, (array("f32", 1, 1, 3, special=False),), {"kernel": (2,), "pads": (3, 3)})
     yield Sample("max_pool", (array("i8", 1, 2, 5, 6),), {"kernel": (2, 2), "pads": (1, 1, 1, 1)})
     included = {"kernel": (3, 3), "pads": (1, 1, 1, 1), "count_include_pad": True}
@@ -230,8 +248,27 @@ def shape_samples() -> Iterator[Sample]:
 def indexing_samples() -> Iterator[Sample]:
     far = 2**63 - 1
     x = array("f32", 7)
-    bounds = [(0, far, 1), (1, far, 1), (0, -1, 1), (-3, far, 1), (2, 5, 1), (5, 2, 1), (-100, 100, 1), (0, far, 2), (1, 6, 3)]
-    bounds += [(9, far, 1), (far, -far, -1), (-1, -far - 1, -1), (5, 1, -2), (-2, -6, -3), (100, 2, -1), (0, far, -1), (3, 3, 1)]
+    bounds = [
+        (0, far, 1),
+        (1, far, 1),
+        (0, -1, 1),
+        (-3, far, 1),
+        (2, 5, 1),
+        (5, 2, 1),
+        (-100, 100, 1),
+        (0, far, 2),
+        (1, 6, 3),
+    ]
+    bounds += [
+        (9, far, 1),
+        (far, -far, -1),
+        (-1, -far - 1, -1),
+        (5, 1, -2),
+        (-2, -6, -3),
+        (100, 2, -1),
+        (0, far, -1),
+        (3, 3, 1),
+    ]
     for begin, end, step in bounds:
         yield Sample("slice", (x,), {"begin": (begin,), "end": (end,), "steps": (step,)})
     grid = array("i32", 4, 5, 6)

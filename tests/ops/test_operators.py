@@ -1,4 +1,4 @@
-"""Every operator: its declaration is whole, its type rule, NumPy meaning and kernel agree, with known and symbolic sizes."""
+"""Every operator is declared in full; its type rule, NumPy meaning and kernel agree, with known and symbolic sizes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def static_type(arg) -> Type:
 
 @cache
 def symbolic_types(sample: Sample) -> tuple[tuple[Type, ...], dict]:
-    """The types of the arguments with a variable for each size but 1 and what the sample keeps; the variables' values."""
+    """The arguments' types with a variable for each size but 1 and those the sample keeps; the variables' values."""
     dims: dict[int, AnyDim] = {}
 
     def symbolic(size: int) -> AnyDim:

@@ -1,4 +1,4 @@
-"""What a deployed program needs: executables, machines, and the values that go in and out.  Imports nothing of the compiler."""
+"""What a deployed program needs: executables, machines and values.  Imports nothing of the compiler."""
 
 from relvm.vm.runtime.executable import Executable, Stats, load
 from relvm.vm.runtime.machine import VirtualMachine

@@ -1,14 +1,15 @@
 """Program -> text.  relvm/vm/runtime/assembly_parser.py reads it back; both take the instruction set from csrc/*.def.
 
-    c0 = tensor f32 (2,) [1.0, 2.0]                      a constant; a long one is `base64` and lines that begin with `|`
+    c0 = tensor f32 (2,) [1.0, 2.0]                a constant; a long one is `base64` and lines that begin with `|`
     f0 = packed test.add
     f1 = bytecode main(x) registers 3
-      0: call r2 = test.add(r0, c0)                      ; what the debug section says
+      0: call r2 = test.add(r0, c0)                ; what the debug section says
       1: call r1 = vm.builtin.copy(r2)
       2: ret r1
 
-Operands, by their letter in opcodes.def: `r4 =` or nothing (d), `r4` (r), a function's name (f), `-> 7`, the target (j), a list in
-parentheses (A).  Arguments: r0 a register, c0 a constant, f0 a function, 5 an integer, true, false, nil, ctx the machine.
+Operands, by their letter in opcodes.def: `r4 =` or nothing (d), `r4` (r), a function's name (f), `-> 7`, the target
+(j), a list in parentheses (A).  Arguments: r0 a register, c0 a constant, f0 a function, 5 an integer, true, false,
+nil, ctx the machine.
 """
 
 from __future__ import annotations
@@ -159,4 +160,5 @@ def _base64_lines(content: bytes) -> Iterator[str]:
 
 
 def _json(value: dict[str, Any]) -> str:
-    return json.dumps(value, sort_keys=True, indent=1) if value else ""
+    lines = (f"{json.dumps(key)}: {json.dumps(each, sort_keys=True)}" for key, each in sorted(value.items()))
+    return "{" + ",\n ".join(lines) + "}" if value else ""

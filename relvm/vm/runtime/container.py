@@ -1,8 +1,9 @@
 """The frame of an executable: header, section table, checksums.  What the sections hold is encode.py's and decode.py's.
 
-All numbers are little-endian.  Header, 64 bytes: magic, u16 major, u16 minor, u32 section count, u64 size of the file, u32 CRC32C
-of the header (this field as 0) and the section table, zeros.  Section table, 32 bytes a section: u32 id, u32 CRC32C, u64 offset,
-u64 size, u64 0.  Sections start at multiples of 64, in the order of the table; what lies between them is zero.
+All numbers are little-endian.
+Header, 64 bytes: magic, u16 major, u16 minor, u32 section count, u64 size of the file, u32 CRC32C of the header (this
+field as 0) and the section table, zeros. Section table, 32 bytes a section: u32 id, u32 CRC32C, u64 offset, u64 size,
+u64 0. Sections start at multiples of 64, in the order of the table; what lies between them is zero.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
 
 
 def unpack_sections(buffer) -> dict[str, memoryview]:
-    """The known sections of an executable by name; unknown ones are skipped.  Checksums are not compared: the C loader does.
+    """The known sections of an executable by name; unknown ones are skipped.  The C loader compares the checksums.
 
     Raises
     ------
@@ -94,7 +95,8 @@ def unpack_sections(buffer) -> dict[str, memoryview]:
     if major != MAJOR:
         raise RelvmFormatError(f"an executable of format version {major}, expected {MAJOR}")
     if size_bytes != len(view) or count > (len(view) - _HEADER.size) // _SECTION.size:
-        raise RelvmFormatError(f"the header says {size_bytes} bytes and {count} sections, the file has {len(view)} bytes")
+        says = f"the header says {size_bytes} bytes and {count} sections"
+        raise RelvmFormatError(f"{says}, the file has {len(view)} bytes")
     sections = {}
     for index in range(count):
         number, _, offset, size, _ = _SECTION.unpack_from(view, _HEADER.size + _SECTION.size * index)

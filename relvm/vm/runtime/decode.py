@@ -22,8 +22,8 @@ _MANDATORY = ("strings", "functions", "constants", "code", "data")
 def decode(buffer) -> Program:
     """The program of an executable.  Tensors are read-only views of `buffer`.
 
-    Meant for bytes that the C loader has verified: checksums are not compared again, and what only the machine depends on
-    (register numbers, definite assignment) is not checked.
+    Meant for bytes that the C loader has verified: checksums are not compared again, and what only the machine depends
+    on (register numbers, definite assignment) is not checked.
 
     Raises
     ------

@@ -35,7 +35,7 @@ class Stats:
     size_bytes
         Of the whole executable.
     constants
-        Its constants as text: "f32[2, 3], 24 bytes", "string", ...
+        Its constants as text: "f32[2, 3], 24 bytes", "Shape(2, 3)"...
     tensor_bytes
         Of all its tensors.
     functions
@@ -104,7 +104,7 @@ class Executable:
         Raises
         ------
         RelvmFormatError
-            A program that breaks a rule of the format: a register read before it is written, a jump out of its function...
+            A program that breaks a rule of the format: a register read before it is written, two functions of one name.
         """
         return cls(encode(program), trust_native=True, program=program)
 
@@ -124,8 +124,8 @@ class Executable:
         Parameters
         ----------
         trust_native
-            Native code can do whatever the caller's process can.  True: run it.  False: run it only when it was compiled by
-            this user on this machine (relvm/vm/runtime/trust.py).
+            Native code can do whatever the caller's process can.  True: run it.  False: run it only when it was
+            compiled by this user on this machine (relvm/vm/runtime/trust.py).
 
         Raises
         ------
@@ -223,7 +223,12 @@ def _native_is_ours(buffer: Any, where: str) -> bool:
 
 
 def _describe(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        name, dims = DTYPE_NAMES[dtype_number(value.dtype)], ", ".join(map(str, value.shape))
-        return f"{name}[{dims}], {value.nbytes} bytes"
-    return f"{type(value).__name__} {value!r}"
+    match value:
+        case np.ndarray():
+            name, dims = DTYPE_NAMES[dtype_number(value.dtype)], ", ".join(map(str, value.shape))
+            return f"{name}[{dims}], {value.nbytes} bytes"
+        case np.dtype():
+            return f"dtype {DTYPE_NAMES[dtype_number(value)]}"
+        case str():
+            return f"string of {len(value)} characters"
+    return f"{value!r}"

@@ -1,7 +1,8 @@
 """Who keeps which C object alive.
 
-Python finalises the objects of a dead cycle in any order and on any thread, so no C object is destroyed by the finaliser of one
-Python object alone: an executable counts its users, and a machine counts the references that Python holds to its objects.
+Python finalises the objects of a dead cycle in any order and on any thread, so no C object is destroyed by the
+finaliser of one Python object alone: an executable counts its users, and a machine the references that Python holds
+to its objects.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class Shared:
 class Objects(ABC):
     """The references that Python holds to the objects of one machine, and the lock that whoever touches them holds.
 
-    Reference counts in C are not atomic, so a reference is dropped only under the lock: at once where the lock is free or this
-    thread's own, else by its holder when it is done.
+    Reference counts in C are not atomic, so a reference is dropped only under the lock: at once where the lock is
+    free or this thread's own, else by its holder when it is done.
     """
 
     def __init__(self, machine: Any, executable: Shared) -> None:

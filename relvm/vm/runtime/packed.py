@@ -34,9 +34,9 @@ _libraries: dict[str, Provider] = {}
 def register_func(name: str, function: Callable[..., Any] | None = None, *, override: bool = False) -> Any:
     """Make a Python function a packed function; without `function`, a decorator that does so.
 
-    Machines, those made before included, call the function that has the name at the time of the call.  It gets the arguments as
-    Python values (tensors as Tensor) and may return any value that a machine takes.  What it raises reaches the caller of the
-    machine as it is, the machine's trace added as a note.
+    Machines, those made before included, call the function that has the name at the time of the call.  It gets the
+    arguments as Python values (tensors as Tensor) and may return any value that a machine takes.  What it raises
+    reaches the caller of the machine as it is, the machine's trace added as a note.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from relvm.tables import ABI_VERSION
 
 
 class Shape(tuple):
-    """The dimensions of a tensor as a value of their own: a tuple of int that the machine takes as a SHAPE, not a TUPLE."""
+    """The dimensions of a tensor as a value of their own: a tuple of int that machines take as a SHAPE, not a TUPLE."""
 
     __slots__ = ()
 
@@ -54,9 +54,10 @@ NIL = Argument("NIL", 0)
 class Instruction(NamedTuple):
     """One instruction.
 
-    op: a row name of csrc/opcodes.def.   operands: one for each letter of the row's operands, an int for `d`, `r` and `f`
-    (-1: no destination); for `j` the index of the target in the function's code, which the encoding turns into a distance in
-    words; for `A` a tuple of Argument.
+    op: a row name of csrc/opcodes.def.
+    operands: one for each letter of the row's operands.  An int for `d`, `r` and `f` (-1: no destination); for `j`
+    the index of the target in the function's code, which the encoding turns into a distance in words; for `A` a tuple
+    of Argument.
     """
 
     op: str
@@ -116,7 +117,7 @@ class FunctionEntry:
 
 @dataclass(frozen=True)
 class NativeCode:
-    """A shared library.  triple: its target, as "x86_64-linux-gnu".   cpu: the level it needs, as "x86-64-v3"; empty: none."""
+    """A shared library.  triple: its target, "x86_64-linux-gnu".  cpu: the level it needs, "x86-64-v3"; empty: none."""
 
     library: bytes
     triple: str

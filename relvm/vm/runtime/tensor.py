@@ -17,9 +17,9 @@ _TENSOR = numbers(TAGS)["TENSOR"]
 class Tensor(Reference):
     """A tensor that a machine made: dense, row-major, on the CPU.
 
-    NumPy (`np.asarray`), and through DLPack every other array library, sees its elements in place, without a copy; such a view
-    keeps the tensor alive.  It is writable unless the elements are a constant of the executable or a read-only array that came
-    in as an argument.
+    NumPy (`np.asarray`), and through DLPack every other array library, sees its elements in place, without a copy;
+    such a view keeps the tensor alive.  It is writable unless the elements are a constant of the executable or a
+    read-only array that came in as an argument.
     """
 
     __slots__ = ()

@@ -1,7 +1,7 @@
 """Python values to and from the machine's.
 
-A row of machine values is an `int64_t *` here: value k has its tag in word 2k and its payload (an integer, the bits of a double, an
-address) in word 2k + 1, which is how rvm_value lies in memory.
+A row of machine values is an `int64_t *` here, as rvm_value lies in memory: value k has its tag in word 2k and its
+payload (an integer, the bits of a double, an address) in word 2k + 1.
 """
 
 from __future__ import annotations
@@ -88,10 +88,8 @@ def store_owned(objects: Objects, value: Any, words: Any, where: Callable[[int],
         lib.rvm_value_retain(value_at(words, 0)[0])
 
 
-def store_all(
-    objects: Objects, values: Sequence[Any], words: Any, where: Callable[[int], str]
-) -> list[int]:
-    """Put `values` in places 0, 1...; the places that own a reference.  where(k): what value k is called in messages."""
+def store_all(objects: Objects, values: Sequence[Any], words: Any, where: Callable[[int], str]) -> list[int]:
+    """Put `values` in places 0, 1...; which of them own a reference.  where(k): what messages call value k."""
     owned: list[int] = []
     try:
         for k in range(len(values)):
@@ -262,7 +260,7 @@ def _store_dlpack(objects: Objects, value: Any, words: Any, k: int) -> bool:
 
 
 def take(objects: Objects, tag: int, payload: int) -> Any:
-    """The Python value of a machine's; takes over the reference that comes with it.  The caller holds the machine's lock.
+    """The Python value of a machine's; takes over its reference.  The caller holds the machine's lock.
 
     Raises
     ------
