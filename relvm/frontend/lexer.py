@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from relvm.errors import RelvmError, RelvmSyntaxError
 
@@ -63,13 +64,13 @@ class Source:
         lines = self.text.split("\n")
         shown = lines[line - 1] if line <= len(lines) else ""
         caret = re.sub(r"[^\t]", " ", shown[:column]) + "^"
-        error = kind(f"{self.name}, line {line}, column {column + 1}: {reason}\n  {shown}\n  {caret}")
+        error = kind(f"{self.name}:{line}:{column + 1}: {reason}\n  {shown}\n  {caret}")
         error.reason, error.filename, error.lineno, error.offset = reason, self.name, line, column + 1
         return error
 
 
 def tokenize(source: Source) -> list[Token]:
-    """The tokens of the source, last one of kind `end`, which is where the one before it ends.
+    """The tokens of the source, one of kind `end` last.
 
     Raises
     ------
@@ -88,7 +89,7 @@ def tokenize(source: Source) -> list[Token]:
             reason = "a string that does not end" if character == '"' else f"unexpected character {character!r}"
             raise source.error(RelvmSyntaxError, reason, offset)
         kind = match.lastgroup
-        tokens.append(Token(kind, match.group(), start if kind == "end" else offset, first))
+        tokens.append(Token(kind, match.group(), offset, first))
         offset = match.end()
     return tokens
 
@@ -145,6 +146,15 @@ class TokenReader:
     def end(self) -> None:
         if self.token.kind != "end":
             raise self.unexpected("the end of the text")
+
+    def listed(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
+        """What `read` reads up to and with `closing`, commas between; and whether that is more than one bare item."""
+        items, comma = [], True
+        while comma and not self.at(closing):
+            items.append(read())
+            comma = self.accept(",")
+        self.expect(closing, f", or {closing}")
+        return items, comma or len(items) != 1
 
     def deeper(self) -> None:
         """Counts one level of nesting; the caller takes it off `depth` again.

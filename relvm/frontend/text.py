@@ -146,18 +146,17 @@ class _Parser(LiteralReader):
 
     def parameters(self) -> tuple[Var, ...]:
         self.expect("(")
-        params = []
-        while not self.at(")"):
-            token = self.identifier("a parameter")
-            self.expect(":", ": and the parameter's type")
-            if token.text in self.scopes[-1]:
-                raise self.error(RelvmSyntaxError, f"parameter {token.text} is there twice", token)
-            params.append(Var(token.text, type=self.type()))
-            self.bind(params[-1])
-            if not self.accept(","):
-                break
-        self.expect(")", ", or )")
+        params, _ = self.listed(")", self.parameter)
         return tuple(params)
+
+    def parameter(self) -> Var:
+        token = self.identifier("a parameter")
+        self.expect(":", ": and the parameter's type")
+        if token.text in self.scopes[-1]:
+            raise self.error(RelvmSyntaxError, f"parameter {token.text} is there twice", token)
+        var = Var(token.text, type=self.type())
+        self.bind(var)
+        return var
 
     def bind(self, var: Var) -> None:
         if var.name != "_":
@@ -240,12 +239,7 @@ class _Parser(LiteralReader):
 
     def rest_of_arguments(self) -> tuple[Expr, ...]:
         """`a, b)`"""
-        args = []
-        while not self.at(")"):
-            args.append(self.expression())
-            if not self.accept(","):
-                break
-        self.expect(")", ", or )")
+        args, _ = self.listed(")", self.expression)
         return tuple(args)
 
     def primary(self) -> Expr:
@@ -266,6 +260,7 @@ class _Parser(LiteralReader):
             case "-":
                 return self.scalar()
             case "(":
+                self.take()
                 return self.parenthesised()
             case "{":
                 return self.block()
@@ -278,15 +273,8 @@ class _Parser(LiteralReader):
         return prim(self.in_range(token, value) if isinstance(value, int) else value)
 
     def parenthesised(self) -> Expr:
-        self.expect("(")
-        parts, is_tuple = [], True
-        while not self.at(")"):
-            parts.append(self.expression())
-            is_tuple = self.accept(",")
-            if not is_tuple:
-                break
-        self.expect(")", ", or )")
-        return Tuple(tuple(parts)) if is_tuple or len(parts) != 1 else parts[0]
+        parts, is_tuple = self.listed(")", self.expression)
+        return Tuple(tuple(parts)) if is_tuple else parts[0]
 
     def reference(self) -> Expr:
         self.expect("@")
@@ -379,12 +367,7 @@ class _Parser(LiteralReader):
 
     def shape(self) -> Shape:
         self.expect("(")
-        dims = []
-        while not self.at(")"):
-            dims.append(self.dim())
-            if not self.accept(","):
-                break
-        self.expect(")", ", or )")
+        dims, _ = self.listed(")", self.dim)
         return Shape(tuple(dims))
 
     def packed_call(self, pure: bool) -> Expr:

@@ -40,11 +40,7 @@ class LiteralReader(TypeReader):
         """`(name=value, ...)`"""
         self.expect("(")
         values: dict[str, Any] = {}
-        while not self.at(")"):
-            self.attribute(values)
-            if not self.accept(","):
-                break
-        self.expect(")", ", or )")
+        self.listed(")", lambda: self.attribute(values))
         return tuple(values.items())
 
     def attribute(self, values: dict[str, Any]) -> None:
@@ -75,16 +71,9 @@ class LiteralReader(TypeReader):
         """`(a, b)`, `(a,)`, `()` or `[a, b]`; `(a)` is `a` itself."""
         self.deeper()
         brackets = self.take().text == "["
-        closing = "]" if brackets else ")"
-        parts, is_tuple = [], True
-        while not self.at(closing):
-            parts.append(self.literal())
-            is_tuple = self.accept(",")
-            if not is_tuple:
-                break
-        self.expect(closing, f", or {closing}")
+        parts, is_tuple = self.listed("]" if brackets else ")", self.literal)
         self.depth -= 1
-        return tuple(parts) if brackets or is_tuple or len(parts) != 1 else parts[0]
+        return tuple(parts) if brackets or is_tuple else parts[0]
 
     def constant(self) -> Constant:
         """`(type, elements)`, the elements as nested lists or as base64 of their little-endian bytes."""

@@ -46,17 +46,11 @@ class TypeReader(TokenReader):
 
     def parenthesised_type(self) -> Type:
         """A tuple type, a function type, or a type in parentheses, after the `(`."""
-        parts, is_tuple = [], True
-        while not self.at(")"):
-            parts.append(self.type())
-            is_tuple = self.accept(",")
-            if not is_tuple:
-                break
-        self.expect(")", ", or )")
+        parts, is_tuple = self.listed(")", self.type)
         if self.at("->") or self.at("=>"):
             pure = self.take().text == "->"
             return FuncType(tuple(parts), self.type(), pure)
-        return TupleType(tuple(parts)) if is_tuple or len(parts) != 1 else parts[0]
+        return TupleType(tuple(parts)) if is_tuple else parts[0]
 
     def named_type(self) -> Type:
         token = self.expect_kind("name", "a type")
@@ -82,12 +76,8 @@ class TypeReader(TokenReader):
         if self.accept("..."):
             self.expect("]")
             return None, None
-        start, dims = self.token, []
-        while not self.at("]"):
-            dims.append(None if self.accept("_") else self.size())
-            if not self.accept(","):
-                break
-        self.expect("]", ", or ]")
+        start = self.token
+        dims, _ = self.listed("]", lambda: None if self.accept("_") else self.size())
         if None not in dims:
             return tuple(dims), len(dims)
         if any(dim is not None for dim in dims):

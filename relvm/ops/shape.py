@@ -37,8 +37,8 @@ def shape_of(x: TensorType) -> ShapeType:
 def shape_to_tensor(shape: ShapeType) -> TensorType:
     """A shape's dimensions as numbers.
 
-    shape: any shape.   Result: i64, of as many elements as the shape has dimensions.   Raises RelvmTypeError: not a
-    shape.
+    shape: any shape.   Result: i64, of as many elements as the shape has dimensions.
+    Raises RelvmTypeError: not a shape.
     Source: ONNX Shape-19.
     """
     expect_shape("shape_to_tensor", "shape", shape)
@@ -77,8 +77,8 @@ def reshape(x: TensorType, shape: ShapeType) -> TensorType:
 def expand_dims(x: TensorType, *, axes: tuple[int, ...]) -> TensorType:
     """x with new axes of size 1.
 
-    x: any tensor.   axes: where they are in the result, each in [-r, r) for its rank r, none twice.   Result: the
-    dtype of x.
+    x: any tensor.   axes: where they are in the result, each in [-r, r) for its rank r, none twice.
+    Result: the dtype of x.
     Raises RelvmTypeError: an axis out of range or given twice.   Source: ONNX Unsqueeze-21.
     """
     expect_tensor("expand_dims", x=x)
@@ -188,8 +188,8 @@ def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 def concat(*xs: TensorType, axis: int) -> TensorType:
     """The tensors one after the other along an axis.
 
-    xs: at least one, of one dtype and rank >= 1, equal in every dimension but that of `axis`.   axis: in [-rank,
-    rank).
+    xs: at least one, of one dtype and rank >= 1, equal in every dimension but that of `axis`.
+    axis: in [-rank, rank).
     Result: the dtype of the first; the dimension of `axis` is the sum of theirs.
     Raises RelvmArgumentError: no tensor.  RelvmTypeError: other dtypes or ranks, an axis out of range.
     RelvmShapeError: another dimension that is not provably equal.   Source: ONNX Concat-13.

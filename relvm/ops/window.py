@@ -77,7 +77,7 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
 
 
 def valid_range(dim: Scalar, places: Scalar, stride: int, offset: Scalar) -> tuple[Scalar, Scalar]:
-    """The output positions in [0, places) that `position * stride + offset` brings inside [0, dim): first, one past last."""
+    """Output positions in [0, places) whose `position * stride + offset` is in [0, dim): the first, then the end."""
     first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
     room = dim - 1 - offset
     last = Select(room < 0, Literal(0, I64), room / stride + 1)

@@ -118,7 +118,7 @@ def test_an_error_names_its_place(marked, kind, message, tmp_path):
     if mark and message is not None:
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         assert (error.filename, error.lineno, error.offset) == (str(path), line, column), str(error)
-    assert str(error).startswith(f"{path}, line {error.lineno}, column {error.offset}: ")
+    assert str(error).startswith(f"{path}:{error.lineno}:{error.offset}: ")
     assert str(error).split("\n")[1] == "  " + text.replace("¦", "").split("\n")[error.lineno - 1]
 
 

@@ -20,7 +20,7 @@ CASES = [
     ("def f(x: i64, ¦x: i64) { return x }", RelvmSyntaxError, "parameter x is there twice"),
     ("def f(x: i64 ¦y: i64) { return x }", RelvmSyntaxError, "expected , or ), got y"),
     ("def f() ¦return 1", RelvmSyntaxError, "expected { or = and the body of the function, got return"),
-    ("def f() { x = 1¦\n", RelvmSyntaxError, "expected a binding or return, got the end of the text"),
+    ("def f() { x = 1\n¦", RelvmSyntaxError, "expected a binding or return, got the end of the text"),
     ("def f() { x = 1 ¦y = 2; return x }", RelvmSyntaxError, "expected a new line or ; after the binding, got y"),
     ("def f() { x ¦1\n return x }", RelvmSyntaxError, "expected =, got 1"),
     ("def f() { return 1 ¦2 }", RelvmSyntaxError, "expected }, got 2"),
@@ -87,7 +87,7 @@ def test_an_error_names_its_place(marked, kind, message):
     assert message in error.reason
     assert (error.filename, error.lineno, error.offset) == ("model.relvm", line, column)
     shown = text.split("\n")[line - 1]
-    assert str(error) == f"model.relvm, line {line}, column {column}: {error.reason}\n  {shown}\n  {' ' * (column - 1)}^"
+    assert str(error) == f"model.relvm:{line}:{column}: {error.reason}\n  {shown}\n  {' ' * (column - 1)}^"
 
 
 def test_an_empty_text_is_an_empty_module():

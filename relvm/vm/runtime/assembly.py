@@ -62,7 +62,7 @@ def _lines(program: Program) -> Iterator[str]:
         ("debug", _json(program.debug)),
     ):
         if text:
-            yield from ("", name, *(f"| {line}" for line in text.split("\n")))
+            yield from ("", name, *(f"| {line}" if line else "|" for line in text.split("\n")))
 
 
 def quoted(name: str) -> str:

@@ -1,0 +1,89 @@
+"""The reader of csrc/*.def."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from relvm import tables
+from relvm.tables import BUILTINS, DTYPES, STATUS, Signature, csrc_directory, numbers, parse_signature, read_table
+
+TABLES = {
+    "status.def": ("STATUS", tables.STATUS),
+    "tags.def": ("TAG", tables.TAGS),
+    "dtypes.def": ("DTYPE", tables.DTYPES),
+    "opcodes.def": ("OP", tables.OPCODES),
+    "arguments.def": ("ARGUMENT", tables.ARGUMENTS),
+    "kinds.def": ("KIND", tables.KINDS),
+    "sections.def": ("SECTION", tables.SECTIONS),
+    "builtins.def": ("BUILTIN", tables.BUILTINS),
+    "shape_codes.def": ("SHAPE_CODE", tables.SHAPE_CODES),
+    "dim_operators.def": ("DIM_OPERATOR", tables.DIM_OPERATORS),
+}
+
+
+def test_every_table_is_read() -> None:
+    assert {path.name for path in csrc_directory().glob("*.def")} == set(TABLES)
+
+
+@pytest.mark.parametrize("file", TABLES)
+def test_no_row_is_lost(file: str) -> None:
+    macro, rows = TABLES[file]
+    text = (csrc_directory() / file).read_text()
+    assert len(rows) == len(re.findall(rf"^{macro}\(", text, flags=re.MULTILINE))
+    assert [row.index for row in rows] == list(range(len(rows)))
+    assert len(numbers(rows)) == len(rows)
+
+
+def test_fields_are_words_numbers_and_joined_strings(tmp_path, monkeypatch) -> None:
+    (tmp_path / "t.def").write_text('/* ROW(no, 1, "row") */\nROW(a, 12, "x, (y) "\n    "z")\nROW(b, c_t, "")\n')
+    monkeypatch.setattr(tables, "csrc_directory", lambda: tmp_path)
+    first, second = read_table("t.def", "ROW", "name value text")
+    assert (first.name, first.value, first.text) == ("a", 12, "x, (y) z")
+    assert (second.name, second.value, second.text) == ("b", "c_t", "")
+
+
+def test_a_row_with_too_few_fields_is_refused(tmp_path, monkeypatch) -> None:
+    (tmp_path / "t.def").write_text("ROW(a)\n")
+    monkeypatch.setattr(tables, "csrc_directory", lambda: tmp_path)
+    with pytest.raises(TypeError):
+        read_table("t.def", "ROW", "name value")
+
+
+def test_rows_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        DTYPES[0].name = "other"
+
+
+def test_the_numbers_are_those_of_c() -> None:
+    assert numbers(STATUS)["OK"] == 0 and STATUS[0].python_class == ""
+    assert [row.number for row in tables.SHAPE_CODES] == list(range(len(tables.SHAPE_CODES)))
+    assert [row.number for row in tables.DIM_OPERATORS] == list(range(len(tables.DIM_OPERATORS)))
+
+
+@pytest.mark.parametrize(
+    ("text", "signature", "counts"),
+    [
+        ("-> nil", Signature((), (), (), "nil"), [0]),
+        ("tuple int -> any", Signature(("tuple", "int"), (), (), "any"), [2]),
+        ("ctx function any ... -> any", Signature(("ctx", "function"), ("any",), (), "any"), [2, 3, 4, 5]),
+        (
+            "any heap rank code value ... where -> nil",
+            Signature(("any", "heap", "rank"), ("code", "value"), ("where",), "nil"),
+            [4],
+        ),
+    ],
+)
+def test_signatures(text: str, signature: Signature, counts: list[int]) -> None:
+    assert parse_signature(text) == signature
+    step = len(signature.repeated)
+    expected = {n for count in counts for n in ([count, count + step, count + 2 * step] if step else [count])}
+    assert {n for n in range(max(expected) + 1) if signature.accepts(n)} == expected
+
+
+def test_every_builtin_has_a_signature() -> None:
+    for row in BUILTINS:
+        assert parse_signature(row.signature).result
+        assert row.effect in ("PURE", "ALLOC", "IMPURE")
