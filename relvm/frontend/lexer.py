@@ -148,7 +148,7 @@ class TokenReader:
             raise self.unexpected("the end of the text")
 
     def listed(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
-        """What `read` reads up to and with `closing`, commas between; and whether that is more than one bare item."""
+        """What `read` reads up to and with `closing`, commas between; and whether that is a list, not one bare item."""
         items, comma = [], True
         while comma and not self.at(closing):
             items.append(read())

@@ -226,6 +226,8 @@ class _Inference:
                 raise self.error(
                     f"the call of {expr.kernel if isinstance(expr, KernelCall) else expr.name} needs a type"
                 )
+            case PackedCall():
+                self.bind_dims(expr.type)  # its result is checked at run time, as a match_cast is
         return expr
 
     def var(self, var: Var) -> Var:

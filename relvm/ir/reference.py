@@ -100,9 +100,7 @@ class _Evaluator:
         _check_pending(pending, dims)
         result = self.expr(function.body, variables, dims)
         if function.result_type is not None:
-            pending = []
-            _match(f"{function.name}: result", function.result_type, result, dims, pending)
-            _check_pending(pending, dims)
+            _check(f"{function.name}: result", function.result_type, result, dims)
         return result
 
     def expr(self, expr: Expr, variables: dict[Var, Any], dims: dict[DimVar, int]) -> Any:
@@ -139,7 +137,9 @@ class _Evaluator:
             case OpCall(op, args, attributes):
                 return _as_values(op.numpy(*map(value, args), **dict(attributes)), expr.type)
             case PackedCall(name, args):
-                return self.packed_function(name)(*map(value, args))
+                result = self.packed_function(name)(*map(value, args))
+                _check(f"the result of {name}", expr.type, result, dims)
+                return result
             case Block():
                 return self.block(expr, variables, dims)
         raise AssertionError(f"the reference evaluator does not know {type(expr).__name__}")
@@ -150,9 +150,7 @@ class _Evaluator:
             if isinstance(value, Closure) and value.function is binding.value:
                 value.variables[binding.var] = value
             if isinstance(binding, MatchCast):
-                pending: list[tuple[str, AnyDim, int]] = []
-                _match(f"match_cast {binding.var.name}", binding.var.type, value, dims, pending)
-                _check_pending(pending, dims)
+                _check(f"match_cast {binding.var.name}", binding.var.type, value, dims)
             variables[binding.var] = value
         return self.expr(block.result, variables, dims)
 
@@ -176,6 +174,13 @@ def _as_values(result: Any, type_: Type | None) -> Any:
     if isinstance(type_, TensorType):
         return np.asarray(result, dtype=type_.dtype.numpy if type_.dtype else None)
     return result
+
+
+def _check(where: str, type_: Type, value: Any, dims: dict[DimVar, int]) -> None:
+    """Checks a value against a type whose variables, where they are new, take the sizes found."""
+    pending: list[tuple[str, AnyDim, int]] = []
+    _match(where, type_, value, dims, pending)
+    _check_pending(pending, dims)
 
 
 def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending: list) -> None:

@@ -171,6 +171,8 @@ class _Verifier:
             case _:
                 for child in children(expr):
                     self.argument(child)
+                if isinstance(expr, PackedCall) and expr.type is not None:
+                    self.dims.update(plain_dim_vars(expr.type))
 
     def argument(self, expr: Node) -> None:
         if self.rules.normal and not is_atom(expr):

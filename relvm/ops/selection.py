@@ -27,21 +27,21 @@ def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
     return broadcast("where", x.dtype, cond, x, y)
 
 
-def _numpy_cast(x: np.ndarray, *, dtype: str | DType) -> np.ndarray:
-    return x.astype(dtype_of(dtype).numpy)
+def _numpy_cast(x: np.ndarray, *, to: str | DType) -> np.ndarray:
+    return x.astype(dtype_of(to).numpy)
 
 
-def _cast(x: Scalar, *, dtype: str | DType) -> Scalar:
-    return x.to(dtype_of(dtype))
+def _cast(x: Scalar, *, to: str | DType) -> Scalar:
+    return x.to(dtype_of(to))
 
 
 @op("cast", numpy=_numpy_cast, lower=elementwise(_cast))
-def cast(x: TensorType, *, dtype: str | DType) -> TensorType:
+def cast(x: TensorType, *, to: str | DType) -> TensorType:
     """x converted: to bool, whether it is not 0; float to integer towards zero; integer to integer modulo 2^bits.
 
-    x: any dtype.   dtype: its name (`f32`).   Result: that dtype, the shape of x.   A float that the integer dtype
+    x: any dtype.   to: a dtype's name (`f32`).   Result: that dtype, the shape of x.   A float that the integer dtype
     cannot hold, NaN included, gives a number that depends on the machine.
     Raises RelvmTypeError: no such dtype.   Source: ONNX Cast-19; NumPy's astype.
     """
     expect_tensor("cast", x=x)
-    return with_dtype(x, dtype_of(dtype))
+    return with_dtype(x, dtype_of(to))

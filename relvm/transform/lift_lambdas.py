@@ -16,6 +16,7 @@ from relvm.ir.expr import (
     If,
     MatchCast,
     Module,
+    PackedCall,
     Shape,
     Var,
 )
@@ -111,8 +112,8 @@ def _missing_dims(local: Function, captured: list[Var]) -> list[DimVar]:
     needed: dict[DimVar, None] = {}
     for item in walk(local):
         match item:
-            case MatchCast(var=var):
-                given.update(plain_dim_vars(var.type))
+            case MatchCast(var=Var(type=type_)) | PackedCall(type=type_):
+                given.update(plain_dim_vars(type_))
             case Function(params=params) if item is not local:
                 given.update(dim for p in params for dim in plain_dim_vars(p.type))
         if isinstance(item, Expr) and not isinstance(item, Function):

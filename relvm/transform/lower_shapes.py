@@ -15,6 +15,7 @@ from relvm.ir.expr import (
     If,
     MatchCast,
     Null,
+    PackedCall,
     Prim,
     Shape,
     String,
@@ -34,8 +35,8 @@ _OPERATOR = {row.name: row.number for row in DIM_OPERATORS}
 
 @function_pass("lower_shapes", at=Stage.PLANNED)
 def lower_shapes(function: Function) -> Function:
-    """Check every parameter and match_cast, keep the values of dimension variables in a shape heap, and make the shapes
-    that mention them:
+    """Check every parameter, match_cast and result of a packed function, keep the values of dimension variables in a
+    shape heap, and make the shapes that mention them:
 
     def f(x: f32[n, 4])   ->   heap = builtin.alloc_shape_heap(1)
                                _ = builtin.check_tensor_info(x, 2, dtype(f32), "f: argument x")
@@ -100,6 +101,11 @@ class _Lowering:
                     scope.out.append(replace(binding, value=value))
                 case Binding(var, Shape() as shape):
                     self.renamed[var] = self.value(shape, scope)
+                case Binding(var, PackedCall(name, _, _) as call) if call.type != VOID:
+                    call = map_children(lambda part: self.value(part, scope), call)
+                    scope.out.append(replace(binding, value=call))
+                    self.check(f"{self.name}: the result of {name}", call.type, var, OBJECT, scope)
+                    self.check_pending(scope)
                 case Binding(var, value):
                     value = map_children(lambda part: self.value(part, scope), value)
                     scope.out.append(replace(binding, value=value))

@@ -30,8 +30,7 @@ def reference_kernel(name: str) -> Callable[..., None] | None:
         keywords = _attributes(attributes)
         values = [_plain(arg) for arg in args]
         count = _input_count(operator.parameters, len(values))
-        with np.errstate(all="ignore"):
-            result = operator.numpy(*values[:count], **keywords)
+        result = operator.numpy(*values[:count], **keywords)
         results = result if isinstance(result, tuple) else (result,)
         for out, value in zip(values[count:], results, strict=True):
             np.copyto(out, value, casting="unsafe")

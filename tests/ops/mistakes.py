@@ -173,7 +173,7 @@ def _shapes() -> list[Mistake]:
         Mistake("logical_not", (six,), "x has dtype f32, expected bool"),
         Mistake("where", (six, six, six), "cond has dtype f32, expected bool"),
         Mistake("where", (tensor("bool", "6"), six, tensor("i8", "6")), "x has dtype f32 and y has i8"),
-        Mistake("cast", (shape("2"),), "x is shape[2], expected a tensor", attributes={"dtype": "f32"}),
+        Mistake("cast", (shape("2"),), "x is shape[2], expected a tensor", attributes={"to": "f32"}),
         Mistake("shape_of", (shape("2"),), "x is shape[2], expected a tensor"),
         Mistake("shape_to_tensor", (six,), "shape is f32[6], expected a shape"),
         Mistake("tensor_to_shape", (six,), "x has dtype f32, expected i64"),

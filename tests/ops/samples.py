@@ -124,8 +124,8 @@ def selection_samples() -> Iterator[Sample]:
             fits = source not in FLOATS or target in FLOATS or target == "bool"
             low = 0 if target[0] == "u" else -5
             x = array(source, 4, 5) if fits else array(source, 4, 5, special=False, low=low)
-            yield Sample("cast", (x,), {"dtype": target})
-    yield Sample("cast", (np.array([np.nan, np.inf, -np.inf, 1e30, -2.9]),), {"dtype": "i64"})
+            yield Sample("cast", (x,), {"to": target})
+    yield Sample("cast", (np.array([np.nan, np.inf, -np.inf, 1e30, -2.9]),), {"to": "i64"})
 
 
 def reduction_samples() -> Iterator[Sample]:

@@ -206,6 +206,23 @@ def test_the_result_of_a_packed_function_is_checked_by_match_cast() -> None:
     run(text, X, packed={"test.language.columns": lambda a: np.ascontiguousarray(a[:, :2])})
 
 
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_what_a_packed_function_returns_is_checked_against_its_type(way) -> None:
+    text = """
+    def main(x: f32[n, m]) => f32[n, k] {
+      y = packed("test.language.anything", x) : f32[n, k]
+      return add(y, y)
+    }"""
+    register_func("test.language.anything", lambda x: x, override=True)
+    machine = VirtualMachine(vm.build(parse_module(text), *way))
+    for bad, error in ((3, RelvmTypeError), (X.astype(np.int32), RelvmTypeError), (X[:1], RelvmShapeError)):
+        register_func("test.language.anything", lambda x, bad=bad: bad, override=True)
+        with pytest.raises(error, match=r"the result of test\.language\.anything"):
+            machine["main"](X)
+    register_func("test.language.anything", lambda x: X[:, :1].copy(), override=True)
+    np.testing.assert_array_equal(plain(machine["main"](X)), 2 * X[:, :1])
+
+
 def test_an_effect_happens_once_and_in_order() -> None:
     seen: list[float] = []
     register_func("test.language.note", lambda t: seen.append(float(t.numpy().sum())), override=True)

@@ -61,7 +61,7 @@ def _same(node: Node) -> Expr:
 def _pow(node: Node) -> Expr:
     base, exponent = node.tensor(0), node.tensor(1)
     if exponent.type.dtype != base.type.dtype:
-        exponent = node.emit(ops.cast(exponent, dtype=base.type.dtype.name))
+        exponent = node.emit(ops.cast(exponent, to=base.type.dtype.name))
     return ops.power(base, exponent)
 
 
@@ -110,7 +110,7 @@ def _leaky_relu(node: Node) -> Expr:
 @converts("Cast")
 def _cast(node: Node) -> Expr:
     dtype = node.graph.element_type(node.attribute("to"), "Cast")
-    return ops.cast(node.tensor(0), dtype=dtype.name)
+    return ops.cast(node.tensor(0), to=dtype.name)
 
 
 @converts("Dropout")
@@ -240,7 +240,8 @@ def _concat(node: Node) -> Expr:
     return ops.concat(*node.tensors(), axis=node.attribute("axis"))
 
 
-# Exporters write INT_MAX, or a number such as 10**9, where a slice goes to the end of an axis: an end of _FAR or more is
+# Exporters write INT_MAX, or a number such as 10**9, where a slice goes to the end of an axis: an end of _FAR or more
+# is
 # taken to mean that, since no axis is so long.
 _FAR, _END = 10**9, 2**63 - 1
 

@@ -235,7 +235,7 @@ class GraphImporter:
             return self.constant(value.array.astype(value.dtype.numpy), "a constant")
         tensor = self.emit(ops.shape_to_tensor(Shape(dims)), "shape")
         if value.dtype != I64:
-            tensor = self.emit(ops.cast(tensor, dtype=value.dtype.name), "shape")
+            tensor = self.emit(ops.cast(tensor, to=value.dtype.name), "shape")
         if value.array.ndim != 1:
             tensor = self.emit(ops.reshape(tensor, Shape(value.array.shape)), "shape")
         return tensor

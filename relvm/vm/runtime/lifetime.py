@@ -13,10 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from relvm.tables import TAGS, numbers
 from relvm.vm.runtime._native import ffi, lib
-
-_NIL = numbers(TAGS)["NIL"]
 
 
 class Shared:
@@ -55,7 +52,7 @@ class Objects(ABC):
     def __init__(self, machine: Any, executable: Shared) -> None:
         executable.retain()
         self.machine = machine
-        self.users = 1  # the references, and the VirtualMachine itself
+        self.users = 0  # how many references there are
         self.lock = threading.RLock()
         self.exception: BaseException | None = None  # raised in a callback, on its way to the caller
         self._executable = executable
@@ -69,7 +66,7 @@ class Objects(ABC):
     def print(self, *values: Any) -> None:
         """What vm.builtin.print does."""
 
-    def drop(self, tag: int = _NIL, address: int = 0) -> None:
+    def drop(self, tag: int, address: int) -> None:
         """Give back one reference; the machine goes with the last."""
         self._dropped.append((tag, address))
         self.release_dropped()

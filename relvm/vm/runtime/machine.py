@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.failure import STATUS_NUMBERS, failure, read_failure
 from relvm.vm.runtime.lifetime import ACTIVE, Objects, Reference
 from relvm.vm.runtime.packed import provide
-from relvm.vm.runtime.values import new_words, release_all, store_all, take, value_at
+from relvm.vm.runtime.values import NIL, new_words, release_all, store_all, take, value_at
 
 _KINDS = numbers(KINDS)
 _CALLBACK_ERROR = STATUS_NUMBERS["CALLBACK_ERROR"]
@@ -48,7 +47,7 @@ class _Runner(Objects):
             count = len(arguments)
             words = self.row if self.depth == 1 and count < _ROW else new_words(count + 1)
             result = value_at(words, count)
-            result.tag = 0
+            result.tag = NIL
             owned = store_all(self, arguments, words, lambda k: f"{name}: argument {self.parameter(name, k)}")
             status = enter(self.machine, callee, value_at(words, 0), count, result)
             release_all(words, owned)
@@ -172,7 +171,7 @@ class VirtualMachine:
         if status:
             raise failure(status, error)
         self._runner = _Runner(machine[0], executable, print_hook or print)
-        weakref.finalize(self, self._runner.drop).atexit = False
+        self._kept = Reference(self._runner, NIL, 0)  # to no object: of the machine itself
 
     def __getitem__(self, name: str) -> Function:
         """The function `name`.  Raises RelvmNameError: there is none; the message lists near matches."""

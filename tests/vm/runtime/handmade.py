@@ -77,7 +77,7 @@ f13 = packed "no name; (of Python)"
 f14 = packed test.two(a, b)
 f15 = bytecode main(x, "y 1") registers 4
   0: if r0 -> 3
-  1: call r2 = vm.builtin.make_tuple(r0, r1, 5, -268435456, true, false, nil, ctx, f8)
+  1: call r2 = vm.builtin.make_tuple(r0, r1, 5, -268435456, true, false, nil, f8)
   2: goto -> 5
   3: call vm.builtin.print(ctx, c6)
   4: call r2 = vm.builtin.make_tuple(c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10)

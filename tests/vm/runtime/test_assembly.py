@@ -124,7 +124,11 @@ FUNCTION = BUILTINS + "f8 = bytecode main(x) registers 2\n"
         (FUNCTION + "  0: goto 0", RelvmSyntaxError, "expected '->', got '0'"),
         (FUNCTION + "  0: call r1 = vm.builtin.copy(r0", RelvmSyntaxError, "expected ',', got the end of the line"),
         (FUNCTION + "  0: call r1 = vm.builtin.copy(q)", RelvmSyntaxError, "expected an argument, got 'q'"),
-        (FUNCTION + "  0: call r1 = vm.builtin.copi(r0)", RelvmNameError, "vm.builtin.copi; did you mean vm.builtin.copy"),
+        (
+            FUNCTION + "  0: call r1 = vm.builtin.copi(r0)",
+            RelvmNameError,
+            "vm.builtin.copi; did you mean vm.builtin.copy",
+        ),
         (FUNCTION + "  0:", RelvmSyntaxError, "got the end of the line"),
     ],
 )

@@ -15,7 +15,17 @@ from relvm.vm.runtime import Executable, Shape
 from relvm.vm.runtime.container import aligned_buffer, crc32c, pack_sections, unpack_sections
 from relvm.vm.runtime.decode import decode
 from relvm.vm.runtime.encode import encode
-from relvm.vm.runtime.program import Argument, FunctionEntry, Instruction, NativeCode, Program, call, goto, register, ret
+from relvm.vm.runtime.program import (
+    Argument,
+    FunctionEntry,
+    Instruction,
+    NativeCode,
+    Program,
+    call,
+    goto,
+    register,
+    ret,
+)
 
 PROGRAM = program_of(EVERYTHING)
 WITH_NATIVE = Program(PROGRAM.functions, PROGRAM.constants, NativeCode(b"\x7fELF?", "x86_64-linux-gnu", "x86-64-v3"))
@@ -49,7 +59,9 @@ def rewritten(buffer: np.ndarray, offset: int, content: bytes) -> np.ndarray:
 @pytest.mark.parametrize("content", [b"", b"123456789", bytes(range(256)) * 3 + b"odd"])
 def test_checksums_are_castagnolis(content: bytes) -> None:
     assert crc32c(content) == slow_crc32c(content)
-    assert slow_crc32c(b"123456789") == 0xE3069283  # RFC 3720, B.4 has the polynomial; the check value is the catalogue's
+    assert (
+        slow_crc32c(b"123456789") == 0xE3069283
+    )  # RFC 3720, B.4 has the polynomial; the check value is the catalogue's
 
 
 def test_the_header_and_the_section_table_are_laid_out_as_documented() -> None:

@@ -1,0 +1,167 @@
+"""Executables as objects and as files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+from handmade import COMMON, EVERYTHING, program_of, same_program
+
+from relvm.errors import RelvmFormatError, RelvmNameError, RelvmUnsupportedError
+from relvm.vm.runtime import Executable, VirtualMachine, load, register_func
+from relvm.vm.runtime.assembly_parser import parse_text
+
+register_func("no name; (of Python)", lambda: None, override=True)
+register_func("test.two", lambda a, b: a, override=True)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "program.rvm"
+    Executable.from_program(program_of(EVERYTHING)).save(path)
+    return path
+
+
+def test_a_saved_executable_is_the_same(saved) -> None:
+    executable = load(saved)
+    assert same_program(executable.program, program_of(EVERYTHING))
+    assert executable.to_bytes() == saved.read_bytes()
+    assert executable.signature == {"main": {"params": ["x", "y"], "text": "é"}}
+    assert executable.source.endswith('// "quoted"\n\n}')
+    assert list(executable.functions)[-1] == "main"
+
+
+def test_the_tensors_of_a_file_are_used_in_place(saved) -> None:
+    results = VirtualMachine(load(saved))["main"](False, 0)
+    np.testing.assert_array_equal(results[1], np.arange(20))
+    assert results[3].shape == (0, 4) and results[2].item() is True
+    assert np.isposinf(results[0].numpy()[0, 2]) and str(results[9]) == "-0.0" and np.isnan(results[10])
+    assert results[4:9] == ((3, -1), (), 'a ; b "c" é', np.dtype("uint16"), -(1 << 63))
+
+
+def test_results_outlive_the_executable_and_the_file(saved) -> None:
+    tensor = VirtualMachine(load(saved))["main"](False, 0)[1]
+    saved.unlink()
+    np.testing.assert_array_equal(tensor, np.arange(20))
+
+
+def test_a_file_is_replaced_as_a_whole(saved, tmp_path) -> None:
+    old = load(saved)
+    Executable.from_program(program_of(COMMON)).save(saved)
+    assert len(old.to_bytes()) > len(saved.read_bytes())
+    np.testing.assert_array_equal(VirtualMachine(old)["main"](False, 0)[1], np.arange(20))
+    assert "main" not in VirtualMachine(load(saved))
+    assert [path.name for path in tmp_path.iterdir()] == ["program.rvm"]
+
+
+def test_a_failed_save_leaves_nothing(saved, tmp_path, monkeypatch) -> None:
+    def refuse(*paths):
+        raise OSError("disk is gone")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    before = saved.read_bytes()
+    with pytest.raises(OSError, match="disk is gone"):
+        Executable.from_program(program_of(COMMON)).save(saved)
+    assert saved.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["program.rvm"]
+
+
+@pytest.mark.parametrize("damage", ["empty", "truncated", "flipped", "foreign"])
+def test_a_damaged_file_is_named(saved, damage) -> None:
+    content = saved.read_bytes()
+    damaged = {
+        "empty": b"",
+        "truncated": content[:-100],
+        "flipped": content[:700] + bytes([content[700] ^ 1]) + content[701:],
+        "foreign": b"PK\x03\x04" + content[4:],
+    }[damage]
+    saved.write_bytes(damaged)
+    with pytest.raises(RelvmFormatError, match=r"program\.rvm: "):
+        load(saved)
+
+
+def test_a_missing_file_is_an_os_error(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nothing.rvm")
+
+
+def test_another_major_version_is_refused(saved) -> None:
+    content = bytearray(saved.read_bytes())
+    content[8] = 2
+    with pytest.raises(RelvmFormatError, match="version 2"):
+        Executable.from_bytes(content)
+
+
+def test_bytes_need_no_alignment(saved) -> None:
+    content = b"x" + saved.read_bytes()
+    assert Executable.from_bytes(memoryview(content)[1:]).to_bytes() == content[1:]
+
+
+def test_an_executable_runs_after_its_text(saved) -> None:
+    again = Executable.from_program(parse_text(load(saved).as_text()))
+    assert again.to_bytes() == saved.read_bytes()
+    np.testing.assert_array_equal(VirtualMachine(again)["main"](False, 0)[1], np.arange(20))
+
+
+def test_stats_count_what_there_is(saved) -> None:
+    stats = load(saved).stats()
+    assert stats.size_bytes == saved.stat().st_size and stats.native_bytes == 0
+    assert stats.tensor_bytes == 24 + 160 + 1 and stats.constants[0] == "f32[2, 3], 24 bytes"
+    assert len(stats.functions["packed"]) == 10
+    assert stats.functions["bytecode"] == ("identity", "pair", "forever", "closure_over", "apply", "main")
+    assert stats.instructions["main"] == 7 and stats.calls["vm.builtin.make_tuple"] == 3
+    assert "test.two" not in stats.calls
+    text = str(stats)
+    for words in ("10 packed functions", "main, 7 instructions", "c1: i64[20], 160 bytes", "called at 3 places"):
+        assert words in text
+
+
+def test_an_executable_says_what_it_is() -> None:
+    assert repr(Executable.from_program(program_of(COMMON))) == "<Executable of 13 functions>"
+
+
+@pytest.fixture(params=["bytecode", "compiled"])
+def with_native(request, tmp_path, monkeypatch):
+    """A file with native code, compiled by this user."""
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc")
+    from relvm import vm
+    from relvm.frontend.text import parse_module
+
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
+    module = parse_module("def main(x: f32[n]) -> f32[n] { return add(x, x) }")
+    executable = vm.build(module, request.param, "c")
+    executable.save(tmp_path / "native.rvm")
+    assert executable.stats().native_bytes > 1000
+    return tmp_path / "native.rvm"
+
+
+def doubled(executable: Executable) -> list[float]:
+    return VirtualMachine(executable)["main"](np.float32([1, 2])).numpy().tolist()
+
+
+def test_native_code_that_was_compiled_here_is_trusted(with_native) -> None:
+    assert doubled(load(with_native)) == [2, 4]
+
+
+def test_native_code_from_elsewhere_needs_the_callers_word(with_native, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "another user's"))
+    with pytest.raises(RelvmUnsupportedError, match=r"native\.rvm: .*trust_native=True"):
+        load(with_native)
+    with pytest.raises(RelvmUnsupportedError, match="trust_native=True"):
+        Executable.from_bytes(with_native.read_bytes())
+    assert doubled(load(with_native, trust_native=True)) == [2, 4]
+
+
+def test_native_code_survives_the_text(with_native) -> None:
+    executable = load(with_native)
+    assert Executable.from_program(parse_text(executable.as_text())).to_bytes() == executable.to_bytes()
+
+
+def test_a_machine_that_cannot_be_made_leaves_the_executable_usable() -> None:
+    executable = Executable.from_program(program_of("f0 = packed test.executable.nowhere\n"))
+    for _ in range(2):
+        with pytest.raises(RelvmNameError, match=r"test\.executable\.nowhere"):
+            VirtualMachine(executable)

@@ -1,0 +1,168 @@
+"""C objects go when their last user goes, whatever the order and the thread."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+from handmade import COMMON, machine_of, program_of
+
+from relvm.errors import RelvmInterrupted
+from relvm.vm.runtime import Executable, VirtualMachine, register_func
+from relvm.vm.runtime._native import lib
+from relvm.vm.runtime.lifetime import Shared
+
+
+@pytest.fixture
+def destroyed(monkeypatch) -> list[str]:
+    """What was destroyed in C, in order."""
+    seen: list[str] = []
+
+    class Watched:
+        def __getattr__(self, name):
+            return getattr(lib, name)
+
+        def rvm_machine_release(self, machine):
+            seen.append("machine")
+            lib.rvm_machine_release(machine)
+
+        def rvm_executable_release(self, executable):
+            seen.append("executable")
+            lib.rvm_executable_release(executable)
+
+    monkeypatch.setattr("relvm.vm.runtime.lifetime.lib", Watched())
+    monkeypatch.setattr("relvm.vm.runtime.executable.lib", Watched())
+    return seen
+
+
+def test_the_machine_goes_before_the_executable(destroyed) -> None:
+    executable = Executable.from_program(program_of(COMMON))
+    machine = VirtualMachine(executable)
+    del executable
+    gc.collect()
+    assert destroyed == []
+    del machine
+    gc.collect()
+    assert destroyed == ["machine", "executable"]
+
+
+@pytest.mark.parametrize("what", ["tensor", "closure", "function", "view"])
+def test_whatever_came_out_of_a_machine_keeps_it(destroyed, what) -> None:
+    machine = machine_of()
+    held = {
+        "tensor": lambda: machine["identity"](np.ones(3)),
+        "closure": lambda: machine["closure_over"](1),
+        "function": lambda: machine["pair"],
+        "view": lambda: machine["identity"](np.ones(3)).numpy(),
+    }[what]()
+    del machine
+    gc.collect()
+    assert destroyed == []
+    del held
+    gc.collect()
+    assert destroyed == ["machine", "executable"]
+
+
+def test_cycles_through_a_machine_are_collected(destroyed) -> None:
+    class Node:
+        pass
+
+    for _ in range(20):
+        node = Node()
+        node.machine = machine_of(print_hook=lambda *values, node=node: node)
+        node.tensor = node.machine["identity"](np.ones(3))
+        node.closure = node.machine["closure_over"](node.tensor)
+        node.self = node
+    del node
+    gc.collect()
+    assert destroyed.count("machine") == destroyed.count("executable") == 20
+
+
+def test_a_tensor_dropped_while_another_thread_runs_goes_when_the_run_ends() -> None:
+    machine = machine_of()
+    array = np.ones(3)
+    gone = weakref.ref(array)
+    tensor = machine["identity"](array)
+    del array
+
+    def run() -> None:
+        with pytest.raises(RelvmInterrupted):
+            machine["forever"]()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(0.1)
+    del tensor
+    gc.collect()
+    assert gone() is not None
+    machine.interrupt()
+    thread.join()
+    assert gone() is None
+
+
+def test_a_tensor_dropped_in_another_thread_goes_at_once_when_the_machine_is_idle() -> None:
+    machine = machine_of()
+    array = np.ones(3)
+    gone = weakref.ref(array)
+    held = [machine["identity"](array)]
+    del array
+    thread = threading.Thread(target=held.clear)
+    thread.start()
+    thread.join()
+    assert gone() is None
+
+
+def test_a_machine_dropped_while_it_runs_goes_when_the_run_ends(destroyed) -> None:
+    def drop():
+        held.clear()
+        gc.collect()
+        return list(destroyed)
+
+    register_func("test.lifetime.drop", drop, override=True)
+    text = "f13 = packed test.lifetime.drop\nf14 = bytecode main() registers 1\n"
+    held = [machine_of(text + "  0: call r0 = test.lifetime.drop()\n  1: ret r0\n")]
+    assert held[0]["main"]() == ()
+    gc.collect()
+    assert destroyed == ["machine", "executable"]
+
+
+def test_a_thousand_calls_leave_nothing_behind() -> None:
+    machine = machine_of()
+    array, before = np.ones(4), None
+    for _ in range(1000):
+        machine["pair"]((array, "text", [array]), machine["identity"](array))
+        before = before or sys.getrefcount(array)
+    assert sys.getrefcount(array) <= before
+
+
+def test_a_shared_object_is_destroyed_once() -> None:
+    seen = []
+    shared = Shared("pointer", seen.append, None)
+    shared.retain()
+    shared.release()
+    assert seen == []
+    shared.release()
+    assert seen == ["pointer"]
+
+
+AT_EXIT = """
+import numpy as np, sys
+sys.path.insert(0, {path!r})
+from handmade import machine_of
+machine = machine_of()
+tensor, closure = machine["identity"](np.ones(3)), machine["closure_over"](np.ones(2))
+cycle = [machine, tensor]; cycle.append(cycle)
+view = tensor.numpy()
+"""
+
+
+def test_the_interpreter_ends_in_silence_with_objects_alive() -> None:
+    path = str(next(p for p in sys.path if p.endswith("tests/vm/runtime")))
+    done = subprocess.run([sys.executable, "-c", AT_EXIT.format(path=path)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "")

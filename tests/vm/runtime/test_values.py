@@ -1,0 +1,295 @@
+"""Values on their way into a machine and out of it."""
+
+from __future__ import annotations
+
+import enum
+import gc
+import struct
+import weakref
+
+import numpy as np
+import pytest
+from handmade import machine_of
+
+from relvm.errors import RelvmError, RelvmTypeError, RelvmUnsupportedError
+from relvm.tables import DTYPES
+from relvm.vm.runtime import Closure, Shape, Tensor
+from relvm.vm.runtime.values import MOST_NESTED
+
+
+@pytest.fixture(scope="module")
+def identity():
+    return machine_of()["identity"]
+
+
+class Color(enum.IntEnum):
+    RED = 3
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        0,
+        -1,
+        (1 << 63) - 1,
+        -(1 << 63),
+        1.5,
+        -0.0,
+        float("inf"),
+        True,
+        False,
+        None,
+        "",
+        "é\0\N{GRINNING FACE}",
+        np.dtype("float32"),
+        Shape((2, 0, -3)),
+        Shape(),
+        (),
+        (1, (2.5, (), "a"), None, Shape((1,))),
+    ],
+    ids=repr,
+)
+def test_a_value_goes_in_and_comes_out(identity, value) -> None:
+    back = identity(value)
+    assert back == value and type(back) is type(value)
+    assert str(back) == str(value)  # -0.0 is not 0.0
+
+
+def test_nan_keeps_its_bits(identity) -> None:
+    nan = struct.unpack("<d", struct.pack("<Q", 0x7FF8000000000123))[0]
+    assert struct.pack("<d", identity(nan)) == struct.pack("<d", nan)
+
+
+def test_lists_become_tuples_and_subclasses_what_they_derive_from(identity) -> None:
+    assert identity([1, [2, (3,)]]) == (1, (2, (3,)))
+    assert identity(Color.RED) == 3 and type(identity(Color.RED)) is int
+
+
+def test_tuples_nest_deeply(identity) -> None:
+    value: tuple = ()
+    for _ in range(50_000):
+        value = (value,)
+    back, depth = identity(value), 0
+    while back:
+        (back,), depth = back, depth + 1
+    assert depth == 50_000
+
+
+def test_a_list_that_contains_itself_is_refused(identity) -> None:
+    value: list = []
+    value.append(value)
+    with pytest.raises(RelvmTypeError, match=f"identity: argument x: expected at most {MOST_NESTED} tuples"):
+        identity(value)
+
+
+@pytest.mark.parametrize("row", DTYPES, ids=lambda row: row.name)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,), (2, 0, 3)], ids=str)
+def test_arrays_go_through_without_a_copy(identity, row, shape) -> None:
+    array = np.arange(np.prod(shape)).astype(row.numpy).reshape(shape)
+    tensor = identity(array)
+    assert isinstance(tensor, Tensor)
+    assert (tensor.shape, tensor.dtype, tensor.ndim) == (shape, array.dtype, array.ndim)
+    back = np.asarray(tensor)
+    np.testing.assert_array_equal(back, array)
+    assert (back.dtype, back.shape) == (array.dtype, array.shape)
+    assert back.__array_interface__["data"][0] == array.__array_interface__["data"][0] or not array.size
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6).reshape(2, 3).T,
+        np.arange(6)[::2],
+        np.arange(6, dtype=">i4"),
+        np.frombuffer(b"\0" + np.arange(3.0).tobytes(), np.uint8)[1:].view(np.float64),
+        np.broadcast_to(np.float32(2), (2, 2)),
+    ],
+    ids=["transposed", "strided", "big-endian", "misaligned", "broadcast"],
+)
+def test_arrays_of_another_layout_are_copied(identity, array) -> None:
+    back = np.asarray(identity(array))
+    np.testing.assert_array_equal(back, array)
+    assert back.dtype == array.dtype.newbyteorder("=")
+
+
+@pytest.mark.parametrize("scalar", [np.float32(1.5), np.float64(2.5), np.int8(-3), np.bool_(True)], ids=repr)
+def test_numpy_scalars_are_tensors_of_rank_0(identity, scalar) -> None:
+    tensor = identity(scalar)
+    assert (tensor.shape, tensor.dtype, tensor.item()) == ((), scalar.dtype, scalar.item())
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (1 << 63, "64 bits"),
+        (1j, "complex"),
+        (b"bytes", "bytes"),
+        ({1: 2}, "dict"),
+        (object, "type"),
+        (np.zeros(2, np.complex64), "complex64"),
+        (np.zeros(2, np.float16), "float16"),
+        (np.array([None]), "object"),
+        (np.array(["a"]), "<U1"),
+        (np.zeros(2, "i4,f4"), "no tensors of dtype"),
+        (np.dtype("float16"), "float16"),
+        (Shape((1.5,)), "Shape(1.5)"),
+        (Shape((1 << 63,)), "64 bits"),
+        ((1, [2, 1j]), "complex"),
+    ],
+    ids=str,
+)
+def test_what_a_machine_cannot_hold_is_refused_by_name(identity, value, words) -> None:
+    with pytest.raises(RelvmTypeError) as caught:
+        identity(value)
+    assert str(caught.value).startswith("identity: argument x: ") and words in str(caught.value)
+
+
+def test_a_refused_argument_releases_those_before_it() -> None:
+    machine, array = machine_of(), np.ones(3)
+    with pytest.raises(RelvmTypeError, match="pair: argument y"):
+        machine["pair"]((array, "text"), (array, [array, 1j]))
+    gone = weakref.ref(array)
+    del array
+    gc.collect()
+    assert gone() is None
+
+
+class Exporter:
+    """An array that speaks nothing but DLPack."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_dlpack_objects_come_in_without_a_copy(identity) -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    tensor = identity(Exporter(array))
+    assert np.shares_memory(tensor.numpy(), array)
+
+
+def test_dlpack_of_another_device_is_refused(identity) -> None:
+    class Elsewhere(Exporter):
+        def __dlpack_device__(self):
+            return (2, 0)
+
+        def __dlpack__(self, **options):
+            raise BufferError("on a GPU")
+
+    with pytest.raises(RelvmTypeError, match="Elsewhere gives no array by DLPack: "):
+        identity(Elsewhere(np.zeros(1)))
+
+
+def test_tensors_go_out_by_dlpack_without_a_copy(identity) -> None:
+    array = np.arange(6, dtype=np.int16).reshape(2, 3)
+    tensor = identity(array)
+    assert tensor.__dlpack_device__() == (1, 0)
+    back = np.from_dlpack(tensor)
+    del tensor
+    assert np.shares_memory(back, array) and back.shape == (2, 3)
+
+
+def test_a_view_keeps_the_bytes_alive(identity) -> None:
+    array = np.arange(1000.0)
+    gone = weakref.ref(array)
+    view = np.asarray(identity(array))[10:20]
+    del array
+    gc.collect()
+    assert gone() is not None
+    np.testing.assert_array_equal(view, np.arange(10.0, 20.0))
+    del view
+    gc.collect()
+    assert gone() is None
+
+
+def test_arguments_are_released_after_the_call() -> None:
+    machine, array = machine_of(), np.ones(3)
+    gone = weakref.ref(array)
+    machine["pair"](array, (array, [array]))
+    del array
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_result_holds_its_arguments_until_it_goes() -> None:
+    machine, array = machine_of(), np.ones(3)
+    gone = weakref.ref(array)
+    pair = machine["pair"](array, 1)
+    closure = machine["closure_over"](array)
+    del array
+    for holder in ("pair", "closure"):
+        gc.collect()
+        assert gone() is not None, holder
+        if holder == "pair":
+            del pair
+    del closure
+    gc.collect()
+    assert gone() is None
+
+
+def test_writes_are_seen_where_the_bytes_are_shared_and_refused_where_they_are_constant() -> None:
+    text = "c0 = tensor f32 (2,) [1.0, 2.0]\nf13 = packed vm.builtin.reshape\nc1 = shape (2, 1)\n"
+    text += "f14 = bytecode main() registers 2\n  0: call r0 = vm.builtin.reshape(c0, c1)\n"
+    machine = machine_of(text + "  1: call r1 = vm.builtin.make_tuple(r0, c0)\n  2: ret r1\n")
+    for tensor in machine["main"]():
+        assert not tensor.numpy().flags.writeable
+    array = np.zeros(3)
+    machine["identity"](array).numpy()[1] = 5
+    assert array[1] == 5
+    array.flags.writeable = False
+    assert not machine["identity"](array).numpy().flags.writeable
+
+
+def test_tensors_have_the_manners_of_arrays(identity) -> None:
+    tensor = identity(np.arange(3, dtype=np.int32))
+    assert len(tensor) == 3
+    assert repr(tensor) == "Tensor([0, 1, 2], shape=(3,), dtype=int32)"
+    assert np.array_equal(np.array(tensor, dtype=np.float64), [0.0, 1.0, 2.0])
+    assert identity(np.array(2.5)).item() == 2.5
+    with pytest.raises(ValueError):
+        tensor.item()
+    with pytest.raises(TypeError):
+        len(identity(np.array(1)))
+
+
+def test_a_tensor_of_this_machine_is_passed_as_it_is_and_another_machines_as_a_view() -> None:
+    one, other = machine_of(), machine_of()
+    array = np.arange(4.0)
+    tensor = one["identity"](array)
+    assert one["identity"](tensor).address == tensor.address
+    elsewhere = other["identity"](tensor)
+    assert elsewhere.address != tensor.address and np.shares_memory(elsewhere.numpy(), array)
+    gone = weakref.ref(array)
+    del array, tensor, one
+    gc.collect()
+    assert gone() is not None and elsewhere.numpy()[3] == 3.0
+    del elsewhere
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_function_of_another_machine_is_refused() -> None:
+    one, other = machine_of(), machine_of()
+    closure = one["closure_over"](1)
+    assert isinstance(closure, Closure)
+    with pytest.raises(RelvmTypeError, match="apply: argument f: expected a function of this machine"):
+        other["apply"](closure, 2)
+    assert one["apply"](closure, 2) == (2, 1)
+
+
+def test_a_storage_has_no_python_form() -> None:
+    text = "c0 = dtype u8\nf13 = bytecode main() registers 1\n"
+    machine = machine_of(text + "  0: call r0 = vm.builtin.alloc_storage(ctx, 64, 0, c0)\n  1: ret r0\n")
+    with pytest.raises(RelvmUnsupportedError, match="storage"):
+        machine["main"]()
+
+
+def test_every_error_of_a_conversion_is_one_of_relvms(identity) -> None:
+    for value in (1 << 80, 1j, np.zeros(1, "M8[s]"), Shape(("a",))):
+        with pytest.raises(RelvmError):
+            identity(value)
