@@ -23,7 +23,7 @@ static inline void *buffer_add(buffer *to, const void *bytes, size_t size) {
     to->bytes = realloc(to->bytes, to->capacity);
   }
   void *place = to->bytes + to->size;
-  memset(place, 0, size);
+  if (size > 0) memset(place, 0, size);
   if (bytes && size > 0) memcpy(place, bytes, size);
   to->size += size;
   return place;

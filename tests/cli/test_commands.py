@@ -71,6 +71,16 @@ def test_compile_then_run_the_saved_executable(folder: Path, mode: str) -> None:
     assert "output1: float32[1, 3]" in done.stdout
 
 
+def test_a_build_over_a_second_says_what_it_is_doing(folder: Path) -> None:
+    slow = folder / "slow-cc"
+    slow.write_text('#!/bin/sh\n[ "$1" = --version ] || sleep 1.2\nexec cc "$@"\n')
+    slow.chmod(0o755)
+    environment = {"RELVM_CC": str(slow), "RELVM_CACHE_DIR": str(folder / "cache")}
+    done = relvm("run", "model.relvm", "--random", cwd=folder, **environment)
+    assert done.returncode == 0, done.stderr
+    assert "building: C compilation" in done.stderr and "built in" in done.stderr
+
+
 def test_native_code_from_elsewhere_runs_only_when_it_is_trusted(folder: Path) -> None:
     assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
     elsewhere = {"RELVM_CACHE_DIR": str(folder / "another user's cache")}

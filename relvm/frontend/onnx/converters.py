@@ -328,13 +328,9 @@ def _matmul(node: Node) -> Expr:
 
 @converts("Gemm")
 def _gemm(node: Node) -> Expr:
-    """alpha * A' * B' + beta * C; the transpose of a constant is folded when the module is built."""
-    a, b = node.tensor(0), node.tensor(1)
-    if node.attribute("transA", 0):
-        a = node.emit(ops.transpose(a, perm=(1, 0)))
-    if node.attribute("transB", 0):
-        b = node.emit(ops.transpose(b, perm=(1, 0)))
-    result = node.emit(ops.matmul(a, b))
+    """alpha * A' * B' + beta * C, where ' is a transposition or none."""
+    transposed = {"transpose_a": bool(node.attribute("transA", 0)), "transpose_b": bool(node.attribute("transB", 0))}
+    result = node.emit(ops.matmul(node.tensor(0), node.tensor(1), **transposed))
     alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
     if alpha != 1.0:
         result = node.emit(ops.multiply(result, _scalar(alpha, result)))

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from relvm.errors import RelvmFormatError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.tables import SECTIONS
 from relvm.vm.runtime._native import ffi, lib
 
@@ -84,7 +84,9 @@ def unpack_sections(buffer) -> dict[str, memoryview]:
     Raises
     ------
     RelvmFormatError
-        No executable, another major version, or a section outside the buffer.
+        No executable, or a section outside the buffer.
+    RelvmUnsupportedError
+        Another major version of the format.
     """
     view = memoryview(buffer).cast("B").toreadonly()
     if len(view) < _HEADER.size:
@@ -93,7 +95,7 @@ def unpack_sections(buffer) -> dict[str, memoryview]:
     if magic != MAGIC:
         raise RelvmFormatError("not an executable: it does not begin with the magic number")
     if major != MAJOR:
-        raise RelvmFormatError(f"an executable of format version {major}, expected {MAJOR}")
+        raise RelvmUnsupportedError(f"an executable of format version {major}; this runtime reads version {MAJOR}")
     if size_bytes != len(view) or count > (len(view) - _HEADER.size) // _SECTION.size:
         says = f"the header says {size_bytes} bytes and {count} sections"
         raise RelvmFormatError(f"{says}, the file has {len(view)} bytes")

@@ -29,6 +29,8 @@ def decode(buffer) -> Program:
     ------
     RelvmFormatError
         The bytes are no executable.
+    RelvmUnsupportedError
+        They are one of another major version of the format.
     """
     try:
         return _decode(unpack_sections(buffer))

@@ -90,8 +90,9 @@ def test_a_missing_file_is_an_os_error(tmp_path) -> None:
 def test_another_major_version_is_refused(saved) -> None:
     content = bytearray(saved.read_bytes())
     content[8] = 2
-    with pytest.raises(RelvmFormatError, match="version 2"):
-        Executable.from_bytes(content)
+    for trust in (False, True):
+        with pytest.raises(RelvmUnsupportedError, match="version 2"):
+            Executable.from_bytes(content, trust_native=trust)
 
 
 def test_bytes_need_no_alignment(saved) -> None:

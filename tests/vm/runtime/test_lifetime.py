@@ -12,10 +12,10 @@ import weakref
 import numpy as np
 import pytest
 from handmade import COMMON, machine_of, program_of
+from relvm.vm.runtime._native import lib
 
 from relvm.errors import RelvmInterrupted
 from relvm.vm.runtime import Executable, VirtualMachine, register_func
-from relvm.vm.runtime._native import lib
 from relvm.vm.runtime.lifetime import Shared
 
 
@@ -54,14 +54,13 @@ def test_the_machine_goes_before_the_executable(destroyed) -> None:
 
 @pytest.mark.parametrize("what", ["tensor", "closure", "function", "view"])
 def test_whatever_came_out_of_a_machine_keeps_it(destroyed, what) -> None:
-    machine = machine_of()
-    held = {
-        "tensor": lambda: machine["identity"](np.ones(3)),
-        "closure": lambda: machine["closure_over"](1),
-        "function": lambda: machine["pair"],
-        "view": lambda: machine["identity"](np.ones(3)).numpy(),
-    }[what]()
-    del machine
+    take = {
+        "tensor": lambda machine: machine["identity"](np.ones(3)),
+        "closure": lambda machine: machine["closure_over"](1),
+        "function": lambda machine: machine["pair"],
+        "view": lambda machine: machine["identity"](np.ones(3)).numpy(),
+    }[what]
+    held = take(machine_of())
     gc.collect()
     assert destroyed == []
     del held

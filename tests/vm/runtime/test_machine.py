@@ -74,7 +74,7 @@ def test_arguments_that_do_not_fit_the_parameters(args, named, words) -> None:
 
 def test_a_near_match_of_an_argument_name() -> None:
     main = machine_of(body("ret r0", parameters="image"))["main"]
-    with pytest.raises(RelvmArgumentError, match="unknown argument imag: .*; did you mean image"):
+    with pytest.raises(RelvmArgumentError, match=r"unknown argument imag: .*; did you mean image"):
         main(imag=1)
 
 
@@ -173,7 +173,7 @@ def test_closures_come_out_are_called_and_go_back_in() -> None:
     assert machine["apply"](other, 3) == (3, "other")
     with pytest.raises(RelvmArgumentError, match="pair"):
         closure(1, 2)
-    with pytest.raises(RelvmTypeError, match="the function: argument 0: .*complex"):
+    with pytest.raises(RelvmTypeError, match=r"the function: argument 0: .*complex"):
         closure(1j)
 
 

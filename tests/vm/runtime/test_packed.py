@@ -121,8 +121,8 @@ def test_an_exception_that_was_caught_is_not_raised_again() -> None:
 
     register_func("test.packed.g", failing)
     register_func("test.packed.f", function)
-    text = "f17 = packed test.packed.g\nf18 = bytecode inner(x) registers 2\n  0: call r1 = test.packed.g(r0)\n  1: ret r1\n"
-    machine = machine_of(CALL + text)
+    inner = "f17 = packed test.packed.g\nf18 = bytecode inner(x) registers 2\n"
+    machine = machine_of(CALL + inner + "  0: call r1 = test.packed.g(r0)\n  1: ret r1\n")
     assert machine["main"](1) == "survived"
 
 

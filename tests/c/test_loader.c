@@ -1,0 +1,269 @@
+/* The loader: no damage to a file makes it crash or accept it, and what it accepts is safe to run. */
+#include "check.h"
+#include "program.h"
+
+static rvm_status load(const void *bytes, int64_t size_bytes, rvm_executable **executable, rvm_value *error) {
+  const rvm_load_options options = {.trust_native = 0};
+  *error = (rvm_value){.tag = RVM_TAG_NIL};
+  return rvm_executable_load(bytes, size_bytes, &options, executable, error);
+}
+
+/* A refusal is BAD_EXECUTABLE, or UNSUPPORTED for a version or native code. */
+static void check_refused(const void *bytes, int64_t size_bytes, const char *what, int64_t where) {
+  rvm_executable *executable;
+  rvm_value error;
+  rvm_status status = load(bytes, size_bytes, &executable, &error);
+  if (status == RVM_OK) {
+    printf("loaded in spite of %s at %" PRId64 "\n", what, where);
+    checks_failed++;
+    rvm_executable_release(executable);
+    return;
+  }
+  CHECK(status == RVM_BAD_EXECUTABLE || status == RVM_UNSUPPORTED);
+  CHECK(error.tag == RVM_TAG_ERROR && error.as.error->status == status);
+  rvm_value_release(&error);
+}
+
+static unsigned char *make_program(int64_t *size_bytes) {
+  image program = {0};
+  program_build(&program);
+  return image_finish(&program, size_bytes);
+}
+
+static void truncations_are_refused(void) {
+  int64_t size_bytes;
+  unsigned char *bytes = make_program(&size_bytes);
+  for (int64_t size = 0; size < size_bytes; size++) {
+    unsigned char *part = aligned_alloc(64, (size_t)(size / 64 + 1) * 64);
+    memcpy(part, bytes, (size_t)size);
+    check_refused(part, size, "truncation", size);
+    free(part);
+  }
+  free(bytes);
+}
+
+static void every_flipped_bit_is_found(void) {
+  int64_t size_bytes;
+  unsigned char *bytes = make_program(&size_bytes);
+  for (int64_t bit = 0; bit < size_bytes * 8; bit++) {
+    bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    check_refused(bytes, size_bytes, "a flipped bit", bit);
+    bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+  }
+  free(bytes);
+}
+
+static rvm_status stop(void *host, rvm_value *error) {
+  (void)host;
+  return rvm_fail(error, RVM_INTERRUPTED, "long enough");
+}
+
+/* Runs every function that takes two arguments with a tensor and an int, whatever comes of it. */
+static void run_everything(rvm_executable *executable) {
+  const rvm_machine_options options = {.stack_values = 4096, .call_depth = 100, .poll = stop};
+  rvm_machine *machine;
+  rvm_value result = {0};
+  if (rvm_machine_new(executable, &options, &machine, &result)) {
+    CHECK(result.as.error->status == RVM_UNKNOWN_FUNCTION);
+    rvm_value_release(&result);
+    return;
+  }
+  rvm_value arguments[] = {tensor_value(RVM_DTYPE_f32, 1, (int64_t[]){2}), int_value(0)};
+  for (int32_t i = 0; i < rvm_executable_function_count(executable); i++) {
+    rvm_machine_call(machine, i, arguments, 2, &result);
+    rvm_value_release(&result);
+  }
+  rvm_value_release(&arguments[0]);
+  rvm_machine_release(machine);
+}
+
+/* With the checksums put right, damage meets the checks behind them. */
+static void damage_with_right_checksums_is_survived(void) {
+  static const unsigned char patterns[] = {0x00, 0x01, 0x04, 0x08, 0x7f, 0x80, 0xff};
+  int64_t size_bytes, accepted = 0;
+  unsigned char *bytes = make_program(&size_bytes), *damaged = aligned_alloc(64, (size_t)(size_bytes / 64 + 1) * 64);
+  for (int64_t i = 64 + 32 * 5; i < size_bytes; i++) {
+    for (int k = 0; k < COUNT_OF(patterns); k++) {
+      memcpy(damaged, bytes, (size_t)size_bytes);
+      damaged[i] = k % 2 ? patterns[k] : damaged[i] ^ patterns[k];
+      image_reseal(damaged);
+      rvm_executable *executable;
+      rvm_value error;
+      rvm_status status = load(damaged, size_bytes, &executable, &error);
+      rvm_value_release(&error);
+      if (status) continue;
+      accepted++;
+      run_everything(executable);
+      rvm_executable_release(executable);
+    }
+  }
+  CHECK(accepted > 1000); /* names, numbers: most values are as good as others */
+  free(damaged);
+  free(bytes);
+}
+
+/* ---- one fault each ---- */
+
+typedef void change_image(image *program);
+typedef void change_file(unsigned char *file);
+
+static void expect_fault(change_image *build, change_file *damage, rvm_status status, const char *text) {
+  image program = {0};
+  int64_t size_bytes;
+  rvm_executable *executable;
+  rvm_value error;
+  program_build(&program);
+  if (build) build(&program);
+  unsigned char *bytes = image_finish(&program, &size_bytes);
+  if (damage) damage(bytes);
+  CHECK_FAILS(load(bytes, size_bytes, &executable, &error), status, text, error);
+  free(bytes);
+}
+
+static image_constant *last_constant(image *program) {
+  return (image_constant *)program->constants.bytes + program->constant_count - 1;
+}
+
+static void another_version(unsigned char *file) { file[8] = 2; }
+static void a_larger_size(unsigned char *file) { file[16] += 64; }
+static void a_reserved_field(unsigned char *file) { file[40] = 1, image_seal(file); }
+static void a_wrong_table_checksum(unsigned char *file) { file[28] = 1; }
+static void a_hundred_sections(unsigned char *file) { file[13] = 100; }
+static void overlapping_sections(unsigned char *file) { memcpy(file + 64 + 32 + 8, file + 64 + 8, 8), image_seal(file); }
+static void an_unaligned_section(unsigned char *file) { file[64 + 8] += 4, image_seal(file); }
+static void a_twin_section(unsigned char *file) { file[64 + 32 * 4] = RVM_SECTION_code, image_seal(file); }
+static void a_missing_section(unsigned char *file) { file[64 + 32 * 4] = 200, image_seal(file); }
+static void a_damaged_section(unsigned char *file) { file[64 + 4] ^= 1, image_seal(file); }
+static void a_gap_that_is_not_empty(unsigned char *file) {
+  uint64_t place[2];
+  memcpy(place, file + 64 + 8, sizeof place);
+  file[place[0] + place[1]] = 1;
+}
+
+static void a_twin_name(image *to) { image_packed(to, "vm.builtin.make_tuple"); }
+static void an_unknown_kind(image *to) { image_packed(to, "extra"), image_record(to, to->function_count - 1)->kind = 4; }
+static void no_parameter_count(image *to) { image_function(to, RVM_KIND_bytecode, "f", NULL, 1), RET(to, 0); }
+static void parameters_beyond_the_table(image *to) {
+  image_function(to, RVM_KIND_packed, "f", "x", 0);
+  image_record(to, to->function_count - 1)->parameter_count = 2;
+}
+static void a_parameter_without_name(image *to) {
+  image_function(to, RVM_KIND_packed, "f", "x", 0);
+  memset(to->parameters.bytes + to->parameters.size - 4, 0x7f, 4);
+}
+static void native_without_symbol(image *to) {
+  image_function(to, RVM_KIND_native, "f", "x", 2);
+  image_record(to, to->function_count - 1)->symbol = RVM_NO_STRING;
+}
+static void native_without_library(image *to) { image_function(to, RVM_KIND_native, "f", "x", 2); }
+static void native_without_result_register(image *to) { image_function(to, RVM_KIND_native, "f", "x", 1); }
+static void too_few_registers(image *to) { image_bytecode(to, "f", "x y", 1), RET(to, 0); }
+static void too_many_registers(image *to) { image_bytecode(to, "f", "x y", 1000), RET(to, 0); }
+static void no_code(image *to) { image_bytecode(to, "f", "x", 1); }
+static void overlapping_code(image *to) {
+  image_bytecode(to, "f", "x", 1), RET(to, 0);
+  image_bytecode(to, "g", "x", 1), RET(to, 0);
+  image_record(to, to->function_count - 1)->code_start -= 2;
+}
+static void text_that_is_no_utf8(image *to) { image_text(to, "\xc3\x28"); }
+static void overlong_utf8(image *to) { image_text(to, "\xc0\xaf"); }
+static void a_surrogate(image *to) { image_text(to, "\xed\xa0\x80"); }
+static void a_cut_character(image *to) { image_text(to, "\xe2\x82"); }
+static void a_string_with_nul(image *to) { image_text(to, "ab"), memset(to->string_bytes.bytes + to->string_bytes.size - 3, 0, 1); }
+static void a_string_without_end(image *to) { image_text(to, "ab"), memset(to->string_bytes.bytes + to->string_bytes.size - 1, 1, 1); }
+static void a_constant_of_a_wrong_tag(image *to) { image_add_constant(to, (image_constant){.tag = RVM_TAG_TUPLE}, NULL); }
+static void a_constant_of_no_dtype(image *to) { image_dtype(to, RVM_DTYPE_COUNT); }
+static void a_constant_of_no_string(image *to) { image_add_constant(to, (image_constant){.tag = RVM_TAG_STRING, .payload = -1}, NULL); }
+static void dimensions_beyond_the_table(image *to) { image_shape(to, 1, (int64_t[]){1}), last_constant(to)->rank = 2; }
+static void a_wrong_tensor_size(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abcd", 4); }
+static void a_negative_dimension(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){-3}, "abc", 3); }
+static void an_unaligned_tensor(image *to) {
+  image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abc", 3), last_constant(to)->payload -= 8;
+}
+static void a_tensor_beyond_the_data(image *to) {
+  image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abc", 3), last_constant(to)->payload += 64;
+}
+
+static void each_fault_is_named(void) {
+  const rvm_status bad = RVM_BAD_EXECUTABLE;
+  expect_fault(NULL, another_version, RVM_UNSUPPORTED, "format version 2");
+  expect_fault(NULL, a_larger_size, bad, "its header says");
+  expect_fault(NULL, a_reserved_field, bad, "reserved");
+  expect_fault(NULL, a_wrong_table_checksum, bad, "damaged header");
+  expect_fault(NULL, a_hundred_sections, bad, "section table");
+  expect_fault(NULL, overlapping_sections, bad, "misplaced");
+  expect_fault(NULL, an_unaligned_section, bad, "misplaced");
+  expect_fault(NULL, a_twin_section, bad, "two sections have id 4");
+  expect_fault(NULL, a_missing_section, bad, "mandatory section is missing");
+  expect_fault(NULL, a_damaged_section, bad, "damaged section 0");
+  expect_fault(NULL, a_gap_that_is_not_empty, bad, "between sections");
+  expect_fault(a_twin_name, NULL, bad, "two functions are called vm.builtin.make_tuple");
+  expect_fault(an_unknown_kind, NULL, bad, "unknown kind 4");
+  expect_fault(no_parameter_count, NULL, bad, "function f has no parameter count");
+  expect_fault(parameters_beyond_the_table, NULL, bad, "parameters of function f");
+  expect_fault(a_parameter_without_name, NULL, bad, "parameter 0 of function f");
+  expect_fault(native_without_symbol, NULL, bad, "function f has no symbol");
+  expect_fault(native_without_library, NULL, bad, "function f is native, and there is no native section");
+  expect_fault(native_without_result_register, NULL, bad, "number of registers");
+  expect_fault(too_few_registers, NULL, bad, "number of registers");
+  expect_fault(too_many_registers, NULL, bad, "more registers than");
+  expect_fault(no_code, NULL, bad, "instructions of function f exceed");
+  expect_fault(overlapping_code, NULL, bad, "overlap");
+  expect_fault(text_that_is_no_utf8, NULL, bad, "malformed");
+  expect_fault(overlong_utf8, NULL, bad, "malformed");
+  expect_fault(a_surrogate, NULL, bad, "malformed");
+  expect_fault(a_cut_character, NULL, bad, "malformed");
+  expect_fault(a_string_with_nul, NULL, bad, "malformed");
+  expect_fault(a_string_without_end, NULL, bad, "malformed");
+  expect_fault(a_constant_of_a_wrong_tag, NULL, bad, "which no constant can have");
+  expect_fault(a_constant_of_no_dtype, NULL, bad, "no such dtype");
+  expect_fault(a_constant_of_no_string, NULL, bad, "no such string");
+  expect_fault(dimensions_beyond_the_table, NULL, bad, "dimensions of constant");
+  expect_fault(a_wrong_tensor_size, NULL, bad, "do not agree");
+  expect_fault(a_negative_dimension, NULL, bad, "do not agree");
+  expect_fault(an_unaligned_tensor, NULL, bad, "misplaced");
+  expect_fault(a_tensor_beyond_the_data, NULL, bad, "misplaced");
+}
+
+static void native_code_needs_trust(void) {
+  image program = {0};
+  int64_t size_bytes;
+  rvm_executable *executable;
+  rvm_value error;
+  image_native(&program, "x86_64-linux-gnu", "", "", 0);
+  unsigned char *bytes = image_finish(&program, &size_bytes);
+  CHECK_FAILS(load(bytes, size_bytes, &executable, &error), RVM_UNSUPPORTED, "do not trust it", error);
+  free(bytes);
+}
+
+static void an_executable_says_what_it_has(void) {
+  image program = {0};
+  loaded what;
+  rvm_value error;
+  uint32_t index = program_build(&program);
+  image_text(&program, "h\xc3\xa9llo \xe2\x82\xac \xf0\x9f\x98\x80"); /* 2, 3 and 4 bytes a character */
+  MAKE(what, image_load(&program, &what, &error));
+  const rvm_executable *executable = what.executable;
+  CHECK_INT(rvm_executable_function_count(executable), 14);
+  CHECK_INT(rvm_executable_find(executable, "main"), index);
+  CHECK_INT(rvm_executable_find(executable, "mai"), -1);
+  CHECK(strcmp(rvm_executable_function_name(executable, (int32_t)index), "main") == 0);
+  CHECK_INT(rvm_executable_function_kind(executable, (int32_t)index), RVM_KIND_bytecode);
+  CHECK_INT(rvm_executable_function_parameters(executable, (int32_t)index), 2);
+  CHECK_INT(rvm_executable_function_parameters(executable, 0), -1);
+  CHECK(rvm_executable_function_name(executable, 14) == NULL && rvm_executable_function_name(executable, -1) == NULL);
+  CHECK_INT(rvm_executable_function_kind(executable, 14), -1);
+  const unsigned char *data = executable->constants[2].as.tensor->dl.data;
+  CHECK(data > what.bytes && (intptr_t)data % 64 == 0); /* used in place */
+  loaded_release(&what);
+}
+
+int main(void) {
+  truncations_are_refused();
+  every_flipped_bit_is_found();
+  damage_with_right_checksums_is_survived();
+  each_fault_is_named();
+  native_code_needs_trust();
+  an_executable_says_what_it_has();
+  return CHECK_RESULT();
+}
