@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from relvm.lir.routine import PREFIX
+
 
 def routine_symbol(name: str) -> str:
     """`__vmtir__NAME`, with what C does not allow in a name written as _xHH_."""
-    return "__vmtir__" + _escaped(name)
+    return PREFIX + _escaped(name)
 
 
 def kernel_symbol(name: str) -> str:

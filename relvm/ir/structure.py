@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
-from relvm.ir.dims import AnyDim, DimVar, as_var, dim_vars, evaluate_with, var_dim
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, Module, Shape, Var
+from relvm.ir.dims import DimVar, as_var, evaluate_with, var_dim
+from relvm.ir.expr import Binding, Constant, Expr, Function, MatchCast, Module, Shape, Var
 from relvm.ir.node import Node, fields_of, map_children, walk
 from relvm.ir.types import FuncType, TupleType, Type, dims_of, map_dims, type_vars
 
@@ -46,48 +45,6 @@ def free_vars(expr: Node) -> list[Var]:
     bound = bound_vars(expr)  # a variable is bound in one place only, so scopes need not be tracked
     used = (item for item in walk(expr) if isinstance(item, Var) and item not in bound)
     return list(dict.fromkeys(used))
-
-
-def free_dim_vars(function: Function) -> list[DimVar]:
-    """The dimension variables a function uses that neither its parameters nor its match_casts bind, in order of first
-    use."""
-    bound: set[DimVar] = {var for p in function.params for var in type_vars(p.type)}
-    used: dict[DimVar, None] = {}
-    for item in walk(function):
-        match item:
-            case MatchCast(var=var):
-                bound.update(type_vars(var.type))
-            case Shape(dims=dims):
-                used.update(dict.fromkeys(v for dim in dims for v in dim_vars(dim)))
-            case Function(params=params) if item is not function:
-                bound.update(v for p in params for v in type_vars(p.type))
-            case Expr(type=Type() as type_):
-                used.update(dict.fromkeys(type_vars(type_)))
-    return [var for var in used if var not in bound]
-
-
-def map_expr_dims(function: Callable[[AnyDim], AnyDim], expr: Node) -> Node:
-    """`expr` with `function` applied to every dimension in it, those of types included; variables whose type changes
-    are replaced by new ones throughout."""
-    renamed: dict[Var, Var] = {}
-
-    def visit(item: Node) -> Node:
-        if isinstance(item, Var):
-            if item not in renamed:
-                new_type = item.type and map_dims(function, item.type)
-                renamed[item] = item if new_type == item.type else replace(item, type=new_type)
-            return renamed[item]
-        if isinstance(item, Shape):
-            return Shape(tuple(map(function, item.dims)))
-        item = map_children(visit, item)
-        if isinstance(item, Function) and item.result_type is not None:
-            item = replace(item, result_type=map_dims(function, item.result_type))
-        if isinstance(item, Expr) and item.type is not None and not isinstance(item, Constant):
-            new_type = map_dims(function, item.type)
-            item = item if new_type == item.type else replace(item, type=new_type)
-        return item
-
-    return visit(expr)
 
 
 def structural_equal(first: Node, second: Node) -> bool:
@@ -161,8 +118,3 @@ class _Matcher:
 def _in_binding_order(item: Node) -> list[str]:
     """A node's fields with the parameters of a function first, so that they are paired before they are used."""
     return sorted(fields_of(item), key=lambda name: name != "params")
-
-
-def block_of(expr: Expr) -> Block:
-    """`expr` as a block: itself, or a block without bindings."""
-    return expr if isinstance(expr, Block) else Block((), expr, type=expr.type)

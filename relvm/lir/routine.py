@@ -6,7 +6,6 @@ bytecode and C are both printed from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,13 +114,3 @@ class LirModule:
     functions: tuple[str, ...]
     constants: tuple[Any, ...]
     signature: dict[str, Any]
-
-
-def statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Every statement in `body`, those inside ifs included, in program order."""
-    stack = list(reversed(body))
-    while stack:
-        statement = stack.pop()
-        yield statement
-        if isinstance(statement, IfStatement):
-            stack.extend(reversed(statement.then + statement.orelse))

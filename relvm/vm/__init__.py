@@ -9,7 +9,16 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from relvm.vm.runtime import Executable, Shape, Tensor, VirtualMachine, load, register_func, register_library
+from relvm.vm.runtime import (
+    Executable,
+    Shape,
+    Tensor,
+    VirtualMachine,
+    load,
+    register_c_func,
+    register_func,
+    register_library,
+)
 
 _COMPILER = {"build": "relvm.vm.building", "lower": "relvm.vm.building", "find_compiler": "relvm.vm.toolchain"}
 
@@ -22,6 +31,7 @@ __all__ = [
     "find_compiler",
     "load",
     "lower",
+    "register_c_func",
     "register_func",
 ]
 

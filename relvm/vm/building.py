@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from relvm.codegen.bytecode import Bytecode, constant_values, print_bytecode
 from relvm.codegen.c import print_c
@@ -24,15 +22,6 @@ EXEC_MODES = ("bytecode", "compiled")
 
 # What build calls as it starts each of its steps: the step's name.
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class BuildTimes:
-    """Seconds of a build's parts."""
-
-    passes: float
-    codegen: float
-    compile: float
 
 
 def build(
@@ -78,14 +67,11 @@ def build(
     _expect_choice("target", target, TARGETS)
     report = progress or (lambda step: None)
     report("passes")
-    started = time.perf_counter()
     module = run_passes(module, build_pipeline(target), verified=verified, observer=observer)
     report("code generation")
     lir = lower(module)
     program = _program(lir, exec_mode, report)
-    executable = Executable.from_program(program)
-    executable.build_seconds = time.perf_counter() - started
-    return executable
+    return Executable.from_program(program)
 
 
 def lower(module: Module) -> LirModule:

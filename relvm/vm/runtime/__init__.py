@@ -2,7 +2,7 @@
 
 from relvm.vm.runtime.executable import Executable, Stats, load
 from relvm.vm.runtime.machine import VirtualMachine
-from relvm.vm.runtime.packed import get_func, register_func, register_library, unregister_func
+from relvm.vm.runtime.packed import get_func, register_c_func, register_func, register_library, unregister_func
 from relvm.vm.runtime.program import Shape
 from relvm.vm.runtime.tensor import Tensor
 from relvm.vm.runtime.values import Closure
@@ -16,6 +16,7 @@ __all__ = [
     "VirtualMachine",
     "get_func",
     "load",
+    "register_c_func",
     "register_func",
     "register_library",
     "unregister_func",

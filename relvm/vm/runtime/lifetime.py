@@ -78,7 +78,7 @@ class Objects(ABC):
 
     def release_dropped(self) -> None:
         # A drop that finds the lock taken leaves its entry to the holder, who looks again after it has let go.
-        while self._dropped and self.lock.acquire(blocking=False):
+        while self._dropped and self.lock.acquire(False):
             try:
                 while self._dropped:
                     words = ffi.new("int64_t[2]", self._dropped.popleft())

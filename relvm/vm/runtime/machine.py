@@ -13,11 +13,22 @@ from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.failure import STATUS_NUMBERS, failure, read_failure
 from relvm.vm.runtime.lifetime import ACTIVE, Objects, Reference
 from relvm.vm.runtime.packed import provide
-from relvm.vm.runtime.values import NIL, new_words, release_all, store_all, take, value_at
+from relvm.vm.runtime.values import NIL, new_words, release, store_all, take, value_at
 
 _KINDS = numbers(KINDS)
 _CALLBACK_ERROR = STATUS_NUMBERS["CALLBACK_ERROR"]
-_ROW = 16  # values in the row that every machine has for its calls: the arguments, then the result
+_ROW = 16  # arguments that the row which every machine keeps for its calls has room for
+
+
+class _Row:
+    """Room for a call: its result, then `count` arguments."""
+
+    __slots__ = ("arguments", "result", "words")
+
+    def __init__(self, count: int) -> None:
+        self.words = new_words(count + 1)
+        self.result = value_at(self.words, 0)
+        self.arguments = self.result + 1
 
 
 class _Runner(Objects):
@@ -28,7 +39,7 @@ class _Runner(Objects):
         self.executable = executable
         self.print_hook = print_hook
         self.depth = 0  # calls under way: more than one when a packed function calls the machine
-        self.row = new_words(_ROW)
+        self.row = _Row(_ROW)
 
     def print(self, *values: Any) -> None:
         self.print_hook(*values)
@@ -39,21 +50,22 @@ class _Runner(Objects):
 
     def run(self, name: str, arguments: Sequence[Any], enter: Callable[..., int], callee: Any) -> Any:
         """Call `callee`, a function index or a value, by `enter`."""
-        if not self.lock.acquire(blocking=False):
+        if not self.lock.acquire(False):
             raise RelvmBusyError(f"{name}: the machine is running in another thread; make one machine for each")
         outer, ACTIVE.objects = ACTIVE.objects, self
         self.depth += 1
         try:
             count = len(arguments)
-            words = self.row if self.depth == 1 and count < _ROW else new_words(count + 1)
-            result = value_at(words, count)
-            result.tag = NIL
-            owned = store_all(self, arguments, words, lambda k: f"{name}: argument {self.parameter(name, k)}")
-            status = enter(self.machine, callee, value_at(words, 0), count, result)
-            release_all(words, owned)
+            row = self.row if self.depth == 1 and count <= _ROW else _Row(count)
+            words = row.words
+            words[0] = NIL
+            owned = store_all(self, arguments, words, 1, lambda k: f"{name}: argument {self.parameter(name, k)}")
+            status = enter(self.machine, callee, row.arguments, count, row.result)
+            for k in owned:
+                release(words, k)
             if status:
-                raise self.ended(status, result)
-            return take(self, words[2 * count], words[2 * count + 1])
+                raise self.ended(status, row.result)
+            return take(self, words[0], words[1])
         finally:
             self.depth -= 1
             ACTIVE.objects = outer

@@ -1,4 +1,4 @@
-"""Packed functions written in Python: registered by name, called by machines."""
+"""Packed functions of the host, in Python or C: registered by name, called by machines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
-from relvm.errors import RelvmBusyError, RelvmNameError, RelvmUnsupportedError, near_matches
+from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError, RelvmUnsupportedError, near_matches
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.failure import STATUS_NUMBERS, failure
 from relvm.vm.runtime.lifetime import ACTIVE, Objects
@@ -61,6 +61,34 @@ def register_func(name: str, function: Callable[..., Any] | None = None, *, over
         named.function = function
         _named[name] = named
     return function
+
+
+def register_c_func(name: str, address: int, *, override: bool = False) -> None:
+    """Make a C function a packed function; machines made from now on call it, without a detour through Python.
+
+    Parameters
+    ----------
+    address
+        Of a `rvm_status f(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)` as csrc/relvm.h
+        has it (self: NULL), e.g. `ctypes.cast(library.f, ctypes.c_void_p).value`.  Its library must stay loaded.
+    override
+        Take the name from the function that has it.
+
+    Raises
+    ------
+    RelvmBusyError
+        The name is taken, and not `override`.
+    """
+    if not isinstance(address, int) or address <= 0:
+        raise RelvmTypeError(f"{name}: expected the address of a C function, got {address!r}")
+    with _lock:
+        error = ffi.new("rvm_value *")
+        function = ffi.cast("rvm_packed_function", address)
+        status = lib.rvm_register(name.encode(), function, ffi.NULL, override, error)
+        if status:
+            raise failure(status, error)
+        if name in _named:
+            _named[name].function = None
 
 
 def unregister_func(name: str) -> None:

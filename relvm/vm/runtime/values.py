@@ -84,28 +84,44 @@ def store(objects: Objects, value: Any, words: Any, k: int) -> bool:
 
 def store_owned(objects: Objects, value: Any, words: Any, where: Callable[[int], str]) -> None:
     """Put `value` in place 0, which then owns a reference whatever the value is."""
-    if not store_all(objects, (value,), words, where):
+    if not store_all(objects, (value,), words, 0, where):
         lib.rvm_value_retain(value_at(words, 0)[0])
 
 
-def store_all(objects: Objects, values: Sequence[Any], words: Any, where: Callable[[int], str]) -> list[int]:
-    """Put `values` in places 0, 1...; which of them own a reference.  where(k): what messages call value k."""
+def store_all(
+    objects: Objects, values: Sequence[Any], words: Any, first: int, where: Callable[[int], str]
+) -> list[int]:
+    """Put `values` in the places from `first` on.
+
+    Parameters
+    ----------
+    where
+        k -> what messages call values[k].
+
+    Returns
+    -------
+    list of int
+        The places that now own a reference, which the caller has to release.
+    """
     owned: list[int] = []
+    place = first
     try:
-        for k in range(len(values)):
-            if store(objects, values[k], words, k):
-                owned.append(k)
+        for value in values:
+            if (_STORES.get(type(value)) or _store_of(value))(objects, value, words, place):
+                owned.append(place)
+            place += 1
     except BaseException as error:
-        release_all(words, owned)
+        for k in owned:
+            release(words, k)
         if isinstance(error, RelvmError):
-            raise type(error)(f"{where(k)}: {error}") from None
+            raise type(error)(f"{where(place - first)}: {error}") from None
         raise
     return owned
 
 
-def release_all(words: Any, places: Sequence[int]) -> None:
-    for k in places:
-        lib.rvm_value_release(value_at(words, k))
+def release(words: Any, k: int) -> None:
+    """Release what place k owns."""
+    lib.rvm_value_release(value_at(words, k))
 
 
 def _store_nil(objects: Objects, value: None, words: Any, k: int) -> bool:
@@ -188,14 +204,13 @@ def _store_sequence(objects: Objects, value: Sequence[Any], words: Any, k: int) 
             target, place = (outer.words, outer.filled) if outer else (words, k)
             status = lib.rvm_tuple_new(len(innermost.items), value_at(innermost.words, 0), value_at(target, place))
             _made(status, target, place)
-            release_all(innermost.words, innermost.owned)
-            open_tuples.pop()
+            open_tuples.pop().release()
             if not outer:
                 return True
             outer.took(True)
     except BaseException:
         for each in open_tuples:
-            release_all(each.words, each.owned)
+            each.release()
         raise
 
 
@@ -210,6 +225,10 @@ class _OpenTuple:
         if owned:
             self.owned.append(self.filled)
         self.filled += 1
+
+    def release(self) -> None:
+        for k in self.owned:
+            release(self.words, k)
 
 
 def _made(status: int, words: Any, k: int) -> bool:
@@ -293,7 +312,7 @@ def take(objects: Objects, tag: int, payload: int) -> Any:
             return ffi.buffer(string.bytes, string.length)[:].decode(errors="replace")
         raise RelvmUnsupportedError(f"a {TAGS[tag].name.lower()} has no Python form")
     finally:
-        lib.rvm_value_release(value_at(words, 0))
+        release(words, 0)
 
 
 def take_all(objects: Objects, words: Any, count: int) -> list[Any]:

@@ -1,0 +1,197 @@
+/* The verifier: which instructions it refuses, which it must not, and how long it takes. */
+#include <time.h>
+
+#include "check.h"
+#include "image.h"
+
+typedef void build_code(image *to);
+
+/* Function 0: make_tuple (any number of arguments); 1: kernel-like `pair` of exactly two; 2: what is under test,
+   "f(a, b)" with 6 registers. */
+static rvm_status verify(build_code *build, rvm_value *error) {
+  image program = {0};
+  loaded what;
+  image_packed(&program, "vm.builtin.make_tuple");
+  image_function(&program, RVM_KIND_packed, "pair", "x y", 0);
+  image_int(&program, 3);
+  image_bytecode(&program, "f", "a b", 6);
+  build(&program);
+  rvm_status status = image_load(&program, &what, error);
+  loaded_release(&what);
+  return status;
+}
+
+#define ACCEPTED(name) CHECK_OK(verify(name, &error), error)
+#define REFUSED(name, text) CHECK_FAILS(verify(name, &error), RVM_BAD_EXECUTABLE, text, error)
+
+static void unknown_opcode(image *to) { WORDS(to, RVM_OP_COUNT); }
+static void cut_short(image *to) { WORDS(to, RVM_OP_ret); }
+static void cut_in_the_arguments(image *to) { WORDS(to, RVM_OP_call, NONE, 0, 2, R(0)); }
+static void vast_argument_count(image *to) { WORDS(to, RVM_OP_call, NONE, 0, UINT32_MAX, R(0)), RET(to, 0); }
+static void falls_off(image *to) { CALL(to, 2, 0, R(0)); }
+static void falls_off_after_if(image *to) { IF(to, 0, 0); }
+static void register_out_of_range(image *to) { RET(to, 6); }
+static void negative_register(image *to) { RET(to, NONE); }
+static void destination_out_of_range(image *to) { CALL(to, 6, 0), RET(to, 0); }
+static void negative_destination(image *to) { CALL(to, (uint32_t)-2, 0), RET(to, 0); }
+static void function_out_of_range(image *to) { CALL(to, 2, 3), RET(to, 0); }
+static void argument_register_out_of_range(image *to) { CALL(to, 2, 0, R(0), R(6)), RET(to, 0); }
+static void argument_register_negative(image *to) { CALL(to, 2, 0, R(-1)), RET(to, 0); }
+static void constant_out_of_range(image *to) { CALL(to, 2, 0, C(1)), RET(to, 0); }
+static void function_argument_out_of_range(image *to) { CALL(to, 2, 0, F(3)), RET(to, 0); }
+static void context_with_payload(image *to) { CALL(to, 2, 0, X + 8), RET(to, 0); }
+static void context_second(image *to) { CALL(to, 2, 0, R(0), X), RET(to, 0); }
+static void context_to_bytecode(image *to) { CALL(to, 2, 2, X, I(1)), RET(to, 0); }
+static void nil_with_payload(image *to) { CALL(to, 2, 0, N + 8), RET(to, 0); }
+static void bool_of_two(image *to) { CALL(to, 2, 0, B(2)), RET(to, 0); }
+static void unknown_argument_kind(image *to) { CALL(to, 2, 0, 7), RET(to, 0); }
+static void too_few_arguments(image *to) { CALL(to, 2, 1, R(0)), RET(to, 0); }
+static void too_many_arguments_to_itself(image *to) { CALL(to, 2, 2, R(0), R(0), R(0)), RET(to, 0); }
+static void jump_out_backwards(image *to) { GOTO(to, -1); }
+static void jump_out_forwards(image *to) { GOTO(to, 2); }
+static void jump_into_an_instruction(image *to) { GOTO(to, 3), RET(to, 0); }
+static void if_jumps_out(image *to) { IF(to, 0, 1000), RET(to, 0); }
+
+static void read_before_written(image *to) { RET(to, 2); }
+static void condition_before_written(image *to) { IF(to, 3, 3), RET(to, 0); }
+static void argument_before_written(image *to) { CALL(to, 2, 0, R(2)), RET(to, 0); }
+static void read_after_reset(image *to) { RESET(to, 0), RET(to, 0); }
+static void written_on_one_branch(image *to) {
+  IF(to, 0, 3 + 4);
+  CALL(to, 2, 0);
+  RET(to, 2);
+}
+/* A loop whose first round has register 2 written and whose second has not. */
+static void reset_in_the_loop(image *to) {
+  CALL(to, 2, 0);
+  IF(to, 2, 3 + 2 + 2);
+  RESET(to, 2);
+  GOTO(to, -2 - 3);
+  RET(to, 0);
+}
+/* Only after two loops have been gone round does register 2 turn out not to be written. */
+static void reset_in_an_outer_loop(image *to) {
+  CALL(to, 2, 0);       /* 0 */
+  CALL(to, 3, 0, R(2)); /* 4 */
+  IF(to, 0, 3 + 2);     /* 9 */
+  GOTO(to, 9 - 12);     /* 12 */
+  IF(to, 1, 3 + 4);     /* 14 */
+  RESET(to, 2);         /* 17 */
+  GOTO(to, 4 - 19);     /* 19 */
+  RET(to, 3);           /* 21 */
+}
+
+static void plain(image *to) { CALL(to, 2, 0, R(0), R(1), I(-1), C(0), F(2), N, B(1)), RET(to, 2); }
+static void result_ignored(image *to) { CALL(to, NONE, 1, R(0), R(1)), RET(to, 1); }
+static void context_first(image *to) { CALL(to, 2, 0, X), RET(to, 2); }
+static void written_on_both_branches(image *to) {
+  IF(to, 0, 3 + 4 + 2);
+  CALL(to, 2, 0);
+  GOTO(to, 2 + 4);
+  CALL(to, 2, 0);
+  RET(to, 2);
+}
+static void written_where_it_returns(image *to) {
+  IF(to, 0, 3 + 4 + 2);
+  CALL(to, 2, 0);
+  RET(to, 2);
+  RET(to, 0);
+}
+static void written_anew_in_each_round(image *to) {
+  CALL(to, 2, 0);
+  IF(to, 0, 3 + 4 + 5 + 2 + 2);
+  CALL(to, 2, 0);
+  CALL(to, 3, 0, R(2));
+  RESET(to, 2);
+  GOTO(to, -2 - 5 - 4 - 3);
+  RET(to, 0);
+}
+static void loop_entered_at_its_end(image *to) {
+  GOTO(to, 2 + 4);
+  CALL(to, 2, 0);
+  IF(to, 0, 3 + 2);
+  GOTO(to, -3 - 4);
+  RET(to, 1);
+}
+static void unreachable_code_reads_anything(image *to) { RET(to, 0), RET(to, 5); }
+static void endless(image *to) { GOTO(to, 0); }
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* `count` calls, each into a register of its own, of what the call before wrote; every tenth in an if when `branches`. */
+static void check_long_function(uint32_t count, int branches, double limit) {
+  image program = {0};
+  loaded what;
+  rvm_value error = {0};
+  image_packed(&program, "vm.builtin.make_tuple");
+  image_bytecode(&program, "long", "x", count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    int branch = branches && i % 10 == 9;
+    if (branch) IF(&program, 0, 3 + 5 + 2);
+    CALL(&program, i + 1, 0, R(i));
+    if (branch) GOTO(&program, 2 + 5);
+    if (branch) CALL(&program, i + 1, 0, R(i));
+  }
+  RET(&program, count);
+  double start = seconds();
+  CHECK_OK(image_load(&program, &what, &error), error);
+  if (seconds() - start > limit) {
+    printf("%u instructions took %.2f s\n", count, seconds() - start);
+    checks_failed++;
+  }
+  loaded_release(&what);
+}
+
+int main(void) {
+  rvm_value error = {0};
+  REFUSED(unknown_opcode, "function f, instruction 0: unknown opcode 5");
+  REFUSED(cut_short, "cut short");
+  REFUSED(cut_in_the_arguments, "cut short");
+  REFUSED(vast_argument_count, "cut short");
+  REFUSED(falls_off, "past the last instruction");
+  REFUSED(falls_off_after_if, "past the last instruction");
+  REFUSED(register_out_of_range, "no register 6");
+  REFUSED(negative_register, "no register -1");
+  REFUSED(destination_out_of_range, "no register 6");
+  REFUSED(negative_destination, "no register -2");
+  REFUSED(function_out_of_range, "no function 3");
+  REFUSED(argument_register_out_of_range, "argument 1 is malformed");
+  REFUSED(argument_register_negative, "argument 0 is malformed");
+  REFUSED(constant_out_of_range, "argument 0 is malformed");
+  REFUSED(function_argument_out_of_range, "argument 0 is malformed");
+  REFUSED(context_with_payload, "argument 0 is malformed");
+  REFUSED(context_second, "argument 1: the context can only be the first");
+  REFUSED(context_to_bytecode, "only packed functions take the context");
+  REFUSED(nil_with_payload, "argument 0 is malformed");
+  REFUSED(bool_of_two, "argument 0 is malformed");
+  REFUSED(unknown_argument_kind, "argument 0 is malformed");
+  REFUSED(too_few_arguments, "a call with 1 arguments");
+  REFUSED(too_many_arguments_to_itself, "a call with 3 arguments");
+  REFUSED(jump_out_backwards, "no instruction at word -1");
+  REFUSED(jump_out_forwards, "no instruction at word 2");
+  REFUSED(jump_into_an_instruction, "no instruction at word 3");
+  REFUSED(if_jumps_out, "no instruction at word 1000");
+  REFUSED(read_before_written, "function f, instruction 0: register 2 is read before it is written");
+  REFUSED(condition_before_written, "register 3 is read before");
+  REFUSED(argument_before_written, "register 2 is read before");
+  REFUSED(read_after_reset, "instruction 1: register 0 is read before");
+  REFUSED(written_on_one_branch, "instruction 2: register 2 is read before");
+  REFUSED(reset_in_the_loop, "instruction 1: register 2 is read before");
+  REFUSED(reset_in_an_outer_loop, "instruction 1: register 2 is read before");
+  ACCEPTED(plain);
+  ACCEPTED(result_ignored);
+  ACCEPTED(context_first);
+  ACCEPTED(written_on_both_branches);
+  ACCEPTED(written_where_it_returns);
+  ACCEPTED(written_anew_in_each_round);
+  ACCEPTED(loop_entered_at_its_end);
+  ACCEPTED(unreachable_code_reads_anything);
+  ACCEPTED(endless);
+  check_long_function(100000, 0, 1.0);
+  check_long_function(100000, 1, 3.0);
+  return CHECK_RESULT();
+}
