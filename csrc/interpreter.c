@@ -50,9 +50,10 @@ static void close_window(rvm_machine *machine, rvm_value *registers) {
 
 /* Makes good what a packed function got wrong: a failure without an error, a value that may not be stored. */
 static rvm_status check_result(const rvm_function *function, rvm_status status, rvm_value *result) {
-  if (status == RVM_OK && result->tag >= 0 && result->tag < RVM_TAG_ERROR && result->tag != RVM_TAG_CONTEXT) return RVM_OK;
-  if (status != RVM_OK && result->tag == RVM_TAG_ERROR) return status;
-  rvm_release(result);
+  int is_value = result->tag >= 0 && result->tag < RVM_TAG_ERROR && result->tag != RVM_TAG_CONTEXT;
+  if (status == RVM_OK && is_value) return RVM_OK;
+  if (status != RVM_OK && result->tag == RVM_TAG_ERROR) return result->as.error->status;
+  if (is_value || result->tag == RVM_TAG_ERROR) rvm_release(result);
   if (status > RVM_OK && status < RVM_STATUS_COUNT)
     return rvm_fail(result, status, "%s failed without saying why", function->name);
   return rvm_fail(result, RVM_CALLBACK_ERROR, "%s returned no valid status and result", function->name);

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from relvm.cli.models import build_model, chosen_target, read_module
 from relvm.codegen.c import print_c
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.ir.expr import Module
 from relvm.ir.printer import print_module
 from relvm.ir.stages import Stage
@@ -15,7 +15,8 @@ from relvm.lir.printer import format_module
 from relvm.transform.passes import run_passes
 from relvm.transform.pipelines import build_pipeline
 from relvm.vm.building import lower
-from relvm.vm.runtime import load
+from relvm.vm.runtime.assembly import as_text
+from relvm.vm.runtime.decode import decode
 
 
 def show(options: argparse.Namespace) -> int:
@@ -46,5 +47,9 @@ def _at(module: Module, stage: Stage, target: str) -> Module:
 def _of_executable(options: argparse.Namespace) -> str:
     if options.stage not in ("bytecode", "c"):
         raise RelvmArgumentError(f"--stage {options.stage}: of a .rvm executable there are only bytecode and c")
-    executable = load(options.model, trust_native=True)
-    return executable.as_text() if options.stage == "bytecode" else executable.source
+    # Decoded, not loaded: looking at a file must not run its native code.
+    try:
+        program = decode(Path(options.model).read_bytes())
+    except RelvmError as error:
+        raise type(error)(f"{options.model}: {error}") from None
+    return as_text(program) if options.stage == "bytecode" else program.source

@@ -158,3 +158,13 @@ def test_a_damaged_executable_is_refused(folder: Path) -> None:
     for name in ("cut.rvm", "flipped.rvm"):
         done = relvm("run", name, "--random", cwd=folder)
         assert done.returncode == 1 and name in done.stderr and "Traceback" not in done.stderr
+    done = relvm("show", "cut.rvm", "--stage", "bytecode", cwd=folder)
+    assert done.returncode == 1 and "cut.rvm" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("stage", "sign"), [("bytecode", "main"), ("c", "#include"), ("typed", "bytecode and c")])
+def test_show_of_an_executable(folder: Path, stage: str, sign: str) -> None:
+    assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
+    done = relvm("show", "m.rvm", "--stage", stage, cwd=folder)
+    assert done.returncode == (1 if stage == "typed" else 0)
+    assert sign in (done.stderr if stage == "typed" else done.stdout)

@@ -8,14 +8,15 @@ import sys
 import threading
 import time
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
 from handmade import COMMON, machine_of, program_of
-from relvm.vm.runtime._native import lib
 
 from relvm.errors import RelvmInterrupted
 from relvm.vm.runtime import Executable, VirtualMachine, register_func
+from relvm.vm.runtime._native import lib
 from relvm.vm.runtime.lifetime import Shared
 
 
@@ -161,7 +162,9 @@ view = tensor.numpy()
 """
 
 
-def test_the_interpreter_ends_in_silence_with_objects_alive() -> None:
+def test_the_interpreter_ends_in_silence_with_objects_alive(tmp_path: Path) -> None:
     path = str(next(p for p in sys.path if p.endswith("tests/vm/runtime")))
-    done = subprocess.run([sys.executable, "-c", AT_EXIT.format(path=path)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", AT_EXIT.format(path=path)], capture_output=True, text=True, cwd=tmp_path
+    )
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")

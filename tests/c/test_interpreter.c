@@ -1,0 +1,458 @@
+/* The interpreter: every opcode, calls of every kind, and failures, after which the machine is as it was before. */
+#include "check.h"
+#include "image.h"
+#include "machine.h"
+
+/* A loaded executable with a machine, and the result of the last call. */
+typedef struct bench {
+  image program;
+  loaded what;
+  rvm_machine *machine;
+  rvm_value result;
+} bench;
+
+static void bench_open(bench *b, const rvm_machine_options *options) {
+  CHECK_OK(image_load(&b->program, &b->what, &b->result), b->result);
+  CHECK_OK(rvm_machine_new(b->what.executable, options, &b->machine, &b->result), b->result);
+}
+
+/* Nothing is left on the stacks. */
+static void check_idle(const rvm_machine *machine) {
+  CHECK(machine->top == machine->stack && machine->frame_count == 0 && machine->nesting == 0 && machine->entries == 0);
+  int64_t left = 0;
+  for (const rvm_value *value = machine->stack; value < machine->stack_end; value++) left += value->tag != RVM_TAG_NIL;
+  CHECK_INT(left, 0);
+}
+
+static void bench_close(bench *b) {
+  check_idle(b->machine);
+  rvm_value_release(&b->result);
+  rvm_machine_release(b->machine);
+  loaded_release(&b->what);
+}
+
+#define RUN(b, function, ...)                                                                          \
+  rvm_machine_call((b).machine, (int32_t)(function), (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1,    \
+                   COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1, &(b).result)
+
+static rvm_value boolean(int truth) { return (rvm_value){.tag = RVM_TAG_BOOL, .as.i = truth}; }
+
+/* ---- functions of the host ---- */
+
+/* add(a, b, ...): the sum of ints. */
+static rvm_status host_add(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  (void)self;
+  int64_t sum = 0;
+  for (int32_t i = 0; i < count; i++) {
+    if (arguments[i].tag != RVM_TAG_INT) return rvm_fail(result, RVM_TYPE_ERROR, "add: argument %d is no int", i);
+    sum += arguments[i].as.i;
+  }
+  *result = int_value(sum);
+  return RVM_OK;
+}
+
+/* bad(k): fails, or succeeds, in a wrong way. */
+static rvm_status host_bad(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  (void)self, (void)count;
+  switch (arguments[0].as.i) {
+    case 0: return RVM_INDEX_ERROR;
+    case 1: return 12345;
+    case 2: return -1;
+    case 3: *result = string_value("lost"); return RVM_TYPE_ERROR;
+    case 4: *result = (rvm_value){.tag = RVM_TAG_CONTEXT}; return RVM_OK;
+    case 5: return rvm_fail(result, RVM_TYPE_ERROR, "not OK"), RVM_OK;
+    default: *result = (rvm_value){.tag = 77}; return RVM_OK;
+  }
+}
+
+/* call(ctx, f, arguments...): calls f through the public interface. */
+static rvm_status host_call(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  (void)self;
+  return rvm_machine_invoke(arguments[0].as.machine, arguments[1], arguments + 2, count - 2, result);
+}
+
+static void register_host(void) {
+  rvm_value error;
+  CHECK_OK(rvm_register("test.add", host_add, NULL, 0, &error), error);
+  CHECK_OK(rvm_register("test.bad", host_bad, NULL, 0, &error), error);
+  CHECK_OK(rvm_register("test.call", host_call, NULL, 0, &error), error);
+}
+
+static void unregister_host(void) {
+  rvm_value error;
+  CHECK_OK(rvm_unregister("test.add", &error), error);
+  CHECK_OK(rvm_unregister("test.bad", &error), error);
+  CHECK_OK(rvm_unregister("test.call", &error), error);
+}
+
+/* ---- tests ---- */
+
+static void arguments_of_every_kind_reach_the_callee(void) {
+  bench b = {0};
+  uint32_t make_tuple = image_packed(&b.program, "vm.builtin.make_tuple");
+  uint32_t text = image_text(&b.program, "text");
+  uint32_t f = image_bytecode(&b.program, "f", "x", 2);
+  CALL(&b.program, 1, make_tuple, R(0), I(-268435456), I(268435455), C(text), F(make_tuple), N, B(0), B(1));
+  RET(&b.program, 1);
+  bench_open(&b, NULL);
+  rvm_value argument = string_value("argument");
+  CHECK_OK(RUN(b, f, argument), b.result);
+  CHECK_INT(b.result.tag, RVM_TAG_TUPLE);
+  const rvm_value *items = b.result.as.tuple->items;
+  CHECK(items[0].as.string == argument.as.string && argument.as.object->references == 2);
+  CHECK_INT(items[1].as.i, -268435456);
+  CHECK_INT(items[2].as.i, 268435455);
+  CHECK(strcmp(items[3].as.string->bytes, "text") == 0 && items[3].as.object->references == -1);
+  CHECK(items[4].tag == RVM_TAG_FUNCTION && items[5].tag == RVM_TAG_NIL);
+  CHECK(items[6].tag == RVM_TAG_BOOL && items[6].as.i == 0 && items[7].as.i == 1);
+  rvm_value_release(&b.result);
+  CHECK_INT(argument.as.object->references, 1);
+  rvm_value_release(&argument);
+  bench_close(&b);
+}
+
+static void if_and_goto_choose_the_branch(void) {
+  bench b = {0};
+  uint32_t copy = image_packed(&b.program, "vm.builtin.copy");
+  uint32_t f = image_bytecode(&b.program, "f", "condition", 2);
+  IF(&b.program, 0, 3 + 5 + 2);
+  CALL(&b.program, 1, copy, I(10));
+  GOTO(&b.program, 2 + 5);
+  CALL(&b.program, 1, copy, I(20));
+  RET(&b.program, 1);
+  bench_open(&b, NULL);
+  CHECK_OK(RUN(b, f, boolean(1)), b.result);
+  CHECK_INT(b.result.as.i, 10);
+  CHECK_OK(RUN(b, f, int_value(0)), b.result);
+  CHECK_INT(b.result.as.i, 20);
+  CHECK_FAILS(RUN(b, f, ((rvm_value){.tag = RVM_TAG_NIL})), RVM_TYPE_ERROR, "condition: expected", b.result);
+  bench_close(&b);
+}
+
+static void reset_releases_at_once(void) {
+  bench b = {0};
+  uint32_t getitem = image_packed(&b.program, "vm.builtin.tuple_getitem"), copy = image_packed(&b.program, "vm.builtin.copy");
+  uint32_t f = image_bytecode(&b.program, "f", "t", 2);
+  CALL(&b.program, 1, getitem, R(0), I(0));
+  CALL(&b.program, NONE, copy, R(1));
+  RESET(&b.program, 1);
+  CALL(&b.program, 1, getitem, R(0), I(7));
+  RET(&b.program, 1);
+  bench_open(&b, NULL);
+  rvm_value text = string_value("text"), tuple = tuple_value(1, &text);
+  CHECK_FAILS(RUN(b, f, tuple), RVM_INDEX_ERROR, "index 7", b.result);
+  CHECK_INT(text.as.object->references, 2);
+  rvm_value_release(&tuple);
+  rvm_value_release(&text);
+  bench_close(&b);
+}
+
+/* sum(n) = n == 0 ? 0 : n + sum(n - 1), by calls of `self`, a function index, or of the same through a closure. */
+static uint32_t build_sum(image *to, int by_closure) {
+  uint32_t add = image_packed(to, "test.add"), closure = image_packed(to, "vm.builtin.make_closure");
+  uint32_t invoke = image_packed(to, "vm.builtin.invoke_closure");
+  uint32_t sum = image_bytecode(to, "sum", "n", 4);
+  int32_t start = image_here(to);
+  IF(to, 0, 0);
+  CALL(to, 1, add, R(0), I(-1));
+  if (by_closure) {
+    CALL(to, 2, closure, F(sum), R(1));
+    CALL(to, 3, invoke, X, R(2));
+  } else {
+    CALL(to, 3, sum, R(1));
+  }
+  CALL(to, 3, add, R(3), R(0));
+  RET(to, 3);
+  image_patch(to, start + 2, image_here(to) - start);
+  RET(to, 0);
+  return sum;
+}
+
+static void recursion_does_not_use_the_c_stack(void) {
+  for (int by_closure = 0; by_closure < 2; by_closure++) {
+    bench b = {0};
+    uint32_t sum = build_sum(&b.program, by_closure);
+    bench_open(&b, NULL);
+    CHECK_OK(RUN(b, sum, int_value(150000)), b.result);
+    CHECK_INT(b.result.as.i, (int64_t)150000 * 150001 / 2);
+    bench_close(&b);
+  }
+}
+
+static void exhausted_stacks_are_errors(void) {
+  for (int by_closure = 0; by_closure < 2; by_closure++) {
+    bench b = {0};
+    uint32_t sum = build_sum(&b.program, by_closure);
+    bench_open(&b, NULL);
+    CHECK_INT(RUN(b, sum, int_value(300000)), RVM_STACK_OVERFLOW);
+    CHECK(strstr(b.result.as.error->message, "sum: calls nest more than 200000 deep") != NULL);
+    CHECK_INT(b.result.as.error->frames, 200000);
+    CHECK(strstr(b.result.as.error->trace, "\n  ... and 199980 more") != NULL);
+    rvm_value_release(&b.result);
+    check_idle(b.machine);
+    CHECK_OK(RUN(b, sum, int_value(10)), b.result);
+    CHECK_INT(b.result.as.i, 55);
+    bench_close(&b);
+  }
+  for (int64_t stack_values = 0; stack_values < 100; stack_values++) {
+    bench b = {0};
+    uint32_t sum = build_sum(&b.program, stack_values % 2);
+    const rvm_machine_options options = {.stack_values = stack_values + 1};
+    bench_open(&b, &options);
+    CHECK_FAILS(RUN(b, sum, int_value(100)), RVM_STACK_OVERFLOW, "the value stack of", b.result);
+    bench_close(&b);
+  }
+}
+
+static void an_error_names_the_way_it_came(void) {
+  bench b = {0};
+  uint32_t add = image_packed(&b.program, "test.add");
+  uint32_t inner = image_bytecode(&b.program, "inner", "x", 2);
+  CALL(&b.program, NONE, add, I(1));
+  CALL(&b.program, 1, add, R(0), I(1));
+  RET(&b.program, 1);
+  uint32_t outer = image_bytecode(&b.program, "outer", "x", 2);
+  CALL(&b.program, NONE, add, I(1));
+  CALL(&b.program, NONE, add);
+  CALL(&b.program, 1, inner, R(0));
+  RET(&b.program, 1);
+  bench_open(&b, NULL);
+  rvm_value text = string_value("text");
+  CHECK_INT(RUN(b, outer, text), RVM_TYPE_ERROR);
+  CHECK(strcmp(b.result.as.error->message, "add: argument 0 is no int") == 0);
+  CHECK(strcmp(b.result.as.error->trace, "  in inner at instruction 1\n  in outer at instruction 2") == 0);
+  rvm_value_release(&b.result);
+  CHECK_INT(text.as.object->references, 1);
+  CHECK_OK(RUN(b, outer, int_value(4)), b.result);
+  CHECK_INT(b.result.as.i, 5);
+  rvm_value_release(&text);
+  bench_close(&b);
+}
+
+static void a_wrong_number_of_arguments_is_an_error(void) {
+  bench b = {0};
+  uint32_t f = image_bytecode(&b.program, "f", "x y", 2);
+  RET(&b.program, 0);
+  uint32_t g = image_bytecode(&b.program, "g", "", 1);
+  GOTO(&b.program, 0);
+  uint32_t host = image_function(&b.program, RVM_KIND_packed, "test.add", "left right", 0);
+  bench_open(&b, NULL);
+  CHECK_FAILS(RUN(b, f, int_value(1)), RVM_ARGUMENT_ERROR, "f: expected 2 arguments (x, y), got 1", b.result);
+  CHECK_FAILS(RUN(b, f, int_value(1), int_value(1), int_value(1)), RVM_ARGUMENT_ERROR, "got 3", b.result);
+  CHECK_FAILS(RUN(b, g, int_value(1)), RVM_ARGUMENT_ERROR, "g: expected 0 arguments, got 1", b.result);
+  CHECK_FAILS(RUN(b, host, int_value(1)), RVM_ARGUMENT_ERROR, "test.add: expected 2 arguments (left, right), got 1", b.result);
+  CHECK_FAILS(RUN(b, 99), RVM_INDEX_ERROR, "function 99, the table has 3", b.result);
+  CHECK_FAILS(RUN(b, -1), RVM_INDEX_ERROR, "function -1", b.result);
+  CHECK_FAILS(RUN(b, f, int_value(1), ((rvm_value){.tag = RVM_TAG_CONTEXT})), RVM_TYPE_ERROR, "argument 1 cannot be passed",
+              b.result);
+  CHECK_FAILS(rvm_machine_call(b.machine, (int32_t)f, NULL, -1, &b.result), RVM_ARGUMENT_ERROR, "-1 arguments", b.result);
+  bench_close(&b);
+}
+
+static void a_host_function_that_breaks_its_contract_is_an_error(void) {
+  static const struct {
+    rvm_status status;
+    const char *text;
+  } expected[] = {{RVM_INDEX_ERROR, "test.bad failed without saying why"},
+                  {RVM_CALLBACK_ERROR, "no valid status"},
+                  {RVM_CALLBACK_ERROR, "no valid status"},
+                  {RVM_TYPE_ERROR, "test.bad failed without saying why"},
+                  {RVM_CALLBACK_ERROR, "no valid status"},
+                  {RVM_CALLBACK_ERROR, "no valid status"},
+                  {RVM_CALLBACK_ERROR, "no valid status"}};
+  bench b = {0};
+  uint32_t bad = image_packed(&b.program, "test.bad");
+  uint32_t f = image_bytecode(&b.program, "f", "k", 2);
+  CALL(&b.program, 1, bad, R(0));
+  RET(&b.program, 1);
+  bench_open(&b, NULL);
+  for (int k = 0; k < COUNT_OF(expected); k++) {
+    CHECK_FAILS(RUN(b, f, int_value(k)), expected[k].status, expected[k].text, b.result);
+    CHECK_FAILS(RUN(b, bad, int_value(k)), expected[k].status, expected[k].text, b.result);
+  }
+  bench_close(&b);
+}
+
+/* Closures: of a bytecode function, of a packed one, of a closure; with captured values more than arguments. */
+static void closures_are_called_with_what_they_captured(void) {
+  bench b = {0};
+  uint32_t make_tuple = image_packed(&b.program, "vm.builtin.make_tuple"), add = image_packed(&b.program, "test.add");
+  uint32_t closure = image_packed(&b.program, "vm.builtin.make_closure");
+  uint32_t invoke = image_packed(&b.program, "vm.builtin.invoke_pure_closure");
+  uint32_t three = image_bytecode(&b.program, "three", "x y z", 4);
+  CALL(&b.program, 3, make_tuple, R(0), R(1), R(2));
+  RET(&b.program, 3);
+  uint32_t f = image_bytecode(&b.program, "f", "x", 6);
+  CALL(&b.program, 1, closure, F(three), I(2), I(3));
+  CALL(&b.program, 2, invoke, X, R(1), R(0)); /* three(x, 2, 3) */
+  CALL(&b.program, 3, closure, F(add), I(30));
+  CALL(&b.program, 3, invoke, X, R(3), I(1), I(2)); /* 33 */
+  CALL(&b.program, 4, closure, R(1), R(0));
+  CALL(&b.program, 4, invoke, X, R(4)); /* three(x, 2, 3) */
+  CALL(&b.program, 5, make_tuple, R(2), R(3), R(4), R(1));
+  RET(&b.program, 5);
+  bench_open(&b, NULL);
+  rvm_value text = string_value("text"), result = {0};
+  CHECK_OK(RUN(b, f, text), b.result);
+  const rvm_value *items = b.result.as.tuple->items;
+  CHECK_INT(items[1].as.i, 33);
+  for (int i = 0; i < 4; i += 2) {
+    CHECK(items[i].as.tuple->items[0].as.string == text.as.string);
+    CHECK_INT(items[i].as.tuple->items[1].as.i, 2);
+    CHECK_INT(items[i].as.tuple->items[2].as.i, 3);
+  }
+  rvm_value kept = items[3];
+  rvm_value_retain(kept);
+  rvm_value_release(&b.result);
+  CHECK_OK(rvm_machine_invoke(b.machine, kept, &text, 1, &result), result);
+  CHECK(result.as.tuple->items[0].as.string == text.as.string);
+  rvm_value_release(&result);
+  CHECK_FAILS(rvm_machine_invoke(b.machine, kept, NULL, 0, &result), RVM_ARGUMENT_ERROR,
+              "three: expected 1 argument (x), got 0", result);
+  CHECK_FAILS(rvm_machine_invoke(b.machine, int_value(1), NULL, 0, &result), RVM_TYPE_ERROR, "got int", result);
+  rvm_machine *other;
+  CHECK_OK(rvm_machine_new(b.what.executable, NULL, &other, &result), result);
+  CHECK_FAILS(rvm_machine_invoke(other, kept, &text, 1, &result), RVM_TYPE_ERROR, "another machine", result);
+  CHECK_FAILS(rvm_machine_call(other, (int32_t)invoke, &kept, 1, &result), RVM_TYPE_ERROR, "to be the context", result);
+  rvm_machine_release(other);
+  rvm_value_release(&kept);
+  rvm_value_release(&text);
+  bench_close(&b);
+}
+
+static void a_closure_with_too_much_captured_is_an_error(void) {
+  bench b = {0};
+  uint32_t closure = image_packed(&b.program, "vm.builtin.make_closure"), invoke = image_packed(&b.program, "vm.builtin.invoke_closure");
+  uint32_t f = image_bytecode(&b.program, "f", "x", 3);
+  CALL(&b.program, 1, closure, F(f), I(1), I(2));
+  CALL(&b.program, 2, invoke, X, R(1));
+  RET(&b.program, 2);
+  bench_open(&b, NULL);
+  CHECK_FAILS(RUN(b, f, int_value(0)), RVM_ARGUMENT_ERROR, "f: 2 captured values for 1 parameters", b.result);
+  bench_close(&b);
+}
+
+/* f(n) = n == 0 ? 0 : host_call(f, n - 1): each round nests on the C stack. */
+static uint32_t build_nesting(image *to) {
+  uint32_t add = image_packed(to, "test.add"), call = image_packed(to, "test.call");
+  uint32_t f = image_bytecode(to, "f", "n", 2);
+  IF(to, 0, 3 + 6 + 7 + 2);
+  CALL(to, 1, add, R(0), I(-1));
+  CALL(to, 1, call, X, F(f), R(1));
+  RET(to, 1);
+  RET(to, 0);
+  return f;
+}
+
+static void nesting_on_the_c_stack_is_limited(void) {
+  bench b = {0};
+  uint32_t f = build_nesting(&b.program);
+  bench_open(&b, NULL);
+  CHECK_OK(RUN(b, f, int_value(1900)), b.result);
+  CHECK_INT(b.result.as.i, 0);
+  CHECK_FAILS(RUN(b, f, int_value(2100)), RVM_STACK_OVERFLOW, "on the C stack", b.result);
+  check_idle(b.machine);
+  CHECK_OK(RUN(b, f, int_value(3)), b.result);
+  bench_close(&b);
+}
+
+static int polls;
+static rvm_status poll_thrice(void *host, rvm_value *error) {
+  CHECK(host == &polls);
+  if (++polls < 3) return RVM_OK;
+  return polls == 3 ? rvm_fail(error, RVM_INTERRUPTED, "enough") : 4242;
+}
+
+static void long_loops_are_polled(void) {
+  bench b = {0};
+  uint32_t f = image_bytecode(&b.program, "f", "", 1);
+  GOTO(&b.program, 0);
+  const rvm_machine_options options = {.poll = poll_thrice, .host = &polls};
+  bench_open(&b, &options);
+  CHECK_FAILS(RUN(b, f), RVM_INTERRUPTED, "enough", b.result);
+  CHECK_INT(polls, 3);
+  CHECK_FAILS(RUN(b, f), RVM_CALLBACK_ERROR, "stopped by the host's poll", b.result);
+  bench_close(&b);
+}
+
+static rvm_status host_interrupt(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  (void)self, (void)count, (void)result;
+  rvm_machine_interrupt(arguments[0].as.machine);
+  return RVM_OK;
+}
+
+static void an_interrupt_ends_the_run_and_only_it(void) {
+  bench b = {0};
+  rvm_value error;
+  CHECK_OK(rvm_register("test.interrupt", host_interrupt, NULL, 0, &error), error);
+  uint32_t interrupt = image_packed(&b.program, "test.interrupt"), copy = image_packed(&b.program, "vm.builtin.copy");
+  uint32_t f = image_bytecode(&b.program, "f", "x", 2);
+  IF(&b.program, 0, 3 + 5);
+  CALL(&b.program, NONE, interrupt, X);
+  CALL(&b.program, 1, copy, I(5));
+  RET(&b.program, 1);
+  bench_open(&b, NULL);
+  CHECK_FAILS(RUN(b, f, int_value(1)), RVM_INTERRUPTED, "interrupted", b.result);
+  rvm_machine_interrupt(b.machine); /* idle: no run to end */
+  CHECK_OK(RUN(b, f, int_value(0)), b.result);
+  CHECK_INT(b.result.as.i, 5);
+  bench_close(&b);
+  CHECK_OK(rvm_unregister("test.interrupt", &error), error);
+}
+
+static void unknown_packed_functions_are_named(void) {
+  image program = {0};
+  loaded what;
+  rvm_value error;
+  rvm_machine *machine;
+  image_packed(&program, "vm.builtin.make_tupel");
+  MAKE(what, image_load(&program, &what, &error));
+  CHECK_FAILS(rvm_machine_new(what.executable, NULL, &machine, &error), RVM_UNKNOWN_FUNCTION,
+              "unknown function \"vm.builtin.make_tupel\"; did you mean vm.builtin.make_tuple", error);
+  loaded_release(&what);
+  image_packed(&program, "nothing.like.it");
+  MAKE(what, image_load(&program, &what, &error));
+  CHECK_FAILS(rvm_machine_new(what.executable, NULL, &machine, &error), RVM_UNKNOWN_FUNCTION, "\"nothing.like.it\"", error);
+  const rvm_machine_options negative = {.stack_values = -1};
+  CHECK_FAILS(rvm_machine_new(what.executable, &negative, &machine, &error), RVM_ARGUMENT_ERROR, "out of range", error);
+  loaded_release(&what);
+}
+
+static void names_are_registered_once(void) {
+  rvm_value error;
+  CHECK_FAILS(rvm_register("test.add", host_bad, NULL, 0, &error), RVM_BUSY, "\"test.add\" is already taken", error);
+  CHECK_FAILS(rvm_register("vm.builtin.copy", host_bad, NULL, 1, &error), RVM_BUSY, "is a builtin", error);
+  CHECK_OK(rvm_register("test.add", host_add, NULL, 1, &error), error);
+  CHECK(rvm_is_registered("test.add") && rvm_is_registered("vm.builtin.copy") && !rvm_is_registered("test.ad"));
+  CHECK_FAILS(rvm_unregister("test.ad", &error), RVM_UNKNOWN_FUNCTION, "did you mean test.add, test.bad?", error);
+  char name[32];
+  for (int i = 0; i < 100; i++) {
+    snprintf(name, sizeof name, "test.%d", i * 37 % 100);
+    CHECK_OK(rvm_register(name, host_add, NULL, 0, &error), error);
+  }
+  for (int i = 0; i < 100; i++) {
+    snprintf(name, sizeof name, "test.%d", i);
+    CHECK_OK(rvm_unregister(name, &error), error);
+  }
+}
+
+int main(void) {
+  register_host();
+  arguments_of_every_kind_reach_the_callee();
+  if_and_goto_choose_the_branch();
+  reset_releases_at_once();
+  recursion_does_not_use_the_c_stack();
+  exhausted_stacks_are_errors();
+  an_error_names_the_way_it_came();
+  a_wrong_number_of_arguments_is_an_error();
+  a_host_function_that_breaks_its_contract_is_an_error();
+  closures_are_called_with_what_they_captured();
+  a_closure_with_too_much_captured_is_an_error();
+  nesting_on_the_c_stack_is_limited();
+  long_loops_are_polled();
+  an_interrupt_ends_the_run_and_only_it();
+  unknown_packed_functions_are_named();
+  names_are_registered_once();
+  unregister_host();
+  return CHECK_RESULT();
+}
