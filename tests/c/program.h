@@ -4,8 +4,8 @@
 
 #include "image.h"
 
-/* main(x: a tensor of two f32, n: int) makes tuples, shapes, tensors and a closure, loops n times over a call of it, and
-   returns a tuple.  Returns its index. */
+/* main(x: a tensor of two f32, n: int) makes tuples, shapes, tensors and a closure, and returns a tuple; unless n is 0,
+   after a round of a loop it fails with a TYPE_ERROR.  Returns its index. */
 static inline uint32_t program_build(image *to) {
   static const float numbers[] = {1.5f, 2.5f};
   uint32_t make_tuple = image_packed(to, "vm.builtin.make_tuple"), heap = image_packed(to, "vm.builtin.alloc_shape_heap");
@@ -36,8 +36,8 @@ static inline uint32_t program_build(image *to) {
   int32_t loop = image_here(to);
   IF(to, 1, 0); /* patched: to the end */
   CALL(to, 9, invoke, X, R(6), R(8));
-  CALL(to, NONE, equal, R(1), R(2), I(0), I(0), C(where));
-  CALL(to, 1, make_tuple); /* not a condition: the loop ends with an error unless n is 0 */
+  CALL(to, NONE, equal, R(1), R(2), I(1), I(2), C(where)); /* heap[2] = n */
+  CALL(to, 1, make_tuple); /* no condition */
   GOTO(to, loop - image_here(to));
   image_patch(to, loop + 2, image_here(to) - loop);
   CALL(to, 9, invoke, X, R(6), R(8));

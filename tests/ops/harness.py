@@ -63,7 +63,7 @@ class Kernels:
     """The kernels of some calls, in one library."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
-        functions = tuple(_function(f"case{i}", call) for i, call in enumerate(calls))
+        functions = tuple(function_of(f"case{i}", call) for i, call in enumerate(calls))
         passes = [step for step in build_pipeline("c") if step.name in ("infer_types", "normalize", "legalize")]
         self.module = run_passes(Module(functions), passes, verified=True)
 
@@ -116,7 +116,7 @@ def _fill(ffi: cffi.FFI, value: Any, array: np.ndarray) -> tuple:
     return tensor, shape, array
 
 
-def _function(name: str, call: Call) -> Function:
+def function_of(name: str, call: Call) -> Function:
     """Every argument is a parameter; a shape is also written out, its variables being bound by that parameter."""
     params = [Var(f"x{i}", type=type_) for i, type_ in enumerate(call.types)]
     args = [Shape(p.type.dims) if isinstance(p.type, ShapeType) else p for p in params]

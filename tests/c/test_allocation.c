@@ -1,0 +1,96 @@
+/* Memory that runs out, at every allocation in turn, is an OUT_OF_MEMORY error that leaks nothing and breaks nothing. */
+#include "allocation.h"
+#include "check.h"
+#include "program.h"
+
+static rvm_status host_function(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  (void)self, (void)arguments, (void)count, (void)result;
+  return RVM_OK;
+}
+
+/* Loads, makes a machine, calls; everything it makes it releases. */
+static rvm_status run(const unsigned char *bytes, int64_t size_bytes, int64_t n, rvm_value *result) {
+  rvm_executable *executable = NULL;
+  rvm_machine *machine = NULL;
+  const rvm_machine_options options = {.stack_values = 1000, .call_depth = 100};
+  rvm_value arguments[] = {{.tag = RVM_TAG_NIL}, int_value(n)};
+  const int64_t dims[] = {2};
+  rvm_status status = rvm_register("test.function", host_function, NULL, 1, result);
+  if (!status) status = rvm_executable_load(bytes, size_bytes, NULL, &executable, result);
+  if (!status) status = rvm_machine_new(executable, &options, &machine, result);
+  if (!status) status = rvm_tensor_new(RVM_DTYPE_f32, 1, dims, result);
+  if (!status) {
+    arguments[0] = *result;
+    status = rvm_machine_call(machine, rvm_executable_find(executable, "main"), arguments, 2, result);
+  }
+  if (!status) rvm_value_release(result);
+  rvm_value_release(&arguments[0]);
+  rvm_machine_release(machine);
+  rvm_executable_release(executable);
+  return status;
+}
+
+static void unregister(void) {
+  rvm_value error = {0};
+  if (rvm_is_registered("test.function")) CHECK_OK(rvm_unregister("test.function", &error), error);
+}
+
+/* Fails the allocations one after the other until the run gets through to `expected`, whose error it makes too. */
+static void sweep(int64_t n, rvm_status expected, const char *text) {
+  image program = {0};
+  int64_t size_bytes;
+  program_build(&program);
+  unsigned char *bytes = image_finish(&program, &size_bytes);
+  long allocation = 0;
+  for (;; allocation++) {
+    rvm_value result = {.tag = RVM_TAG_NIL};
+    allocations_left = allocation;
+    rvm_status status = run(bytes, size_bytes, n, &result);
+    int survived = allocations_left >= 0;
+    allocations_left = -1;
+    unregister();
+    if (survived) {
+      CHECK_INT(status, expected);
+      CHECK(!expected || strstr(result.as.error->message, text));
+      rvm_value_release(&result);
+      break;
+    }
+    /* The trace of an error is the one thing that may be missing without being missed. */
+    if (status == expected && expected) CHECK(result.as.error->trace == NULL);
+    else CHECK_FAILS(status, RVM_OUT_OF_MEMORY, "out of memory", result);
+    rvm_value_release(&result);
+  }
+  CHECK(allocation > 30);
+  free(bytes);
+}
+
+/* A machine that has run out of memory in the middle of a call goes on afterwards. */
+static void the_machine_lives_on(void) {
+  image program = {0};
+  loaded what;
+  rvm_machine *machine;
+  rvm_value result, argument;
+  int32_t index = (int32_t)program_build(&program);
+  MAKE(what, image_load(&program, &what, &result));
+  MAKE(machine, rvm_machine_new(what.executable, NULL, &machine, &result));
+  argument = tensor_value(RVM_DTYPE_f32, 1, (int64_t[]){2});
+  for (long allocation = 0; allocation < 5; allocation++) {
+    allocations_left = allocation;
+    CHECK_FAILS(rvm_machine_call(machine, index, (rvm_value[]){argument, int_value(0)}, 2, &result), RVM_OUT_OF_MEMORY,
+                "out of memory", result);
+    allocations_left = -1;
+    CHECK_OK(rvm_machine_call(machine, index, (rvm_value[]){argument, int_value(0)}, 2, &result), result);
+    rvm_value_release(&result);
+    CHECK_INT(argument.as.object->references, 1);
+  }
+  rvm_value_release(&argument);
+  rvm_machine_release(machine);
+  loaded_release(&what);
+}
+
+int main(void) {
+  sweep(0, RVM_OK, "");
+  sweep(1, RVM_TYPE_ERROR, "condition: expected");
+  the_machine_lives_on();
+  return CHECK_RESULT();
+}

@@ -1,0 +1,128 @@
+/* One machine, several threads: a second one is refused, references dropped from anywhere are released once. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "check.h"
+#include "image.h"
+
+enum { TENSORS = 200 };
+
+static rvm_machine *machine;
+static int32_t endless, wait_function, identity;
+static atomic_int inside, go_on, released;
+
+static void count_release(void *argument) {
+  (void)argument;
+  atomic_fetch_add(&released, 1);
+}
+
+static rvm_value counted(void) {
+  static char data[1];
+  rvm_value value;
+  MAKE(value, rvm_tensor_wrap(RVM_DTYPE_u8, 0, NULL, data, count_release, NULL, &value));
+  return value;
+}
+
+static void pause_briefly(void) { nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL); }
+
+/* Says that the machine is running, and waits. */
+static rvm_status host_wait(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  (void)self, (void)arguments, (void)count, (void)result;
+  atomic_store(&inside, 1);
+  while (!atomic_load(&go_on)) pause_briefly();
+  return RVM_OK;
+}
+
+static void *run_wait(void *status) {
+  rvm_value result = {0};
+  *(rvm_status *)status = rvm_machine_call(machine, wait_function, NULL, 0, &result);
+  rvm_value_release(&result);
+  return NULL;
+}
+
+static void *run_endless(void *status) {
+  rvm_value result = {0};
+  *(rvm_status *)status = rvm_machine_call(machine, endless, NULL, 0, &result);
+  rvm_value_release(&result);
+  return NULL;
+}
+
+static void a_busy_machine_refuses_a_second_thread(void) {
+  pthread_t thread;
+  rvm_status status = -1;
+  rvm_value result = {0}, values[TENSORS];
+  for (int i = 0; i < TENSORS; i++) values[i] = counted();
+  atomic_store(&inside, 0), atomic_store(&go_on, 0), atomic_store(&released, 0);
+  pthread_create(&thread, NULL, run_wait, &status);
+  while (!atomic_load(&inside)) pause_briefly();
+  CHECK_FAILS(rvm_machine_call(machine, identity, (rvm_value[]){int_value(1)}, 1, &result), RVM_BUSY, "another thread", result);
+  for (int i = 0; i < TENSORS; i++) rvm_machine_drop(machine, values[i]);
+  CHECK_INT(atomic_load(&released), 0); /* not while it runs */
+  atomic_store(&go_on, 1);
+  pthread_join(thread, NULL);
+  CHECK_INT(status, RVM_OK);
+  CHECK_INT(atomic_load(&released), TENSORS);
+  CHECK_OK(rvm_machine_call(machine, identity, (rvm_value[]){int_value(1)}, 1, &result), result);
+}
+
+static void another_thread_interrupts_an_endless_loop(void) {
+  for (int round = 0; round < 5; round++) {
+    pthread_t thread;
+    rvm_status status = -1;
+    pthread_create(&thread, NULL, run_endless, &status);
+    rvm_value result = {0};
+    while (rvm_machine_call(machine, identity, (rvm_value[]){int_value(1)}, 1, &result) == RVM_OK) pause_briefly();
+    rvm_value_release(&result); /* BUSY: the loop runs */
+    rvm_machine_interrupt(machine);
+    pthread_join(thread, NULL);
+    CHECK_INT(status, RVM_INTERRUPTED);
+  }
+}
+
+static void *drop_many(void *unused) {
+  (void)unused;
+  for (int i = 0; i < TENSORS; i++) rvm_machine_drop(machine, counted());
+  return NULL;
+}
+
+static void drops_and_runs_may_meet(void) {
+  pthread_t threads[3];
+  rvm_value result = {0}, argument = counted();
+  atomic_store(&released, 0);
+  for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, drop_many, NULL);
+  for (int i = 0; i < 2000; i++) {
+    /* who is only dropping does not make the machine busy */
+    CHECK_OK(rvm_machine_call(machine, identity, &argument, 1, &result), result);
+    rvm_value_release(&result);
+  }
+  for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+  CHECK_INT(atomic_load(&released), 3 * TENSORS);
+  rvm_machine_drop(machine, argument);
+  CHECK_INT(atomic_load(&released), 3 * TENSORS + 1);
+  rvm_machine_drop(machine, int_value(3));
+}
+
+int main(void) {
+  image program = {0};
+  loaded what;
+  rvm_value error;
+  CHECK_OK(rvm_register("test.wait", host_wait, NULL, 0, &error), error);
+  uint32_t wait = image_packed(&program, "test.wait");
+  endless = (int32_t)image_bytecode(&program, "endless", "", 1);
+  GOTO(&program, 0);
+  identity = (int32_t)image_bytecode(&program, "identity", "x", 1);
+  RET(&program, 0);
+  wait_function = (int32_t)image_bytecode(&program, "wait", "", 1);
+  CALL(&program, 0, wait);
+  RET(&program, 0);
+  MAKE(what, image_load(&program, &what, &error));
+  MAKE(machine, rvm_machine_new(what.executable, NULL, &machine, &error));
+  a_busy_machine_refuses_a_second_thread();
+  another_thread_interrupts_an_endless_loop();
+  drops_and_runs_may_meet();
+  rvm_machine_release(machine);
+  loaded_release(&what);
+  CHECK_OK(rvm_unregister("test.wait", &error), error);
+  return CHECK_RESULT();
+}

@@ -1,0 +1,44 @@
+"""Every sample of every operator through the whole system: reference = bytecode = compiled, on both kinds of kernels."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from harness import Call, function_of
+from modes import WAYS, assert_same_bits, plain
+from samples import SAMPLES
+from test_operators import assert_same, numpy_result, static_result, static_type, symbolic_types
+
+from relvm import vm
+from relvm.ir.expr import Module
+from relvm.ir.operator import find_operator
+from relvm.ir.types import TensorType
+
+GOOD = [sample for sample in SAMPLES if not sample.fails]
+
+
+@cache
+def machines() -> dict[tuple[str, str], vm.VirtualMachine]:
+    """One machine for each way, over a module with a function for each sample, its sizes symbolic where they can be."""
+    functions = []
+    for i, sample in enumerate(GOOD):
+        types = tuple(map(static_type, sample.args)) if sample.keep is None else symbolic_types(sample)[0]
+        functions.append(function_of(f"f{i}", Call(find_operator(sample.op), types, sample.attributes)))
+    module = Module(tuple(functions))
+    return {(mode, target): vm.VirtualMachine(vm.build(module, mode, target)) for mode, target in WAYS}
+
+
+@pytest.mark.parametrize("index", range(len(GOOD)), ids=lambda i: str(GOOD[i]))
+def test_operator_in_every_mode(index: int) -> None:
+    sample = GOOD[index]
+    args = [arg if isinstance(arg, np.ndarray) else vm.Shape(arg) for arg in sample.args]
+    results = {way: plain(machine[f"f{index}"](*args)) for way, machine in machines().items()}
+    expected, type_ = numpy_result(sample), static_result(sample)
+    for target in ("c", "numpy"):
+        assert_same_bits(results["bytecode", target], results["compiled", target])
+        if isinstance(type_, TensorType):
+            assert_same(results["bytecode", target], np.asarray(expected, type_.dtype.numpy))
+        else:
+            assert tuple(results["bytecode", target]) == expected
