@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -16,15 +17,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; gives its exit status: 0, 1 for an error (one line on standard error), 130 when interrupted."""
     options = _parser().parse_args(arguments)
     try:
-        return options.run(options)
+        status = options.run(options)
+        sys.stdout.flush()
+        return status
     except RelvmError as error:
         print(f"relvm: error: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # who read our output has gone; what Python still flushes at its end goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         print(f"relvm: error: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:
-        return 0
     except KeyboardInterrupt:
         print("relvm: interrupted", file=sys.stderr)
         return 130

@@ -15,7 +15,7 @@ from relvm.lir.printer import format_module
 from relvm.transform.passes import run_passes
 from relvm.transform.pipelines import build_pipeline
 from relvm.vm.building import lower
-from relvm.vm.runtime.assembly import as_text
+from relvm.vm.runtime.assembly import as_text, listing
 from relvm.vm.runtime.decode import decode
 
 
@@ -32,7 +32,8 @@ def show(options: argparse.Namespace) -> int:
         case "c":
             print(print_c(lower(_at(module, Stage.PLANNED, target)), routines=True), end="")
         case "bytecode":
-            print(build_model(module, options, "bytecode").as_text(), end="")
+            program = build_model(module, options, "bytecode").program
+            print(as_text(program) if options.full_constants else listing(program), end="")
         case name:
             staged = _at(module, Stage[name.upper()], target)
             print(print_module(staged, elide_constants=not options.full_constants), end="")
@@ -52,4 +53,6 @@ def _of_executable(options: argparse.Namespace) -> str:
         program = decode(Path(options.model).read_bytes())
     except RelvmError as error:
         raise type(error)(f"{options.model}: {error}") from None
-    return as_text(program) if options.stage == "bytecode" else program.source
+    if options.stage == "c":
+        return program.source
+    return as_text(program) if options.full_constants else listing(program)

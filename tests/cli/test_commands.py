@@ -149,6 +149,14 @@ def test_mistakes_are_one_line_with_the_names_in_it(folder: Path, arguments, wor
         assert word in done.stderr
 
 
+def test_output_that_nobody_reads_is_no_error(folder: Path) -> None:
+    reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
+    reader.wait()
+    command = [sys.executable, "-m", "relvm", "ops"]
+    done = subprocess.run(command, cwd=folder, stdout=reader.stdin, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_damaged_executable_is_refused(folder: Path) -> None:
     assert relvm("compile", "model.relvm", "-o", "m.rvm", "--target", "numpy", cwd=folder).returncode == 0
     content = bytearray((folder / "m.rvm").read_bytes())

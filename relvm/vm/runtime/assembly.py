@@ -39,6 +39,18 @@ def as_text(program: Program) -> str:
     return "".join(f"{line}\n" for line in _lines(program))
 
 
+def listing(program: Program) -> str:
+    """The same to look at: what takes lines of its own (long tensors, native code, source, JSON) is cut to `| ...`, so
+    that it does not read back."""
+    lines: list[str] = []
+    for line in _lines(program):
+        if not line.startswith("|"):
+            lines.append(line)
+        elif lines[-1] != "| ...":
+            lines.append("| ...")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _lines(program: Program) -> Iterator[str]:
     yield HEADLINE
     if program.constants:

@@ -1,0 +1,89 @@
+"""The C tests: each tests/c/test_*.c is a program, built with the runtime under sanitizers, that must find nothing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relvm.vm.runtime.assembly_parser import parse_text
+from relvm.vm.runtime.encode import encode
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SOURCES = sorted((ROOT / "csrc").glob("*.c"))
+TESTS = sorted(HERE.glob("test_*.c"))
+COMPILER = shutil.which("gcc") or shutil.which("clang")
+
+WARNINGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
+INCLUDES = ["-I", str(ROOT / "csrc"), "-I", str(HERE)]
+LIBRARIES = ["-lpthread", "-ldl"]
+# Threads are watched for races, all else for memory errors, leaks and undefined behaviour.
+SANITIZERS = {"test_threads": "thread"}
+USUAL_SANITIZERS = "address,undefined"
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+
+
+def compile_c(*arguments: object) -> None:
+    result = subprocess.run([COMPILER, *map(str, arguments)], capture_output=True, text=True)
+    if "cannot find" in result.stderr and "san" in result.stderr:
+        pytest.skip("this compiler has no sanitizers")
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.fixture(scope="session")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path]]:
+    """The runtime's objects for given sanitizers, built once; allocations in it fail when tests/c/allocation.c says so."""
+
+    @cache
+    def build(sanitizers: str) -> list[Path]:
+        folder = tmp_path_factory.mktemp("runtime")
+        flags = [*WARNINGS, "-Wpedantic", *sanitizer_flags(sanitizers), "-DRVM_ALLOCATION_FAILS=test_allocation_fails"]
+        objects = [folder / f"{source.stem}.o" for source in SOURCES]
+        with ThreadPoolExecutor(2) as pool:
+            jobs = [pool.submit(compile_c, *flags, *INCLUDES, "-c", s, "-o", o) for s, o in zip(SOURCES, objects, strict=True)]
+        for job in jobs:
+            job.result()
+        return objects
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def native_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What test_native.c puts into native sections."""
+    library = tmp_path_factory.mktemp("native") / "library.so"
+    compile_c(*WARNINGS, *INCLUDES, "-O1", "-shared", "-fPIC", HERE / "native_library.c", "-o", library)
+    return library
+
+
+def sanitizer_flags(sanitizers: str) -> list[str]:
+    return ["-g", "-O1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+
+
+@pytest.mark.parametrize("test", TESTS, ids=lambda path: path.stem)
+def test_c_program(test: Path, runtime: Callable[[str], list[Path]], native_library: Path, tmp_path: Path) -> None:
+    sanitizers = SANITIZERS.get(test.stem, USUAL_SANITIZERS)
+    sources = [test, HERE / "allocation.c", *runtime(sanitizers)]
+    program = tmp_path / test.stem
+    compile_c(*WARNINGS, *sanitizer_flags(sanitizers), *INCLUDES, *sources, "-o", program, *LIBRARIES)
+    result = subprocess.run([program, native_library], capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stdout + result.stderr) == (0, "")
+
+
+# ---- the example ----
+
+
+@pytest.fixture(scope="session")
+def relvm_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("example") / "relvm_run"
+    example = ROOT / "examples" / "c" / "relvm_run.c"
+    compile_c(*WARNINGS, "-Wpedantic", "-O1", *INCLUDES, example, *SOURCES, "-o", program, *LIBRARIES)
+    return program
