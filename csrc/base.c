@@ -19,9 +19,7 @@ int RVM_ALLOCATION_FAILS(void);
 #define RVM_ALLOCATION_FAILS() 0
 #endif
 
-void *rvm_allocate(size_t size_bytes) {
-  return RVM_ALLOCATION_FAILS() ? NULL : malloc(size_bytes ? size_bytes : 1);
-}
+void *rvm_allocate(size_t size_bytes) { return RVM_ALLOCATION_FAILS() ? NULL : malloc(size_bytes ? size_bytes : 1); }
 
 void *rvm_allocate_zeroed(size_t size_bytes) {
   return RVM_ALLOCATION_FAILS() ? NULL : calloc(1, size_bytes ? size_bytes : 1);

@@ -119,8 +119,8 @@ RVM_BUILTIN(assert) {
 
 static rvm_status check_device(enum rvm_builtin builtin, int64_t device, rvm_value *result) {
   if (device == 0) return RVM_OK;
-  return rvm_fail(result, RVM_UNSUPPORTED, "%s: no device %lld; device 0, the CPU, is the only one", table[builtin].name,
-                  (long long)device);
+  return rvm_fail(result, RVM_UNSUPPORTED, "%s: no device %lld; device 0, the CPU, is the only one",
+                  table[builtin].name, (long long)device);
 }
 
 RVM_BUILTIN(alloc_storage) {
@@ -143,7 +143,8 @@ RVM_BUILTIN(alloc_tensor) {
   int64_t offset = arguments[1].as.i, size_bytes;
   int32_t dtype = (int32_t)arguments[3].as.i;
   if (!rvm_dims_size_bytes(dtype, shape->rank, shape->dims, &size_bytes))
-    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.alloc_tensor: a dimension is negative, or the size exceeds 64 bits");
+    return rvm_fail(result, RVM_SHAPE_ERROR,
+                    "vm.builtin.alloc_tensor: a dimension is negative, or the size exceeds 64 bits");
   if (offset < 0 || offset % rvm_dtype_size_bytes(dtype) != 0)
     return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.alloc_tensor: offset %lld is no multiple of the size of %s",
                     (long long)offset, rvm_dtype_name(dtype));
@@ -166,7 +167,8 @@ RVM_BUILTIN(reshape) {
   int64_t had = 0, has;
   rvm_dims_product(tensor->dl.ndim, tensor->dl.shape, &had);
   if (!rvm_dims_product(shape->rank, shape->dims, &has))
-    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.reshape: a dimension is negative, or the size exceeds 64 bits");
+    return rvm_fail(result, RVM_SHAPE_ERROR,
+                    "vm.builtin.reshape: a dimension is negative, or the size exceeds 64 bits");
   if (had != has)
     return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.reshape: %lld elements cannot take a shape of %lld",
                     (long long)had, (long long)has);
@@ -190,7 +192,8 @@ RVM_BUILTIN(tensor_to_shape) {
   const rvm_tensor *tensor = arguments[0].as.tensor;
   char text[RVM_DESCRIPTION_BYTES];
   if (tensor->dtype != RVM_DTYPE_i64 || tensor->dl.ndim != 1 || tensor->dl.shape[0] > INT32_MAX)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_to_shape: expected a tensor of rank 1 and dtype i64, got %s",
+    return rvm_fail(result, RVM_TYPE_ERROR,
+                    "vm.builtin.tensor_to_shape: expected a tensor of rank 1 and dtype i64, got %s",
                     rvm_value_describe(arguments[0], text));
   return rvm_shape_new((int32_t)tensor->dl.shape[0], tensor->dl.data, result);
 }

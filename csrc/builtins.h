@@ -21,18 +21,18 @@ enum rvm_builtin {
   RVM_BUILTIN_COUNT
 };
 
-/* Compares a builtin's arguments with `kinds`, one letter each (builtins.c); '*' at the end: any number of the last kind.
-   ARGUMENT_ERROR or TYPE_ERROR name the builtin, its signature and the argument. */
+/* Compares a builtin's arguments with `kinds`, one letter each (builtins.c); '*' at the end: any number of the last
+   kind.  ARGUMENT_ERROR or TYPE_ERROR name the builtin, its signature and the argument. */
 rvm_status rvm_check_arguments(enum rvm_builtin builtin, const char *kinds, const rvm_value *arguments, int32_t count,
                                rvm_value *result);
 rvm_status rvm_fail_count(enum rvm_builtin builtin, int32_t count, rvm_value *result);
 
 /* How a builtin begins. */
-#define RVM_CHECK(name, kinds)                                                                         \
-  do {                                                                                                 \
-    (void)self;                                                                                        \
-    rvm_status status_ = rvm_check_arguments(RVM_BUILTIN_##name, kinds, arguments, count, result);     \
-    if (status_) return status_;                                                                       \
+#define RVM_CHECK(name, kinds)                                                                     \
+  do {                                                                                             \
+    (void)self;                                                                                    \
+    rvm_status status_ = rvm_check_arguments(RVM_BUILTIN_##name, kinds, arguments, count, result); \
+    if (status_) return status_;                                                                   \
   } while (0)
 
 /* The builtin or registered function of that name: 1 and what to call, or 0. */

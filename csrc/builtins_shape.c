@@ -25,7 +25,8 @@ static int64_t *heap_slot(rvm_value heap, int64_t index, rvm_value *result) {
 static rvm_status read_dim(rvm_value heap, int64_t code, int64_t value, int64_t *dim, rvm_value *result) {
   *dim = value;
   if (code == SHAPE_EQUAL) return RVM_OK;
-  if (code != SHAPE_EQUAL_HEAP) return rvm_fail(result, RVM_TYPE_ERROR, "shape code %lld states no number", (long long)code);
+  if (code != SHAPE_EQUAL_HEAP)
+    return rvm_fail(result, RVM_TYPE_ERROR, "shape code %lld states no number", (long long)code);
   const int64_t *slot = heap_slot(heap, value, result);
   if (!slot) return RVM_INDEX_ERROR;
   *dim = *slot;
@@ -72,7 +73,8 @@ RVM_BUILTIN(match_shape) {
     return status;
   const char *name = where->as.string->bytes;
   if (value.tag != RVM_TAG_TENSOR && value.tag != RVM_TAG_SHAPE)
-    return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tensor or a shape, got %s", name, rvm_value_describe(value, text));
+    return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tensor or a shape, got %s", name,
+                    rvm_value_describe(value, text));
   int is_tensor = value.tag == RVM_TAG_TENSOR;
   const int64_t *dims = is_tensor ? value.as.tensor->dl.shape : value.as.shape->dims;
   int32_t got_rank = is_tensor ? value.as.tensor->dl.ndim : value.as.shape->rank;
@@ -184,7 +186,10 @@ RVM_BUILTIN(check_tensor_info) {
   char expected_rank[32] = "", got[RVM_DESCRIPTION_BYTES];
   if (rank >= 0) snprintf(expected_rank, sizeof expected_rank, " of rank %lld", (long long)rank);
   return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tensor%s%s%s, got %s", arguments[3].as.string->bytes,
-                  expected_rank, any_dtype ? "" : rank >= 0 ? " and dtype " : " of dtype ",
+                  expected_rank,
+                  any_dtype   ? ""
+                  : rank >= 0 ? " and dtype "
+                              : " of dtype ",
                   any_dtype ? "" : rvm_dtype_name(arguments[2].as.i), rvm_value_describe(value, got));
 }
 
@@ -209,8 +214,8 @@ RVM_BUILTIN(check_tuple_info) {
   if (value.tag != RVM_TAG_TUPLE)
     return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple, got %s", name, rvm_value_describe(value, got));
   if (arguments[1].as.i == value.as.tuple->size) return done(result);
-  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple of %lld items, got %d", name, (long long)arguments[1].as.i,
-                  value.as.tuple->size);
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple of %lld items, got %d", name,
+                  (long long)arguments[1].as.i, value.as.tuple->size);
 }
 
 RVM_BUILTIN(check_func_info) {

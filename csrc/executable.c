@@ -58,7 +58,8 @@ static rvm_status check_header(const unsigned char *bytes, int64_t size_bytes, f
     return BAD(error, "not a relvm executable");
   memcpy(header, bytes, sizeof *header);
   if (header->major != 1)
-    return rvm_fail(error, RVM_UNSUPPORTED, "executable: format version %d, this runtime reads version 1", header->major);
+    return rvm_fail(error, RVM_UNSUPPORTED, "executable: format version %d, this runtime reads version 1",
+                    header->major);
   if (header->size_bytes != (uint64_t)size_bytes)
     return BAD(error, "its header says %llu bytes, it has %lld", (unsigned long long)header->size_bytes,
                (long long)size_bytes);
@@ -83,8 +84,9 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
   int64_t end = (int64_t)(sizeof header + header.section_count * sizeof *table);
   for (uint32_t i = 0; i < header.section_count; i++) {
     file_section section = table[i];
-    if (section.offset % RVM_ALIGNMENT != 0 || section.offset < (uint64_t)end || section.offset > (uint64_t)size_bytes ||
-        section.size_bytes > (uint64_t)size_bytes - section.offset || section.zero != 0)
+    if (section.offset % RVM_ALIGNMENT != 0 || section.offset < (uint64_t)end ||
+        section.offset > (uint64_t)size_bytes || section.size_bytes > (uint64_t)size_bytes - section.offset ||
+        section.zero != 0)
       return BAD(error, "section %u (id %u) is misplaced", i, section.id);
     const unsigned char *start = bytes + section.offset;
     if (!all_zero(bytes + end, (int64_t)section.offset - end)) return BAD(error, "bytes between sections are not zero");
@@ -103,7 +105,8 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
   return RVM_OK;
 }
 
-/* The `count` items of a table that starts `*offset` bytes into the section; moves the offset behind it; NULL: too short. */
+/* The `count` items of a table that starts `*offset` bytes into the section; moves the offset behind it; NULL: too
+   short. */
 static const void *section_table(const rvm_section *section, int64_t *offset, uint64_t count, uint64_t item_bytes) {
   if (*offset > section->size_bytes || count > (uint64_t)(section->size_bytes - *offset) / item_bytes) return NULL;
   const void *table = section->bytes + *offset;
@@ -242,7 +245,8 @@ static rvm_status check_code_ranges(rvm_executable *executable, rvm_value *error
 }
 
 static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
-  const rvm_section *section = &executable->sections[RVM_SECTION_functions], *code = &executable->sections[RVM_SECTION_code];
+  const rvm_section *section = &executable->sections[RVM_SECTION_functions],
+                    *code = &executable->sections[RVM_SECTION_code];
   if (code->size_bytes % sizeof(uint32_t) != 0 || code->size_bytes / sizeof(uint32_t) > INT32_MAX)
     return BAD(error, "the code section has a wrong size");
   executable->code = (const uint32_t *)code->bytes;
@@ -276,8 +280,8 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
   if (record->payload < 0 || record->payload % RVM_ALIGNMENT != 0 || record->payload > data->size_bytes ||
       size_bytes > data->size_bytes - record->payload)
     return BAD(result, "the elements of constant %d are misplaced", index);
-  return rvm_tensor_wrap((int32_t)record->dtype, (int32_t)record->rank, dims, (void *)(data->bytes + record->payload), NULL,
-                         NULL, result);
+  return rvm_tensor_wrap((int32_t)record->dtype, (int32_t)record->rank, dims, (void *)(data->bytes + record->payload),
+                         NULL, NULL, result);
 }
 
 static rvm_status read_constant(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
@@ -292,7 +296,8 @@ static rvm_status read_constant(const rvm_executable *executable, const constant
       memcpy(&result->as.f, &record->payload, sizeof result->as.f);
       return RVM_OK;
     case RVM_TAG_DTYPE:
-      if (record->payload < 0 || record->payload >= RVM_DTYPE_COUNT) return BAD(result, "constant %d: no such dtype", index);
+      if (record->payload < 0 || record->payload >= RVM_DTYPE_COUNT)
+        return BAD(result, "constant %d: no such dtype", index);
       *result = (rvm_value){.tag = RVM_TAG_DTYPE, .as.i = record->payload};
       return RVM_OK;
     case RVM_TAG_STRING:
@@ -340,8 +345,8 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
       !string_exists(executable, header->cpu) || !all_zero(header->zero, sizeof header->zero))
     return BAD(error, "the header of the native section is malformed");
   if (header->abi_version != RVM_ABI_VERSION)
-    return rvm_fail(error, RVM_UNSUPPORTED, "native code has abi version %u, this runtime version %d", header->abi_version,
-                    RVM_ABI_VERSION);
+    return rvm_fail(error, RVM_UNSUPPORTED, "native code has abi version %u, this runtime version %d",
+                    header->abi_version, RVM_ABI_VERSION);
   return rvm_library_open(&executable->library, header + 1, section->size_bytes - (int64_t)sizeof *header,
                           rvm_executable_string(executable, header->triple),
                           rvm_executable_string(executable, header->cpu), error);
@@ -372,8 +377,8 @@ rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_
   rvm_status status = read_sections(executable, bytes, size_bytes, error);
   if (!status && executable->sections[RVM_SECTION_native].bytes && !(options && options->trust_native))
     status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, and the load options do not trust it");
-  load_step *const steps[] = {read_strings, read_texts, read_functions, read_constants, rvm_executable_verify,
-                              read_native, find_symbols};
+  load_step *const steps[] = {read_strings,          read_texts,  read_functions, read_constants,
+                              rvm_executable_verify, read_native, find_symbols};
   for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) status = steps[i](executable, error);
   if (status) {
     rvm_executable_release(executable);
@@ -420,7 +425,7 @@ int32_t rvm_executable_function_parameters(const rvm_executable *executable, int
 
 int32_t rvm_executable_find(const rvm_executable *executable, const char *name) {
   const rvm_function_name key = {.name = name};
-  const rvm_function_name *found = bsearch(&key, executable->by_name, (size_t)executable->function_count,
-                                           sizeof key, compare_names);
+  const rvm_function_name *found =
+      bsearch(&key, executable->by_name, (size_t)executable->function_count, sizeof key, compare_names);
   return found ? found->index : -1;
 }

@@ -12,7 +12,8 @@ enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
 /* ---- making and releasing ---- */
 
 static rvm_status find_packed(rvm_function *function, rvm_value *error) {
-  if (!rvm_function_find(function->name, &function->call, &function->self)) return rvm_fail_unknown(function->name, error);
+  if (!rvm_function_find(function->name, &function->call, &function->self))
+    return rvm_fail_unknown(function->name, error);
   function->invokes = function->call == rvm_builtin_invoke_closure || function->call == rvm_builtin_invoke_pure_closure;
   if (strncmp(function->name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) function->cost = RVM_LONG_CALL_COST;
   return RVM_OK;
@@ -48,12 +49,14 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   if (options) machine->options = *options;
   int64_t stack_values = machine->options.stack_values ? machine->options.stack_values : DEFAULT_STACK_VALUES;
   machine->frame_limit = machine->options.call_depth ? machine->options.call_depth : DEFAULT_CALL_DEPTH;
-  if (stack_values < 0 || machine->frame_limit < 0 || stack_values > LARGEST_STACK || machine->frame_limit > LARGEST_STACK)
+  if (stack_values < 0 || machine->frame_limit < 0 || stack_values > LARGEST_STACK ||
+      machine->frame_limit > LARGEST_STACK)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a stack of %lld values and %lld frames is out of range",
                     (long long)stack_values, (long long)machine->frame_limit);
   size_t function_count = (size_t)executable->function_count;
   machine->executable = executable;
   machine->fuel = RVM_POLL_INTERVAL;
+  atomic_init(&machine->run, 1);
   machine->functions = rvm_allocate(function_count * sizeof *machine->functions);
   machine->function_values = rvm_allocate(function_count * sizeof *machine->function_values);
   machine->stack = rvm_allocate_zeroed((size_t)stack_values * sizeof *machine->stack);
@@ -122,7 +125,6 @@ static int machine_enter(rvm_machine *machine, uintptr_t briefly) {
       sched_yield();
       owner = 0;
     }
-    atomic_store_explicit(&machine->interrupted, 0, memory_order_relaxed);
   }
   machine->entries++;
   return 1;
@@ -133,6 +135,7 @@ static void machine_leave(rvm_machine *machine) {
   while (machine->entries == 1) {
     release_dropped(machine);
     machine->entries = 0;
+    atomic_fetch_add(&machine->run, 1);
     atomic_store(&machine->owner, 0);
     if (!atomic_load(&machine->dropped) || !machine_enter(machine, BRIEFLY)) return;
   }
@@ -143,7 +146,11 @@ static rvm_status fail_busy(rvm_value *error) {
   return rvm_fail(error, RVM_BUSY, "machine: another thread is using it; a machine is used by one thread at a time");
 }
 
-void rvm_machine_interrupt(rvm_machine *machine) { atomic_store(&machine->interrupted, 1); }
+/* The number is read first: should its run end meanwhile, then the next one is not meant. */
+void rvm_machine_interrupt(rvm_machine *machine) {
+  uint64_t run = atomic_load(&machine->run);
+  if (atomic_load(&machine->owner)) atomic_store(&machine->interrupted, run);
+}
 
 void rvm_machine_drop(rvm_machine *machine, rvm_value value) {
   if (!rvm_value_is_object(value)) return;
@@ -195,7 +202,10 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
 
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
   machine->fuel = RVM_POLL_INTERVAL;
-  if (atomic_exchange(&machine->interrupted, 0)) return rvm_fail(error, RVM_INTERRUPTED, "interrupted");
+  if (rvm_machine_is_interrupted(machine)) {
+    atomic_store(&machine->interrupted, 0);
+    return rvm_fail(error, RVM_INTERRUPTED, "interrupted");
+  }
   if (!machine->options.poll) return RVM_OK;
   *error = (rvm_value){.tag = RVM_TAG_NIL};
   rvm_status status = machine->options.poll(machine->options.host, error);

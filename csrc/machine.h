@@ -13,7 +13,7 @@ struct rvm_function {
   enum rvm_function_kind kind;
   int32_t parameter_count; /* -1: any number */
   int32_t registers;
-  int32_t cost;   /* towards the next poll: more for what may run long */
+  int32_t cost;    /* towards the next poll: more for what may run long */
   int32_t invokes; /* vm.builtin.invoke_closure or invoke_pure_closure */
   const rvm_function_record *record;
   const uint32_t *code;     /* bytecode */
@@ -35,8 +35,9 @@ typedef struct rvm_dropped {
   rvm_value value;
 } rvm_dropped;
 
-/* Invariant: every stack value from `top` on is NIL.  A call's arguments are laid out from `top` on, so that a bytecode or
-   native callee finds its parameters in place; until the callee owns them they are borrowed, and `top` stays below them. */
+/* Invariant: every stack value from `top` on is NIL.  A call's arguments are laid out from `top` on, so that a bytecode
+   or native callee finds its parameters in place; until the callee owns them they are borrowed, and `top` stays below
+   them. */
 struct rvm_machine {
   const rvm_executable *executable;
   rvm_function *functions;
@@ -44,31 +45,38 @@ struct rvm_machine {
   rvm_value *stack, *stack_end, *top;
   rvm_frame *frames;
   int64_t frame_count, frame_limit;
-  int64_t fuel;    /* costs until the next poll */
-  int32_t nesting; /* calls on the C stack */
-  int32_t entries; /* how often its thread is inside it */
+  int64_t fuel;           /* costs until the next poll */
+  int32_t nesting;        /* calls on the C stack */
+  int32_t entries;        /* how often its thread is inside it */
   atomic_uintptr_t owner; /* the thread inside it (machine.c); 0: none */
-  atomic_int interrupted;
+  _Atomic(uint64_t) run;         /* the number of the present or, when the machine is idle, of the next run */
+  _Atomic(uint64_t) interrupted; /* the number of the run that is to end; 0: none */
   _Atomic(rvm_dropped *) dropped;
   rvm_machine_options options;
 };
 
 enum {
   RVM_POLL_INTERVAL = 65536,
-  RVM_LONG_CALL_COST = 1024,  /* of kernels and functions of the host */
+  RVM_LONG_CALL_COST = 1024, /* of kernels and functions of the host */
   RVM_NESTING_LIMIT = 2000
 };
+
+static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
+  return atomic_load_explicit(&machine->interrupted, memory_order_relaxed) ==
+         atomic_load_explicit(&machine->run, memory_order_relaxed);
+}
 
 /* Counts `cost` and polls the host when enough has come together; INTERRUPTED, or what the host says, ends the run. */
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
 static inline rvm_status rvm_machine_spend(rvm_machine *machine, int32_t cost, rvm_value *error) {
   machine->fuel -= cost;
-  if (machine->fuel > 0 && !atomic_load_explicit(&machine->interrupted, memory_order_relaxed)) return RVM_OK;
+  if (machine->fuel > 0 && !rvm_machine_is_interrupted(machine)) return RVM_OK;
   return rvm_machine_poll_now(machine, error);
 }
 
 /* The function of a FUNCTION or CLOSURE, and what the closure has captured. */
-static inline const rvm_function *rvm_callee_function(rvm_value callee, const rvm_value **captured, int32_t *captured_count) {
+static inline const rvm_function *rvm_callee_function(rvm_value callee, const rvm_value **captured,
+                                                      int32_t *captured_count) {
   *captured = NULL;
   *captured_count = 0;
   if (callee.tag == RVM_TAG_FUNCTION) return callee.as.function;
@@ -79,8 +87,8 @@ static inline const rvm_function *rvm_callee_function(rvm_value callee, const rv
 
 /* ---- interpreter.c ---- */
 
-/* Calls `function` with the `count` borrowed arguments that lie at the machine's top, of which the last `captured` came with
-   a closure; they are gone afterwards.  Everything is as it was before the call, whether it succeeds or not. */
+/* Calls `function` with the `count` borrowed arguments that lie at the machine's top, of which the last `captured` came
+   with a closure; they are gone afterwards.  Everything is as it was before the call, whether it succeeds or not. */
 rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                                    rvm_value *result);
 

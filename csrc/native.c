@@ -31,8 +31,8 @@ static rvm_status check_cpu(const char *cpu, rvm_value *error) {
   int32_t level = 0, known = (int32_t)(sizeof levels / sizeof *levels);
   while (level < known && strcmp(levels[level], cpu) != 0) level++;
   if (level <= rvm_cpu_level()) return RVM_OK;
-  return rvm_fail(error, RVM_UNSUPPORTED, "native code needs a processor of level \"%s\"; this one has level \"%s\"", cpu,
-                  levels[rvm_cpu_level()]);
+  return rvm_fail(error, RVM_UNSUPPORTED, "native code needs a processor of level \"%s\"; this one has level \"%s\"",
+                  cpu, levels[rvm_cpu_level()]);
 }
 
 static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {

@@ -1,9 +1,10 @@
 /* relvm.h: the public interface of the relvm runtime, usable from C alone.
  *
  * Ownership: a function that returns a value gives the caller one reference, to be dropped with rvm_value_release;
- * arguments are borrowed for the call.  Reference counts are not atomic: an object belongs to one machine, and a machine
- * is used by one thread at a time.  Objects of an executable (constants) are immortal while the executable lives.
- * Failure is a status code; the functions that can fail leave an error value (tag ERROR) in their result slot or in `error`.
+ * arguments are borrowed for the call.  Reference counts are not atomic: an object belongs to one machine, and a
+ * machine is used by one thread at a time.  Objects of an executable (constants) are immortal while the executable
+ * lives.  Failure is a status code; the functions that can fail leave an error value (tag ERROR) in their result slot
+ * or in `error`.
  * The library never prints, aborts or exits, and keeps no global but the table of registered functions.
  */
 #ifndef RELVM_H
@@ -152,7 +153,8 @@ void rvm_value_release(rvm_value *value); /* leaves NIL */
 rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...);
 
 rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result); /* zeroed */
-/* A tensor over bytes of the host: `data` is 1-byte aligned at least, stays valid until release(release_argument) is called. */
+/* A tensor over bytes of the host: `data` is 1-byte aligned at least, stays valid until release(release_argument) is
+   called. */
 rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
                            void *release_argument, rvm_value *result);
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor);
@@ -164,7 +166,8 @@ rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result);
 uint32_t rvm_crc32c(uint32_t crc, const void *bytes, int64_t size_bytes);
 
 /* ---- functions of the host ---- */
-/* Registers `function` under `name` for all executables loaded from now on; BUSY when the name is taken and not `replace`. */
+/* Registers `function` under `name` for all executables loaded from now on; BUSY when the name is taken and not
+   `replace`. */
 rvm_status rvm_register(const char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error);
 rvm_status rvm_unregister(const char *name, rvm_value *error);
 int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered function */
@@ -174,22 +177,23 @@ typedef struct rvm_load_options {
   int32_t trust_native; /* 0: refuse an executable that has a native section */
 } rvm_load_options;
 
-/* `bytes` must be 64-byte aligned and stay valid and unchanged until rvm_executable_release: constants are used in place.
-   Everything is verified before this returns. */
+/* `bytes` must be 64-byte aligned and stay valid and unchanged until rvm_executable_release: constants are used in
+   place.  Everything is verified before this returns. */
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                rvm_executable **executable, rvm_value *error);
 void rvm_executable_release(rvm_executable *executable);
 int32_t rvm_executable_function_count(const rvm_executable *executable);
 const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index);
 int32_t rvm_executable_function_kind(const rvm_executable *executable, int32_t index);      /* enum rvm_function_kind */
-int32_t rvm_executable_function_parameters(const rvm_executable *executable, int32_t index); /* how many; -1: any number */
+int32_t rvm_executable_function_parameters(const rvm_executable *executable, int32_t index); /* -1: any number */
 int32_t rvm_executable_find(const rvm_executable *executable, const char *name);            /* index, or -1 */
 
 /* ---- machines ---- */
 typedef struct rvm_machine_options {
   int64_t stack_values; /* size of the value stack; 0: 1 << 20 */
   int64_t call_depth;   /* most frames at once; 0: 200,000; calls that nest on the C stack are limited to 2,000 */
-  /* Called about every 65,536 calls and backward jumps; a status other than OK ends the run with it.  May be NULL. */
+  /* Called about every 65,536 calls and backward jumps, where a call of a kernel or of a function of the host counts
+     for 1,024; a status other than OK ends the run with it.  May be NULL. */
   rvm_status (*poll)(void *host, rvm_value *error);
   /* What vm.builtin.print does with its arguments.  NULL: nothing. */
   rvm_status (*print)(void *host, const rvm_value *arguments, int32_t count, rvm_value *error);
@@ -207,9 +211,10 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
 /* Calls a FUNCTION or CLOSURE value of this machine; for use by packed functions too. */
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                               rvm_value *result);
-void rvm_machine_interrupt(rvm_machine *machine); /* from any thread or signal handler: the run ends with INTERRUPTED */
-/* Drops a reference to an object of this machine: at once when the machine is idle, else when its run ends.  For hosts
-   whose garbage collector may run on another thread; serialised by the host's own lock. */
+/* From any thread or signal handler: the present run ends with INTERRUPTED; nothing when the machine is idle. */
+void rvm_machine_interrupt(rvm_machine *machine);
+/* Drops a reference to an object of this machine: at once, or when another thread is running it, when that run ends.
+   For hosts whose garbage collector may run on another thread; serialised by the host's own lock. */
 void rvm_machine_drop(rvm_machine *machine, rvm_value value);
 
 /* [end cffi] */

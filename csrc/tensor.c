@@ -37,8 +37,10 @@ int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor) {
 }
 
 /* Checks what a caller says of a tensor; the size of its elements. */
-static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes, rvm_value *result) {
-  if (dtype < 0 || dtype >= RVM_DTYPE_COUNT) return rvm_fail(result, RVM_TYPE_ERROR, "tensor: no dtype has number %d", dtype);
+static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes,
+                               rvm_value *result) {
+  if (dtype < 0 || dtype >= RVM_DTYPE_COUNT)
+    return rvm_fail(result, RVM_TYPE_ERROR, "tensor: no dtype has number %d", dtype);
   if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: negative rank %d", rank);
   if (rvm_dims_size_bytes(dtype, rank, dims, size_bytes)) return RVM_OK;
   return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: a dimension is negative, or the size exceeds 64 bits");
@@ -56,10 +58,10 @@ static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *di
   int64_t *own_dims = (int64_t *)(tensor + 1);
   if (rank > 0) memcpy(own_dims, dims, (size_t)rank * sizeof *dims);
   if (size_bytes >= 0) data = (void *)rvm_align((int64_t)(intptr_t)(own_dims + rank));
-  *tensor = (rvm_tensor){
-      .base = {.tag = RVM_TAG_TENSOR, .references = 1},
-      .dtype = dtype,
-      .dl = {.data = data, .device_type = 1, .ndim = rank, .dtype = dtypes[dtype].dl, .shape = own_dims}};
+  *tensor =
+      (rvm_tensor){.base = {.tag = RVM_TAG_TENSOR, .references = 1},
+                   .dtype = dtype,
+                   .dl = {.data = data, .device_type = 1, .ndim = rank, .dtype = dtypes[dtype].dl, .shape = own_dims}};
   *result = rvm_object_value(&tensor->base);
   return RVM_OK;
 }

@@ -25,7 +25,7 @@ static rvm_value *object_items(rvm_object *object, int32_t **count) {
   return NULL;
 }
 
-/* Frees an object that holds no values.  A tensor's owner owns nothing but bytes (rvm_tensor_view), so this nests once. */
+/* Frees an object that holds no values.  A tensor's owner owns only bytes (rvm_tensor_view): this nests but once. */
 static void leaf_free(rvm_object *object) {
   if (object->tag == RVM_TAG_TENSOR) {
     rvm_tensor *tensor = (rvm_tensor *)object;
@@ -100,7 +100,11 @@ rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ..
 }
 
 /* A trace lives in one block with room for RVM_TRACE_LINES lines of bounded names and the closing line. */
-enum { TRACE_NAME_BYTES = 80, TRACE_LINE_BYTES = TRACE_NAME_BYTES + 50, TRACE_BYTES = (RVM_TRACE_LINES + 1) * TRACE_LINE_BYTES };
+enum {
+  TRACE_NAME_BYTES = 80,
+  TRACE_LINE_BYTES = TRACE_NAME_BYTES + 50,
+  TRACE_BYTES = (RVM_TRACE_LINES + 1) * TRACE_LINE_BYTES
+};
 
 void rvm_error_add_frame(rvm_value value, const char *name, int64_t instruction) {
   rvm_error *error = value.as.error;

@@ -18,8 +18,8 @@ typedef union register_set {
   uint64_t bits[1];
 } register_set;
 
-/* The verification of one function.  `states` holds, for a code word that jumps go to, the registers that are written on
-   every way there seen so far: for a loop head until the end, for other targets until the walk arrives. */
+/* The verification of one function.  `states` holds, for a code word that jumps go to, the registers that are written
+   on every way there seen so far: for a loop head until the end, for other targets until the walk arrives. */
 typedef struct checker {
   const rvm_executable *executable;
   const rvm_function_record *function;
@@ -37,7 +37,7 @@ typedef struct checker {
   rvm_value *error;
 } checker;
 
-/* Sets take at most this much memory, and loops settle within so many walks, in any code that is not made to be slow. */
+/* Sets take at most this much memory, and loops settle within so many walks, in code that is not made to be slow. */
 #define LARGEST_SET_BYTES ((int64_t)1 << 28)
 enum { MOST_WALKS = 64 };
 
@@ -244,7 +244,8 @@ static rvm_status pass_operands(checker *c, uint32_t pc) {
   int32_t destination = -1;
   for (const char *letter = operand_letters[opcode]; *letter; letter++, operand++) {
     if (*letter == 'd') destination = (int32_t)*operand;
-    if (*letter == 'r' && opcode == RVM_OP_reset) set_remove(c->written, (int32_t)*operand);
+    if (*letter == 'r' && opcode == RVM_OP_reset)
+      set_remove(c->written, (int32_t)*operand);
     else if (*letter == 'r' && !set_has(c->written, (int32_t)*operand))
       return bad(c, pc, "register %lld is read before it is written", *operand);
     if (*letter != 'A') continue;

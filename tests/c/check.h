@@ -11,43 +11,44 @@
 
 static int checks_failed;
 
-#define CHECK(condition)                                                              \
-  do {                                                                                \
-    if (!(condition)) {                                                               \
-      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                  \
-      checks_failed++;                                                                \
-    }                                                                                 \
+#define CHECK(condition)                                             \
+  do {                                                               \
+    if (!(condition)) {                                              \
+      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      checks_failed++;                                               \
+    }                                                                \
   } while (0)
 
-#define CHECK_INT(got, expected)                                                      \
-  do {                                                                                \
-    int64_t got_ = (got), expected_ = (expected);                                     \
-    if (got_ != expected_) {                                                          \
+#define CHECK_INT(got, expected)                                                                               \
+  do {                                                                                                         \
+    int64_t got_ = (got), expected_ = (expected);                                                              \
+    if (got_ != expected_) {                                                                                   \
       printf("%s:%d: %s: expected %" PRId64 ", got %" PRId64 "\n", __FILE__, __LINE__, #got, expected_, got_); \
-      checks_failed++;                                                                \
-    }                                                                                 \
+      checks_failed++;                                                                                         \
+    }                                                                                                          \
   } while (0)
 
 /* The call succeeds; its error, in `value`, is printed otherwise. */
-#define CHECK_OK(call, value)                                                         \
-  do {                                                                                \
-    rvm_status status_ = (call);                                                      \
-    if (status_ != RVM_OK) {                                                          \
-      printf("%s:%d: %s: status %d: %s\n", __FILE__, __LINE__, #call, status_,        \
-             (value).tag == RVM_TAG_ERROR ? (value).as.error->message : "no error");  \
-      checks_failed++;                                                                \
-    }                                                                                 \
+#define CHECK_OK(call, value)                                                        \
+  do {                                                                               \
+    rvm_status status_ = (call);                                                     \
+    if (status_ != RVM_OK) {                                                         \
+      printf("%s:%d: %s: status %d: %s\n", __FILE__, __LINE__, #call, status_,       \
+             (value).tag == RVM_TAG_ERROR ? (value).as.error->message : "no error"); \
+      checks_failed++;                                                               \
+    }                                                                                \
   } while (0)
 
-/* The call fails with `status`, and its error, in `value`, has that status and `text` in its message; it is released. */
+/* The call fails with `status`, and its error, in `value`, has that status and `text` in its message; it is
+   released. */
 #define CHECK_FAILS(call, status, text, value) check_fails(__FILE__, __LINE__, #call, (call), status, text, &(value))
 
 static inline void check_fails(const char *file, int line, const char *call, rvm_status got, rvm_status expected,
                                const char *text, rvm_value *value) {
   const char *message = value->tag == RVM_TAG_ERROR ? value->as.error->message : "no error";
   if (got != expected || value->tag != RVM_TAG_ERROR || value->as.error->status != expected || !strstr(message, text)) {
-    printf("%s:%d: %s: expected status %d and \"%s\", got status %d and \"%s\"\n", file, line, call, expected, text, got,
-           message);
+    printf("%s:%d: %s: expected status %d and \"%s\", got status %d and \"%s\"\n", file, line, call, expected, text,
+           got, message);
     checks_failed++;
   }
   rvm_value_release(value);
@@ -60,12 +61,12 @@ static inline void check_fails(const char *file, int line, const char *call, rvm
 static inline rvm_value int_value(int64_t i) { return (rvm_value){.tag = RVM_TAG_INT, .as.i = i}; }
 
 /* A value that a test needs and that is no matter of the test. */
-#define MAKE(value, call)                                                             \
-  do {                                                                                \
-    if ((call) != RVM_OK) {                                                           \
-      printf("%s:%d: cannot make %s\n", __FILE__, __LINE__, #value);                  \
-      exit(2);                                                                        \
-    }                                                                                 \
+#define MAKE(value, call)                                            \
+  do {                                                               \
+    if ((call) != RVM_OK) {                                          \
+      printf("%s:%d: cannot make %s\n", __FILE__, __LINE__, #value); \
+      exit(2);                                                       \
+    }                                                                \
   } while (0)
 
 static inline rvm_value string_value(const char *text) {

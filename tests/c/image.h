@@ -44,7 +44,8 @@ static inline rvm_function_record *image_record(image *to, uint32_t function) {
 }
 
 /* A function; `parameters`: names separated by blanks, or NULL for any number.  Returns its index. */
-static inline uint32_t image_function(image *to, uint32_t kind, const char *name, const char *parameters, uint32_t registers) {
+static inline uint32_t image_function(image *to, uint32_t kind, const char *name, const char *parameters,
+                                      uint32_t registers) {
   rvm_function_record record = {.kind = kind, .symbol = RVM_NO_STRING, .registers = registers};
   record.name = image_string(to, name);
   record.first_parameter = to->parameter_count;
@@ -63,14 +64,18 @@ static inline uint32_t image_function(image *to, uint32_t kind, const char *name
   return to->function_count++;
 }
 
-static inline uint32_t image_packed(image *to, const char *name) { return image_function(to, RVM_KIND_packed, name, NULL, 0); }
+static inline uint32_t image_packed(image *to, const char *name) {
+  return image_function(to, RVM_KIND_packed, name, NULL, 0);
+}
 
 /* Begins a bytecode function, whose code is what is added until the next begins. */
 static inline uint32_t image_bytecode(image *to, const char *name, const char *parameters, uint32_t registers) {
   return image_function(to, RVM_KIND_bytecode, name, parameters, registers);
 }
 
-static inline void image_words(image *to, const uint32_t *words, size_t count) { buffer_add(&to->code, words, count * 4); }
+static inline void image_words(image *to, const uint32_t *words, size_t count) {
+  buffer_add(&to->code, words, count * 4);
+}
 
 #define NONE ((uint32_t)-1)
 #define ARG(kind, payload) ((uint32_t)(payload) << 3 | RVM_ARGUMENT_##kind)
@@ -84,8 +89,9 @@ static inline void image_words(image *to, const uint32_t *words, size_t count) {
 
 #define WORDS(to, ...) image_words(to, (uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / 4)
 /* The words between the count and the end are the arguments. */
-#define CALL(to, destination, function, ...)                                                                          \
-  WORDS(to, RVM_OP_call, destination, function, (uint32_t)(sizeof((uint32_t[]){0, ##__VA_ARGS__}) / 4 - 1), ##__VA_ARGS__)
+#define CALL(to, destination, function, ...)    \
+  WORDS(to, RVM_OP_call, destination, function, \
+        (uint32_t)(sizeof((uint32_t[]){0, ##__VA_ARGS__}) / 4 - 1), ##__VA_ARGS__)
 #define RET(to, r) WORDS(to, RVM_OP_ret, r)
 #define GOTO(to, jump) WORDS(to, RVM_OP_goto, (uint32_t)(jump))
 #define IF(to, r, jump) WORDS(to, RVM_OP_if, r, (uint32_t)(jump))
@@ -141,7 +147,8 @@ static inline uint32_t image_tensor(image *to, uint32_t dtype, uint32_t rank, co
 }
 
 /* A native section with that shared library. */
-static inline void image_native(image *to, const char *triple, const char *cpu, const void *library, size_t size_bytes) {
+static inline void image_native(image *to, const char *triple, const char *cpu, const void *library,
+                                size_t size_bytes) {
   uint32_t header[16] = {RVM_ABI_VERSION, image_string(to, triple), image_string(to, cpu)};
   buffer_add(&to->native, header, sizeof header);
   buffer_add(&to->native, library, size_bytes);
@@ -169,7 +176,8 @@ static inline void image_reseal(unsigned char *file) {
   image_seal(file);
 }
 
-static inline void section_parts(buffer *section, const uint32_t *counts, size_t count_bytes, buffer first, buffer second) {
+static inline void section_parts(buffer *section, const uint32_t *counts, size_t count_bytes, buffer first,
+                                 buffer second) {
   buffer_add(section, counts, count_bytes);
   buffer_add(section, first.bytes, first.size);
   buffer_add(section, second.bytes, second.size);
@@ -186,13 +194,15 @@ static inline unsigned char *image_finish(image *from, int64_t *size_bytes) {
     record->code_count = record->kind == RVM_KIND_bytecode ? end - record->code_start : 0;
   }
   section_parts(&strings, &from->string_count, 4, from->string_records, from->string_bytes);
-  section_parts(&functions, (uint32_t[]){from->function_count, from->parameter_count}, 8, from->functions, from->parameters);
+  section_parts(&functions, (uint32_t[]){from->function_count, from->parameter_count}, 8, from->functions,
+                from->parameters);
   section_parts(&constants, (uint32_t[]){from->constant_count, from->dim_count}, 8, from->constants, from->dims);
   const struct {
     uint32_t id;
     buffer bytes;
-  } sections[] = {{RVM_SECTION_strings, strings},     {RVM_SECTION_functions, functions}, {RVM_SECTION_constants, constants},
-                  {RVM_SECTION_code, from->code},     {RVM_SECTION_data, from->data},     {RVM_SECTION_native, from->native}};
+  } sections[] = {{RVM_SECTION_strings, strings},     {RVM_SECTION_functions, functions},
+                  {RVM_SECTION_constants, constants}, {RVM_SECTION_code, from->code},
+                  {RVM_SECTION_data, from->data},     {RVM_SECTION_native, from->native}};
   uint32_t section_count = from->native.size > 0 ? 6 : 5;
   buffer_add(&file, NULL, 64 + 32 * section_count);
   for (uint32_t i = 0; i < section_count; i++) {
@@ -212,9 +222,19 @@ static inline unsigned char *image_finish(image *from, int64_t *size_bytes) {
   unsigned char *aligned = aligned_alloc(64, (file.size + 63) / 64 * 64);
   memcpy(aligned, file.bytes, file.size);
   *size_bytes = (int64_t)file.size;
-  const buffer used[] = {from->string_records, from->string_bytes, from->functions, from->parameters, from->constants,
-                         from->dims,           from->data,         from->code,      from->native,     strings,
-                         functions,            constants,          file};
+  const buffer used[] = {from->string_records,
+                         from->string_bytes,
+                         from->functions,
+                         from->parameters,
+                         from->constants,
+                         from->dims,
+                         from->data,
+                         from->code,
+                         from->native,
+                         strings,
+                         functions,
+                         constants,
+                         file};
   for (size_t i = 0; i < sizeof used / sizeof *used; i++) free(used[i].bytes);
   *from = (image){0};
   return aligned;

@@ -51,7 +51,8 @@ rvm_status silent(rvm_machine *machine, rvm_value *r, const rvm_value *c, const 
 /* add_one(x, y): y[0] = x[0] + 1 */
 rvm_status add_one(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   (void)self, (void)count;
-  if (arguments[0].tag != RVM_TAG_TENSOR) return api->fail(result, RVM_TYPE_ERROR, "add_one: argument %d is no tensor", 0);
+  if (arguments[0].tag != RVM_TAG_TENSOR)
+    return api->fail(result, RVM_TYPE_ERROR, "add_one: argument %d is no tensor", 0);
   *(float *)arguments[1].as.tensor->dl.data = *(const float *)arguments[0].as.tensor->dl.data + 1;
   return RVM_OK;
 }

@@ -1,4 +1,4 @@
-/* Memory that runs out, at every allocation in turn, is an OUT_OF_MEMORY error that leaks nothing and breaks nothing. */
+/* Memory that runs out, at every allocation in turn, is an OUT_OF_MEMORY error that leaks and breaks nothing. */
 #include "allocation.h"
 #include "check.h"
 #include "program.h"
@@ -56,8 +56,10 @@ static void sweep(int64_t n, rvm_status expected, const char *text) {
       break;
     }
     /* The trace of an error is the one thing that may be missing without being missed. */
-    if (status == expected && expected) CHECK(result.as.error->trace == NULL);
-    else CHECK_FAILS(status, RVM_OUT_OF_MEMORY, "out of memory", result);
+    if (status == expected && expected)
+      CHECK(result.as.error->trace == NULL);
+    else
+      CHECK_FAILS(status, RVM_OUT_OF_MEMORY, "out of memory", result);
     rvm_value_release(&result);
   }
   CHECK(allocation > 30);

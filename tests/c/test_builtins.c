@@ -1,5 +1,5 @@
-/* Every builtin: at least one call that succeeds and one that fails.  A row of builtins.def without a test here does not
-   compile, and one without both kinds of call fails. */
+/* Every builtin: at least one call that succeeds and one that fails.  A row of builtins.def without a test here does
+   not compile, and one without both kinds of call fails. */
 #include "builtins.h"
 #include "check.h"
 #include "image.h"
@@ -9,23 +9,24 @@ static int good_calls[RVM_BUILTIN_COUNT], bad_calls[RVM_BUILTIN_COUNT];
 static rvm_machine *machine;
 static rvm_value context, concat; /* concat: a bytecode function of two parameters that makes a tuple */
 
-#define ARGUMENTS(...) (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1, COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1
+#define ARGUMENTS(...) \
+  (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1, COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1
 
 /* The call succeeds, and its result fulfils the condition in `got`. */
-#define GOOD(name, condition, ...)                                                     \
-  do {                                                                                 \
-    rvm_value got = {0};                                                               \
-    CHECK_OK(rvm_builtin_##name(NULL, ARGUMENTS(__VA_ARGS__), &got), got);             \
-    CHECK(condition);                                                                  \
-    rvm_value_release(&got);                                                           \
-    good_calls[RVM_BUILTIN_##name]++;                                                  \
+#define GOOD(name, condition, ...)                                         \
+  do {                                                                     \
+    rvm_value got = {0};                                                   \
+    CHECK_OK(rvm_builtin_##name(NULL, ARGUMENTS(__VA_ARGS__), &got), got); \
+    CHECK(condition);                                                      \
+    rvm_value_release(&got);                                               \
+    good_calls[RVM_BUILTIN_##name]++;                                      \
   } while (0)
 
-#define BAD(name, status, text, ...)                                                   \
-  do {                                                                                 \
-    rvm_value got = {0};                                                               \
+#define BAD(name, status, text, ...)                                                        \
+  do {                                                                                      \
+    rvm_value got = {0};                                                                    \
     CHECK_FAILS(rvm_builtin_##name(NULL, ARGUMENTS(__VA_ARGS__), &got), status, text, got); \
-    bad_calls[RVM_BUILTIN_##name]++;                                                   \
+    bad_calls[RVM_BUILTIN_##name]++;                                                        \
   } while (0)
 
 #define INT(i) int_value(i)
@@ -77,8 +78,8 @@ static void test_assert(void) {
 static void test_alloc_storage(void) {
   const int64_t dims[] = {2, 3}, vast[] = {INT64_MAX, 3};
   rvm_value shape = shape_value(2, dims), too_large = shape_value(2, vast);
-  GOOD(alloc_storage, got.as.storage->size_bytes == 24 && (intptr_t)got.as.storage->bytes % 64 == 0, context, shape, INT(0),
-       DTYPE_OF(f32));
+  GOOD(alloc_storage, got.as.storage->size_bytes == 24 && (intptr_t)got.as.storage->bytes % 64 == 0, context, shape,
+       INT(0), DTYPE_OF(f32));
   GOOD(alloc_storage, got.as.storage->size_bytes == 7, context, INT(7), INT(0), DTYPE_OF(u8));
   GOOD(alloc_storage, got.as.storage->size_bytes == 0, context, INT(0), INT(0), DTYPE_OF(f64));
   BAD(alloc_storage, RVM_SHAPE_ERROR, "negative", context, INT(-1), INT(0), DTYPE_OF(u8));
@@ -95,11 +96,12 @@ static void test_alloc_tensor(void) {
   const int64_t dims[] = {2, 3}, negative[] = {-1}, none[] = {0};
   rvm_value storage, shape = shape_value(2, dims), bad_shape = shape_value(1, negative), empty = shape_value(1, none);
   MAKE(storage, rvm_storage_new(32, &storage));
-  GOOD(alloc_tensor, got.as.tensor->dl.data == storage.as.storage->bytes + 8 && got.as.tensor->owner == storage.as.object,
-       storage, INT(8), shape, DTYPE_OF(f32));
+  GOOD(alloc_tensor,
+       got.as.tensor->dl.data == storage.as.storage->bytes + 8 && got.as.tensor->owner == storage.as.object, storage,
+       INT(8), shape, DTYPE_OF(f32));
   GOOD(alloc_tensor, rvm_tensor_size_bytes(got.as.tensor) == 0, storage, INT(32), empty, DTYPE_OF(f32));
-  BAD(alloc_tensor, RVM_OUT_OF_MEMORY, "24 bytes at offset 12 do not fit into a storage of 32 bytes", storage, INT(12), shape,
-      DTYPE_OF(f32));
+  BAD(alloc_tensor, RVM_OUT_OF_MEMORY, "24 bytes at offset 12 do not fit into a storage of 32 bytes", storage, INT(12),
+      shape, DTYPE_OF(f32));
   BAD(alloc_tensor, RVM_OUT_OF_MEMORY, "do not fit", storage, INT(64), empty, DTYPE_OF(f32));
   BAD(alloc_tensor, RVM_INDEX_ERROR, "offset 2 ", storage, INT(2), shape, DTYPE_OF(f32));
   BAD(alloc_tensor, RVM_INDEX_ERROR, "offset -4 ", storage, INT(-4), shape, DTYPE_OF(f32));
@@ -112,8 +114,8 @@ static void test_alloc_tensor(void) {
 }
 
 static void test_alloc_shape_heap(void) {
-  GOOD(alloc_shape_heap, got.as.tensor->dtype == RVM_DTYPE_i64 && got.as.tensor->dl.shape[0] == 4 && slot(got, 3) == 0, context,
-       INT(4));
+  GOOD(alloc_shape_heap, got.as.tensor->dtype == RVM_DTYPE_i64 && got.as.tensor->dl.shape[0] == 4 && slot(got, 3) == 0,
+       context, INT(4));
   BAD(alloc_shape_heap, RVM_SHAPE_ERROR, "negative", context, INT(-4));
 }
 
@@ -121,22 +123,23 @@ static void test_match_shape(void) {
   const int64_t dims[] = {5, 6, 7};
   rvm_value tensor = tensor_value(RVM_DTYPE_u8, 3, dims), shape = shape_value(3, dims), heap = make_heap(2);
   rvm_value where = string_value("main: x"), scalar = tensor_value(RVM_DTYPE_u8, 0, NULL);
-  GOOD(match_shape, got.tag == RVM_TAG_NIL && slot(heap, 1) == 6, tensor, heap, INT(3), INT(ANY), INT(99), INT(STORE), INT(1),
-       INT(EQUAL), INT(7), where);
+  GOOD(match_shape, got.tag == RVM_TAG_NIL && slot(heap, 1) == 6, tensor, heap, INT(3), INT(ANY), INT(99), INT(STORE),
+       INT(1), INT(EQUAL), INT(7), where);
   GOOD(match_shape, 1, shape, heap, INT(3), INT(EQUAL), INT(5), INT(EQUAL_HEAP), INT(1), INT(ANY), INT(0), where);
   GOOD(match_shape, 1, scalar, NIL, INT(0), where);
-  BAD(match_shape, RVM_SHAPE_ERROR, "main: x: expected dimension 1 to be 4, got 6", tensor, NIL, INT(3), INT(ANY), INT(0),
-      INT(EQUAL), INT(4), INT(ANY), INT(0), where);
-  BAD(match_shape, RVM_SHAPE_ERROR, "main: x: expected dimension 2 to be 6, got 7", shape, heap, INT(3), INT(ANY), INT(0),
-      INT(ANY), INT(0), INT(EQUAL_HEAP), INT(1), where);
-  BAD(match_shape, RVM_TYPE_ERROR, "main: x: expected rank 2, got 3", tensor, NIL, INT(2), INT(ANY), INT(0), INT(ANY), INT(0),
-      where);
+  BAD(match_shape, RVM_SHAPE_ERROR, "main: x: expected dimension 1 to be 4, got 6", tensor, NIL, INT(3), INT(ANY),
+      INT(0), INT(EQUAL), INT(4), INT(ANY), INT(0), where);
+  BAD(match_shape, RVM_SHAPE_ERROR, "main: x: expected dimension 2 to be 6, got 7", shape, heap, INT(3), INT(ANY),
+      INT(0), INT(ANY), INT(0), INT(EQUAL_HEAP), INT(1), where);
+  BAD(match_shape, RVM_TYPE_ERROR, "main: x: expected rank 2, got 3", tensor, NIL, INT(2), INT(ANY), INT(0), INT(ANY),
+      INT(0), where);
   BAD(match_shape, RVM_TYPE_ERROR, "main: x: expected a tensor or a shape, got int", INT(5), NIL, INT(0), where);
-  BAD(match_shape, RVM_INDEX_ERROR, "slot 2 of 2", shape, heap, INT(3), INT(STORE), INT(2), INT(ANY), INT(0),
-      INT(ANY), INT(0), where);
-  BAD(match_shape, RVM_INDEX_ERROR, "slot 0 of 0", shape, NIL, INT(3), INT(STORE), INT(0), INT(ANY), INT(0), INT(ANY), INT(0),
-      where);
-  BAD(match_shape, RVM_TYPE_ERROR, "shape code 9", shape, NIL, INT(3), INT(9), INT(0), INT(ANY), INT(0), INT(ANY), INT(0), where);
+  BAD(match_shape, RVM_INDEX_ERROR, "slot 2 of 2", shape, heap, INT(3), INT(STORE), INT(2), INT(ANY), INT(0), INT(ANY),
+      INT(0), where);
+  BAD(match_shape, RVM_INDEX_ERROR, "slot 0 of 0", shape, NIL, INT(3), INT(STORE), INT(0), INT(ANY), INT(0), INT(ANY),
+      INT(0), where);
+  BAD(match_shape, RVM_TYPE_ERROR, "shape code 9", shape, NIL, INT(3), INT(9), INT(0), INT(ANY), INT(0), INT(ANY),
+      INT(0), where);
   BAD(match_shape, RVM_ARGUMENT_ERROR, "wrong number", shape, NIL, INT(3), INT(ANY), INT(0), where);
   BAD(match_shape, RVM_ARGUMENT_ERROR, "wrong number", shape, NIL, INT(0));
   BAD(match_shape, RVM_ARGUMENT_ERROR, "wrong number", shape, NIL, INT(-1), where);
@@ -184,12 +187,14 @@ static void test_compute_dim(void) {
   BAD(compute_dim, RVM_SHAPE_ERROR, "add of", heap, INT(0), INT(ADD), INT(EQUAL), INT(INT64_MAX), INT(EQUAL), INT(1));
   BAD(compute_dim, RVM_SHAPE_ERROR, "mul of", heap, INT(0), INT(MUL), INT(EQUAL), INT(INT64_MAX), INT(EQUAL), INT(2));
   BAD(compute_dim, RVM_SHAPE_ERROR, "floordiv of", heap, INT(0), INT(FLOORDIV), INT(EQUAL), INT(1), INT(EQUAL), INT(0));
-  BAD(compute_dim, RVM_SHAPE_ERROR, "floordiv of", heap, INT(0), INT(FLOORDIV), INT(EQUAL), INT(INT64_MIN), INT(EQUAL), INT(-1));
+  BAD(compute_dim, RVM_SHAPE_ERROR, "floordiv of", heap, INT(0), INT(FLOORDIV), INT(EQUAL), INT(INT64_MIN), INT(EQUAL),
+      INT(-1));
   BAD(compute_dim, RVM_SHAPE_ERROR, "mod of", heap, INT(0), INT(MOD), INT(EQUAL), INT(1), INT(EQUAL), INT(0));
   BAD(compute_dim, RVM_TYPE_ERROR, "no operator 7", heap, INT(0), INT(7), INT(EQUAL), INT(1), INT(EQUAL), INT(1));
   BAD(compute_dim, RVM_TYPE_ERROR, "shape code 1", heap, INT(0), INT(ADD), INT(STORE), INT(1), INT(EQUAL), INT(1));
   BAD(compute_dim, RVM_INDEX_ERROR, "slot 3 of 3", heap, INT(3), INT(ADD), INT(EQUAL), INT(1), INT(EQUAL), INT(1));
-  BAD(compute_dim, RVM_INDEX_ERROR, "slot -1 of 3", heap, INT(0), INT(ADD), INT(EQUAL), INT(1), INT(EQUAL_HEAP), INT(-1));
+  BAD(compute_dim, RVM_INDEX_ERROR, "slot -1 of 3", heap, INT(0), INT(ADD), INT(EQUAL), INT(1), INT(EQUAL_HEAP),
+      INT(-1));
   rvm_value_release(&heap);
 }
 
@@ -211,8 +216,8 @@ static void test_check_tensor_info(void) {
   GOOD(check_tensor_info, 1, tensor, INT(2), DTYPE_OF(i64), where);
   GOOD(check_tensor_info, 1, tensor, INT(-1), NIL, where);
   BAD(check_tensor_info, RVM_TYPE_ERROR,
-      "main: x: expected a tensor of rank 2 and dtype f32, got a tensor of rank 2 and dtype i64", tensor, INT(2), DTYPE_OF(f32),
-      where);
+      "main: x: expected a tensor of rank 2 and dtype f32, got a tensor of rank 2 and dtype i64", tensor, INT(2),
+      DTYPE_OF(f32), where);
   BAD(check_tensor_info, RVM_TYPE_ERROR, "main: x: expected a tensor of rank 2 and dtype f32, got int", INT(1), INT(2),
       DTYPE_OF(f32), where);
   BAD(check_tensor_info, RVM_TYPE_ERROR, "expected a tensor of rank 3, got", tensor, INT(3), NIL, where);
@@ -257,10 +262,12 @@ static void test_check_prim_value_info(void) {
   GOOD(check_prim_value_info, 1, INT(UINT32_MAX), DTYPE_OF(u32), where);
   GOOD(check_prim_value_info, 1, INT(INT64_MAX), DTYPE_OF(u64), where);
   GOOD(check_prim_value_info, 1, FLOAT(1.5), DTYPE_OF(f32), where);
-  BAD(check_prim_value_info, RVM_TYPE_ERROR, "main: k: 128 is out of the range of dtype i8", INT(128), DTYPE_OF(i8), where);
+  BAD(check_prim_value_info, RVM_TYPE_ERROR, "main: k: 128 is out of the range of dtype i8", INT(128), DTYPE_OF(i8),
+      where);
   BAD(check_prim_value_info, RVM_TYPE_ERROR, "-1 is out of the range of dtype u64", INT(-1), DTYPE_OF(u64), where);
   BAD(check_prim_value_info, RVM_TYPE_ERROR, "256 is out of the range of dtype u8", INT(256), DTYPE_OF(u8), where);
-  BAD(check_prim_value_info, RVM_TYPE_ERROR, "main: k: expected a scalar of dtype f64, got int", INT(1), DTYPE_OF(f64), where);
+  BAD(check_prim_value_info, RVM_TYPE_ERROR, "main: k: expected a scalar of dtype f64, got int", INT(1), DTYPE_OF(f64),
+      where);
   BAD(check_prim_value_info, RVM_TYPE_ERROR, "expected a scalar of dtype bool, got int", INT(1), DTYPE_OF(bool), where);
   rvm_value_release(&where);
 }
@@ -277,7 +284,8 @@ static void test_tensor_to_shape(void) {
   rvm_value heap = make_heap(2), other = tensor_value(RVM_DTYPE_i32, 1, (int64_t[]){2});
   ((int64_t *)heap.as.tensor->dl.data)[1] = 9;
   GOOD(tensor_to_shape, is_shape(got, 2, (int64_t[]){0, 9}), heap);
-  BAD(tensor_to_shape, RVM_TYPE_ERROR, "expected a tensor of rank 1 and dtype i64, got a tensor of rank 1 and dtype i32", other);
+  BAD(tensor_to_shape, RVM_TYPE_ERROR,
+      "expected a tensor of rank 1 and dtype i64, got a tensor of rank 1 and dtype i32", other);
   rvm_value_release(&heap);
   rvm_value_release(&other);
 }
@@ -316,7 +324,8 @@ static void test_tuple_reset_item(void) {
 }
 
 static void test_make_closure(void) {
-  GOOD(make_closure, got.as.closure->captured_count == 2 && got.as.closure->captured[1].as.i == 8, concat, INT(7), INT(8));
+  GOOD(make_closure, got.as.closure->captured_count == 2 && got.as.closure->captured[1].as.i == 8, concat, INT(7),
+       INT(8));
   rvm_value inner;
   MAKE(inner, rvm_builtin_make_closure(NULL, (rvm_value[]){concat, INT(8)}, 2, &inner));
   GOOD(make_closure, got.as.closure->captured[0].as.i == 7 && got.as.closure->captured[1].as.i == 8, inner, INT(7));
@@ -364,7 +373,8 @@ static int printed;
 static rvm_status print_hook(void *host, const rvm_value *arguments, int32_t count, rvm_value *error) {
   CHECK(host == &printed);
   printed += count;
-  if (count > 0 && arguments[0].tag == RVM_TAG_NIL) return rvm_fail(error, RVM_CALLBACK_ERROR, "the printer is on fire");
+  if (count > 0 && arguments[0].tag == RVM_TAG_NIL)
+    return rvm_fail(error, RVM_CALLBACK_ERROR, "the printer is on fire");
   return RVM_OK;
 }
 
@@ -385,7 +395,8 @@ static void test_call_py_func(void) {
   rvm_value name = string_value("test.count"), unknown = string_value("test.coutn"), error;
   CHECK_OK(rvm_register("test.count", count_arguments, &base, 0, &error), error);
   GOOD(call_py_func, got.as.i == 102, context, name, INT(1), NIL);
-  BAD(call_py_func, RVM_UNKNOWN_FUNCTION, "unknown function \"test.coutn\"; did you mean test.count?", context, unknown);
+  BAD(call_py_func, RVM_UNKNOWN_FUNCTION, "unknown function \"test.coutn\"; did you mean test.count?", context,
+      unknown);
   CHECK_OK(rvm_unregister("test.count", &error), error);
   BAD(call_py_func, RVM_UNKNOWN_FUNCTION, "unknown function \"test.count\"", context, name);
   rvm_value_release(&name);
@@ -408,7 +419,8 @@ int main(void) {
 #define BUILTIN(name, signature, effect, meaning) test_##name();
 #include "builtins.def"
 #undef BUILTIN
-#define BUILTIN(name, signature, effect, meaning) CHECK(good_calls[RVM_BUILTIN_##name] > 0 && bad_calls[RVM_BUILTIN_##name] > 0);
+#define BUILTIN(name, signature, effect, meaning) \
+  CHECK(good_calls[RVM_BUILTIN_##name] > 0 && bad_calls[RVM_BUILTIN_##name] > 0);
 #include "builtins.def"
 #undef BUILTIN
   rvm_machine_release(machine);

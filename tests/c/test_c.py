@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from relvm.vm.runtime.assembly_parser import parse_text
-from relvm.vm.runtime.encode import encode
+from relvm.vm.runtime import Executable
+from relvm.vm.runtime.program import FunctionEntry, Program, call, constant, immediate, register, ret
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -40,7 +40,7 @@ def compile_c(*arguments: object) -> None:
 
 @pytest.fixture(scope="session")
 def runtime(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path]]:
-    """The runtime's objects for given sanitizers, built once; allocations in it fail when tests/c/allocation.c says so."""
+    """The runtime's objects for given sanitizers, built once; its allocations fail when allocation.c says so."""
 
     @cache
     def build(sanitizers: str) -> list[Path]:
@@ -48,7 +48,10 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Pa
         flags = [*WARNINGS, "-Wpedantic", *sanitizer_flags(sanitizers), "-DRVM_ALLOCATION_FAILS=test_allocation_fails"]
         objects = [folder / f"{source.stem}.o" for source in SOURCES]
         with ThreadPoolExecutor(2) as pool:
-            jobs = [pool.submit(compile_c, *flags, *INCLUDES, "-c", s, "-o", o) for s, o in zip(SOURCES, objects, strict=True)]
+            jobs = [
+                pool.submit(compile_c, *flags, *INCLUDES, "-c", s, "-o", o)
+                for s, o in zip(SOURCES, objects, strict=True)
+            ]
         for job in jobs:
             job.result()
         return objects
@@ -87,3 +90,46 @@ def relvm_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     example = ROOT / "examples" / "c" / "relvm_run.c"
     compile_c(*WARNINGS, "-Wpedantic", "-O1", *INCLUDES, example, *SOURCES, "-o", program, *LIBRARIES)
     return program
+
+
+@pytest.fixture(scope="session")
+def example_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """echo(x, y): (x, y, the constant [0.5, 1.5], 7, "text")."""
+    arguments = (register(0), register(1), constant(0), immediate(7), constant(1))
+    echo = FunctionEntry("echo", "bytecode", ("x", "y"), 3, (call(2, 0, *arguments), ret(2)))
+    functions = (FunctionEntry("vm.builtin.make_tuple", "packed"), echo)
+    program = Program(functions, (np.array([0.5, 1.5], np.float32), "text"))
+    path = tmp_path_factory.mktemp("example") / "echo.rvm"
+    Executable.from_program(program).save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (["-3", "0.25"], '(-3, 0.25, f32[2] 0.5 1.5, 7, "text")'),
+        (["f64[]", "i8[2,2]"], '(f64[] 0, i8[2,2] 0 1 2 3, f32[2] 0.5 1.5, 7, "text")'),
+    ],
+)
+def test_example_runs_a_function(relvm_run: Path, example_file: Path, arguments: list[str], printed: str) -> None:
+    result = subprocess.run([relvm_run, example_file, "echo", *arguments], capture_output=True, text=True)
+    assert (result.returncode, result.stdout, result.stderr) == (0, printed + "\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["echo", "1"], "error: echo: expected 2 arguments (x, y), got 1"),
+        (["ecco"], "error: no function ecco"),
+        (["echo", "1", "f32[x]"], "error: f32[x] is no int, float or tensor type"),
+        (["echo", "1", "f31[2]"], "error: tensor: no dtype has number"),
+    ],
+)
+def test_example_reports_errors(relvm_run: Path, example_file: Path, arguments: list[str], message: str) -> None:
+    result = subprocess.run([relvm_run, example_file, *arguments], capture_output=True, text=True)
+    assert result.returncode == 1 and result.stderr.startswith(message)
+
+
+def test_example_refuses_what_is_no_executable(relvm_run: Path) -> None:
+    result = subprocess.run([relvm_run, __file__, "main"], capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (1, "error: executable: not a relvm executable\n")

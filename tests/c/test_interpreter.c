@@ -31,8 +31,8 @@ static void bench_close(bench *b) {
   loaded_release(&b->what);
 }
 
-#define RUN(b, function, ...)                                                                          \
-  rvm_machine_call((b).machine, (int32_t)(function), (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1,    \
+#define RUN(b, function, ...)                                                                        \
+  rvm_machine_call((b).machine, (int32_t)(function), (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1, \
                    COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1, &(b).result)
 
 static rvm_value boolean(int truth) { return (rvm_value){.tag = RVM_TAG_BOOL, .as.i = truth}; }
@@ -131,7 +131,8 @@ static void if_and_goto_choose_the_branch(void) {
 
 static void reset_releases_at_once(void) {
   bench b = {0};
-  uint32_t getitem = image_packed(&b.program, "vm.builtin.tuple_getitem"), copy = image_packed(&b.program, "vm.builtin.copy");
+  uint32_t getitem = image_packed(&b.program, "vm.builtin.tuple_getitem"),
+           copy = image_packed(&b.program, "vm.builtin.copy");
   uint32_t f = image_bytecode(&b.program, "f", "t", 2);
   CALL(&b.program, 1, getitem, R(0), I(0));
   CALL(&b.program, NONE, copy, R(1));
@@ -240,12 +241,14 @@ static void a_wrong_number_of_arguments_is_an_error(void) {
   CHECK_FAILS(RUN(b, f, int_value(1)), RVM_ARGUMENT_ERROR, "f: expected 2 arguments (x, y), got 1", b.result);
   CHECK_FAILS(RUN(b, f, int_value(1), int_value(1), int_value(1)), RVM_ARGUMENT_ERROR, "got 3", b.result);
   CHECK_FAILS(RUN(b, g, int_value(1)), RVM_ARGUMENT_ERROR, "g: expected 0 arguments, got 1", b.result);
-  CHECK_FAILS(RUN(b, host, int_value(1)), RVM_ARGUMENT_ERROR, "test.add: expected 2 arguments (left, right), got 1", b.result);
+  CHECK_FAILS(RUN(b, host, int_value(1)), RVM_ARGUMENT_ERROR, "test.add: expected 2 arguments (left, right), got 1",
+              b.result);
   CHECK_FAILS(RUN(b, 99), RVM_INDEX_ERROR, "function 99, the table has 3", b.result);
   CHECK_FAILS(RUN(b, -1), RVM_INDEX_ERROR, "function -1", b.result);
-  CHECK_FAILS(RUN(b, f, int_value(1), ((rvm_value){.tag = RVM_TAG_CONTEXT})), RVM_TYPE_ERROR, "argument 1 cannot be passed",
+  CHECK_FAILS(RUN(b, f, int_value(1), ((rvm_value){.tag = RVM_TAG_CONTEXT})), RVM_TYPE_ERROR,
+              "argument 1 cannot be passed", b.result);
+  CHECK_FAILS(rvm_machine_call(b.machine, (int32_t)f, NULL, -1, &b.result), RVM_ARGUMENT_ERROR, "-1 arguments",
               b.result);
-  CHECK_FAILS(rvm_machine_call(b.machine, (int32_t)f, NULL, -1, &b.result), RVM_ARGUMENT_ERROR, "-1 arguments", b.result);
   bench_close(&b);
 }
 
@@ -322,7 +325,8 @@ static void closures_are_called_with_what_they_captured(void) {
 
 static void a_closure_with_too_much_captured_is_an_error(void) {
   bench b = {0};
-  uint32_t closure = image_packed(&b.program, "vm.builtin.make_closure"), invoke = image_packed(&b.program, "vm.builtin.invoke_closure");
+  uint32_t closure = image_packed(&b.program, "vm.builtin.make_closure"),
+           invoke = image_packed(&b.program, "vm.builtin.invoke_closure");
   uint32_t f = image_bytecode(&b.program, "f", "x", 3);
   CALL(&b.program, 1, closure, F(f), I(1), I(2));
   CALL(&b.program, 2, invoke, X, R(1));
@@ -412,7 +416,8 @@ static void unknown_packed_functions_are_named(void) {
   loaded_release(&what);
   image_packed(&program, "nothing.like.it");
   MAKE(what, image_load(&program, &what, &error));
-  CHECK_FAILS(rvm_machine_new(what.executable, NULL, &machine, &error), RVM_UNKNOWN_FUNCTION, "\"nothing.like.it\"", error);
+  CHECK_FAILS(rvm_machine_new(what.executable, NULL, &machine, &error), RVM_UNKNOWN_FUNCTION, "\"nothing.like.it\"",
+              error);
   const rvm_machine_options negative = {.stack_values = -1};
   CHECK_FAILS(rvm_machine_new(what.executable, &negative, &machine, &error), RVM_ARGUMENT_ERROR, "out of range", error);
   loaded_release(&what);

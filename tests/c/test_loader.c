@@ -129,7 +129,9 @@ static void a_larger_size(unsigned char *file) { file[16] += 64; }
 static void a_reserved_field(unsigned char *file) { file[40] = 1, image_seal(file); }
 static void a_wrong_table_checksum(unsigned char *file) { file[28] = 1; }
 static void a_hundred_sections(unsigned char *file) { file[13] = 100; }
-static void overlapping_sections(unsigned char *file) { memcpy(file + 64 + 32 + 8, file + 64 + 8, 8), image_seal(file); }
+static void overlapping_sections(unsigned char *file) {
+  memcpy(file + 64 + 32 + 8, file + 64 + 8, 8), image_seal(file);
+}
 static void an_unaligned_section(unsigned char *file) { file[64 + 8] += 4, image_seal(file); }
 static void a_twin_section(unsigned char *file) { file[64 + 32 * 4] = RVM_SECTION_code, image_seal(file); }
 static void a_missing_section(unsigned char *file) { file[64 + 32 * 4] = 200, image_seal(file); }
@@ -153,7 +155,9 @@ static void overlapping_code(unsigned char *file) { /* of the last function and 
 }
 
 static void a_twin_name(image *to) { image_packed(to, "vm.builtin.make_tuple"); }
-static void an_unknown_kind(image *to) { image_packed(to, "extra"), image_record(to, to->function_count - 1)->kind = 4; }
+static void an_unknown_kind(image *to) {
+  image_packed(to, "extra"), image_record(to, to->function_count - 1)->kind = 4;
+}
 static void no_parameter_count(image *to) { image_function(to, RVM_KIND_bytecode, "f", NULL, 1), RET(to, 0); }
 static void parameters_beyond_the_table(image *to) {
   image_function(to, RVM_KIND_packed, "f", "x", 0);
@@ -176,11 +180,19 @@ static void text_that_is_no_utf8(image *to) { image_text(to, "\xc3\x28"); }
 static void overlong_utf8(image *to) { image_text(to, "\xc0\xaf"); }
 static void a_surrogate(image *to) { image_text(to, "\xed\xa0\x80"); }
 static void a_cut_character(image *to) { image_text(to, "\xe2\x82"); }
-static void a_string_with_nul(image *to) { image_text(to, "ab"), memset(to->string_bytes.bytes + to->string_bytes.size - 3, 0, 1); }
-static void a_string_without_end(image *to) { image_text(to, "ab"), memset(to->string_bytes.bytes + to->string_bytes.size - 1, 1, 1); }
-static void a_constant_of_a_wrong_tag(image *to) { image_add_constant(to, (image_constant){.tag = RVM_TAG_TUPLE}, NULL); }
+static void a_string_with_nul(image *to) {
+  image_text(to, "ab"), memset(to->string_bytes.bytes + to->string_bytes.size - 3, 0, 1);
+}
+static void a_string_without_end(image *to) {
+  image_text(to, "ab"), memset(to->string_bytes.bytes + to->string_bytes.size - 1, 1, 1);
+}
+static void a_constant_of_a_wrong_tag(image *to) {
+  image_add_constant(to, (image_constant){.tag = RVM_TAG_TUPLE}, NULL);
+}
 static void a_constant_of_no_dtype(image *to) { image_dtype(to, RVM_DTYPE_COUNT); }
-static void a_constant_of_no_string(image *to) { image_add_constant(to, (image_constant){.tag = RVM_TAG_STRING, .payload = -1}, NULL); }
+static void a_constant_of_no_string(image *to) {
+  image_add_constant(to, (image_constant){.tag = RVM_TAG_STRING, .payload = -1}, NULL);
+}
 static void dimensions_beyond_the_table(image *to) { image_shape(to, 1, (int64_t[]){1}), last_constant(to)->rank = 2; }
 static void a_wrong_tensor_size(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abcd", 4); }
 static void a_negative_dimension(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){-3}, "abc", 3); }

@@ -109,11 +109,12 @@ static void native_and_bytecode_call_each_other(void) {
   rvm_value_release(&result);
   CHECK_FAILS(rvm_machine_call(machine, DESCEND, &nil, 1, &result), RVM_TYPE_ERROR, "condition: expected", result);
   CHECK_FAILS(rvm_machine_call(machine, ENDLESS, &one, 1, &result), RVM_INTERRUPTED, "stopped", result);
-  CHECK_FAILS(rvm_machine_call(machine, SILENT, &one, 1, &result), RVM_INDEX_ERROR, "silent failed without saying why", result);
-  CHECK_FAILS(rvm_machine_call(machine, PAIR, NULL, 0, &result), RVM_ARGUMENT_ERROR, "pair: expected 1 argument (x), got 0",
+  CHECK_FAILS(rvm_machine_call(machine, SILENT, &one, 1, &result), RVM_INDEX_ERROR, "silent failed without saying why",
               result);
-  CHECK_FAILS(rvm_machine_call(machine, MAIN, (rvm_value[]){one, one}, 2, &result), RVM_TYPE_ERROR, "add_one: argument 0",
-              result);
+  CHECK_FAILS(rvm_machine_call(machine, PAIR, NULL, 0, &result), RVM_ARGUMENT_ERROR,
+              "pair: expected 1 argument (x), got 0", result);
+  CHECK_FAILS(rvm_machine_call(machine, MAIN, (rvm_value[]){one, one}, 2, &result), RVM_TYPE_ERROR,
+              "add_one: argument 0", result);
   CHECK(machine->top == machine->stack && machine->nesting == 0 && machine->entries == 0);
   rvm_machine_release(machine);
   loaded_release(&what);

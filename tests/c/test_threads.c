@@ -56,7 +56,8 @@ static void a_busy_machine_refuses_a_second_thread(void) {
   atomic_store(&inside, 0), atomic_store(&go_on, 0), atomic_store(&released, 0);
   pthread_create(&thread, NULL, run_wait, &status);
   while (!atomic_load(&inside)) pause_briefly();
-  CHECK_FAILS(rvm_machine_call(machine, identity, (rvm_value[]){int_value(1)}, 1, &result), RVM_BUSY, "another thread", result);
+  CHECK_FAILS(rvm_machine_call(machine, identity, (rvm_value[]){int_value(1)}, 1, &result), RVM_BUSY, "another thread",
+              result);
   for (int i = 0; i < TENSORS; i++) rvm_machine_drop(machine, values[i]);
   CHECK_INT(atomic_load(&released), 0); /* not while it runs */
   atomic_store(&go_on, 1);
@@ -67,7 +68,7 @@ static void a_busy_machine_refuses_a_second_thread(void) {
 }
 
 static void another_thread_interrupts_an_endless_loop(void) {
-  for (int round = 0; round < 5; round++) {
+  for (int round = 0; round < 300; round++) {
     pthread_t thread;
     rvm_status status = -1;
     pthread_create(&thread, NULL, run_endless, &status);
