@@ -43,7 +43,9 @@ static void *run_wait(void *status) {
 
 static void *run_endless(void *status) {
   rvm_value result = {0};
-  *(rvm_status *)status = rvm_machine_call(machine, endless, NULL, 0, &result);
+  rvm_status *got = status;
+  /* BUSY: the other thread was just asking whether the loop runs */
+  while ((*got = rvm_machine_call(machine, endless, NULL, 0, &result)) == RVM_BUSY) rvm_value_release(&result);
   rvm_value_release(&result);
   return NULL;
 }
