@@ -1,4 +1,4 @@
-"""Every sample of every operator through the whole system: reference = bytecode = compiled, on both kinds of kernels."""
+"""Every sample of every operator through the whole system: reference = bytecode = compiled, on both targets."""
 
 from __future__ import annotations
 
