@@ -41,11 +41,13 @@ static void *run_wait(void *status) {
   return NULL;
 }
 
+/* Tries until the machine is free. */
 static void *run_endless(void *status) {
   rvm_value result = {0};
-  rvm_status *got = status;
-  /* BUSY: the other thread was just asking whether the loop runs */
-  while ((*got = rvm_machine_call(machine, endless, NULL, 0, &result)) == RVM_BUSY) rvm_value_release(&result);
+  do {
+    rvm_value_release(&result);
+    *(rvm_status *)status = rvm_machine_call(machine, endless, NULL, 0, &result);
+  } while (*(rvm_status *)status == RVM_BUSY);
   rvm_value_release(&result);
   return NULL;
 }

@@ -122,7 +122,7 @@ static double seconds(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* `count` calls, each into a register of its own, of what the one before wrote; with `branches` every tenth in an if. */
+/* `count` calls, each into a register of its own, of what the one before wrote; `branches`: every tenth in an if. */
 static void check_long_function(uint32_t count, int branches, double limit) {
   image program = {0};
   loaded what;
