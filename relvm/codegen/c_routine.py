@@ -25,6 +25,12 @@ from relvm.lir.routine import (
     Statement,
 )
 
+# A C compiler's time grows faster than a function's length: a longer block is printed as functions of this many
+# statements, which is possible because all values are in the registers.
+PART_STATEMENTS = 200
+
+_PARAMETERS = "(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f)"
+
 
 def print_routine(routine: Routine, functions: Mapping[str, int]) -> str:
     """The C text of one routine.
@@ -34,33 +40,60 @@ def print_routine(routine: Routine, functions: Mapping[str, int]) -> str:
     functions
         The place of each function in the function table f.
     """
-    lines = [f"/* {routine.name}({', '.join(routine.params)}) */".replace("\n", " ")]
-    head = "(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f)"
-    lines += [f"rvm_status {routine_symbol(routine.name)}{head} {{"]
-    lines += [f"  rvm_value *const failure = r + {len(routine.params)};", "  (void)c, (void)f;"]
-    lines += ["  RVM_TRY(rvm_enter(ctx, failure));"]
-    _append(lines, routine.body, "  ", functions)
-    lines += ["  return RVM_OK;", "}"]
-    return "\n".join(lines)
+    printer = _Printer(routine, functions)
+    body = printer.block(routine.body, "  ")
+    comment = f"/* {routine.name}({', '.join(routine.params)}) */".replace("\n", " ")
+    enter = "  RVM_TRY(rvm_enter(ctx, failure));"
+    function = printer.function("rvm_status", routine_symbol(routine.name), [enter, *body])
+    return "\n".join([comment, *printer.parts, *function])
 
 
-def _append(lines: list[str], body: tuple[Statement, ...], indent: str, functions: Mapping[str, int]) -> None:
-    for statement in body:
+class _Printer:
+    """Prints the statements of one routine; collects the functions that long blocks became."""
+
+    def __init__(self, routine: Routine, functions: Mapping[str, int]) -> None:
+        self.symbol = routine_symbol(routine.name)
+        self.result = len(routine.params)
+        self.functions = functions
+        self.parts: list[str] = []
+        self.part_count = 0
+
+    def function(self, head: str, name: str, body: list[str]) -> list[str]:
+        opening = [f"  rvm_value *const failure = r + {self.result};", "  (void)c, (void)f;"]
+        return [f"{head} {name}{_PARAMETERS} {{", *opening, *body, "  return RVM_OK;", "}"]
+
+    def block(self, body: tuple[Statement, ...], indent: str) -> list[str]:
+        """The lines of a block; calls of its parts where it is long."""
+        if len(body) <= PART_STATEMENTS:
+            return [line for statement in body for line in self.statement(statement, indent)]
+        lines = []
+        for start in range(0, len(body), PART_STATEMENTS):
+            part = self.block(body[start : start + PART_STATEMENTS], "  ")
+            name = f"part{self.part_count}_of_{self.symbol}"
+            self.part_count += 1
+            self.parts += self.function("static __attribute__((noinline)) rvm_status", name, part)
+            lines.append(f"{indent}RVM_TRY({name}(ctx, r, c, f));")
+        return lines
+
+    def statement(self, statement: Statement, indent: str) -> list[str]:
         match statement:
             case CallStatement():
-                lines.append(indent + _call(statement, functions))
+                return [indent + _call(statement, self.functions)]
             case ResetStatement(register):
-                lines.append(f"{indent}rvm_api->release(&r[{register}]);")
+                return [f"{indent}rvm_api->release(&r[{register}]);"]
             case IfStatement(cond, then, orelse):
-                lines.append(f"{indent}{{")
-                lines.append(f"{indent}  int32_t truth;")
-                lines.append(f"{indent}  RVM_TRY(rvm_condition({_operand(cond)}, &truth, failure));")
-                lines.append(f"{indent}  if (truth) {{")
-                _append(lines, then, indent + "    ", functions)
-                lines.append(f"{indent}  }} else {{")
-                _append(lines, orelse, indent + "    ", functions)
-                lines.append(f"{indent}  }}")
-                lines.append(f"{indent}}}")
+                return [
+                    f"{indent}{{",
+                    f"{indent}  int32_t truth;",
+                    f"{indent}  RVM_TRY(rvm_condition({_operand(cond)}, &truth, failure));",
+                    f"{indent}  if (truth) {{",
+                    *self.block(then, indent + "    "),
+                    f"{indent}  }} else {{",
+                    *self.block(orelse, indent + "    "),
+                    f"{indent}  }}",
+                    f"{indent}}}",
+                ]
+        raise AssertionError(f"no C for {statement!r}")
 
 
 def _call(call: CallStatement, functions: Mapping[str, int]) -> str:
