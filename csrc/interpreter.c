@@ -1,4 +1,8 @@
 /* interpreter.c: runs verified instructions, and calls everything that can be called. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pthread_getattr_np */
+#endif
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -256,6 +260,22 @@ static rvm_status run(rvm_machine *machine, rvm_value *result) {
 
 /* ---- calls on the C stack ---- */
 
+enum { STACK_RESERVE_BYTES = 128 << 10 }; /* for what a call needs before the next look */
+
+/* Whether this thread's C stack is nearly used up; threads may have small ones. */
+static int stack_is_short(void) {
+  static _Thread_local char *lowest;
+  pthread_attr_t attributes;
+  if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    void *start = NULL;
+    size_t size_bytes;
+    pthread_attr_getstack(&attributes, &start, &size_bytes);
+    pthread_attr_destroy(&attributes);
+    lowest = start;
+  }
+  return lowest && (char *)__builtin_frame_address(0) - lowest < STACK_RESERVE_BYTES;
+}
+
 static rvm_status call_nested(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *result) {
   if (function->kind == RVM_KIND_native) return call_native(machine, function, count, captured, result);
@@ -268,7 +288,9 @@ rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *fun
                                    rvm_value *result) {
   rvm_value *arguments = machine->top;
   rvm_status status;
-  if (machine->nesting < RVM_NESTING_LIMIT) {
+  if (stack_is_short()) {
+    status = rvm_fail(result, RVM_STACK_OVERFLOW, "%s: calls nest deeper than this thread's C stack allows", function->name);
+  } else if (machine->nesting < RVM_NESTING_LIMIT) {
     machine->nesting++;
     status = call_nested(machine, function, count, captured, result);
     machine->nesting--;

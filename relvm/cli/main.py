@@ -29,6 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"relvm: error: {error}", file=sys.stderr)
         return 1
+    except UnicodeDecodeError as error:
+        print(f"relvm: error: the file is not UTF-8 text: {error}", file=sys.stderr)
+        return 1
+    except MemoryError as error:
+        print(f"relvm: error: not enough memory: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("relvm: interrupted", file=sys.stderr)
         return 130
@@ -74,7 +80,7 @@ def _add_run(commands) -> None:
         "--random", action="store_true", help="random inputs (symbolic dimensions are 1 unless --dim says)"
     )
     command.add_argument("--seed", type=int, default=0, help="for --random (default: 0)")
-    command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
+    command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
     command.add_argument("--save-outputs", metavar="OUT.npz", help="write each output under its name")
     command.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times and print the median time")
     command.add_argument(

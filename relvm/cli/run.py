@@ -13,13 +13,17 @@ import numpy as np
 
 from relvm.cli.models import build_model, note, parse_dims, read_module
 from relvm.errors import RelvmArgumentError, RelvmFormatError, near_matches
-from relvm.vm.runtime import Executable, VirtualMachine, load
+from relvm.vm.runtime import Executable, Tensor, VirtualMachine, load
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs a function of a model on inputs from files, or random ones; prints or saves its outputs."""
     if options.repeat < 1:
         raise RelvmArgumentError(f"--repeat {options.repeat}: expected at least 1")
+    if options.seed < 0:
+        raise RelvmArgumentError(f"--seed {options.seed}: expected at least 0")
+    if options.save_outputs and Path(options.save_outputs).suffix != ".npz":
+        raise RelvmArgumentError(f"--save-outputs {options.save_outputs}: the file's name must end in .npz")
     executable = _executable(options)
     machine = VirtualMachine(executable)
     function = machine[options.function]
@@ -38,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         seconds.append(time.perf_counter() - started)
     outputs = named_outputs(result, attributes.get("output_names"))
     if options.save_outputs:
-        np.savez(options.save_outputs, **outputs)
+        save_arrays(options.save_outputs, outputs)
         note(f"wrote {', '.join(outputs)} to {options.save_outputs}")
     else:
         for name, value in outputs.items():
@@ -48,10 +52,20 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def save_arrays(path: str, arrays: dict[str, np.ndarray]) -> None:
+    """Writes a .npz file; unlike np.savez it takes any name."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
 def _executable(options: argparse.Namespace) -> Executable:
     if Path(options.model).suffix == ".rvm":
+        if options.exec_mode or options.target != "auto":
+            raise RelvmArgumentError("--exec-mode and --target are for building; a .rvm executable is built already")
         return load(options.model, trust_native=options.trust_native)
-    return build_model(read_module(options), options, options.exec_mode)
+    return build_model(read_module(options), options, options.exec_mode or "bytecode")
 
 
 def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> list[np.ndarray]:
@@ -94,6 +108,8 @@ def random_inputs(params: list[dict], names: list[str], sizes: dict[str, int], s
             raise RelvmArgumentError(f"--random: input {name} is of type {param['type']}; give it with --input")
         dims = type_.shape if type_.shape is not None else (1,) * type_.rank
         shape = [evaluate_with(dim, lambda var: sizes.get(var.name, 1)) for dim in dims]
+        if any(not isinstance(size, int) or size < 0 for size in shape):
+            raise RelvmArgumentError(f"--random: input {name} of type {param['type']} has no such sizes; give --dim")
         values = rng.standard_normal(shape) if type_.dtype.is_float else rng.integers(0, 2, shape)
         arrays.append(np.asarray(values).astype(type_.dtype.numpy))
     return arrays
@@ -104,7 +120,16 @@ def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]
     values = list(result) if isinstance(result, tuple) else [result]
     if names is None:
         names = ["output"] if not isinstance(result, tuple) else [f"output{i}" for i in range(len(values))]
-    return {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
+    outputs = {name: _plain(name, value) for name, value in zip(names, values, strict=True)}
+    if len(outputs) < len(values):
+        raise RelvmArgumentError(f"two outputs have one name: {', '.join(names)}")
+    return outputs
+
+
+def _plain(name: str, value: Any) -> np.ndarray:
+    if not isinstance(value, Tensor | bool | int | float):
+        raise RelvmArgumentError(f"output {name} is a {type(value).__name__}; only tensors and numbers can be shown")
+    return np.asarray(value)
 
 
 def _shown(name: str, value: np.ndarray) -> str:

@@ -311,7 +311,7 @@ class _Parser(LiteralReader):
         args: list[Expr] = []
         attributes: dict[str, Any] = {}
         while not self.at(")"):
-            if self.following.text == "=" and self.token.kind == "name":
+            if self.following.text == "=" and self.token.kind in ("name", "string"):
                 self.attribute(attributes)
             elif attributes:
                 raise self.unexpected("an attribute: arguments come before them")

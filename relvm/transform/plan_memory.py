@@ -57,17 +57,17 @@ def _block(block: Block) -> Block:
 def _allocate(binding: Binding, call: KernelCall, bindings: list) -> list[Expr]:
     """Appends the allocation of the call's results; gives the variables that hold them."""
     if isinstance(call.type, TensorType):
-        return [_allocate_tensor(binding.var, bindings)]
+        return [_allocate_tensor(binding.var, call.type, bindings)]
     if not isinstance(call.type, TupleType):
         raise RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type}")
     fields = [Var(f"{binding.var.name}_{i}", type=field) for i, field in enumerate(call.type.fields)]
-    return [_allocate_tensor(var, bindings) for var in fields]
+    return [_allocate_tensor(var, var.type, bindings) for var in fields]
 
 
-def _allocate_tensor(var: Var, bindings: list) -> Var:
-    assert isinstance(var.type, TensorType) and var.type.shape is not None and var.type.dtype, f"{var.name}: {var.type}"
-    shape, dtype, device = Shape(var.type.shape), DTypeValue(var.type.dtype), prim(0)
+def _allocate_tensor(var: Var, type_: TensorType, bindings: list) -> Var:
+    assert isinstance(type_, TensorType) and type_.shape is not None and type_.dtype, f"{var.name}: {type_}"
+    shape, dtype, device = Shape(type_.shape), DTypeValue(type_.dtype), prim(0)
     storage = Var(f"{var.name}_storage", type=OBJECT)
     bindings.append(Binding(storage, BuiltinCall("alloc_storage", (shape, device, dtype))))
-    bindings.append(Binding(var, BuiltinCall("alloc_tensor", (storage, prim(0), shape, dtype), type=var.type)))
+    bindings.append(Binding(var, BuiltinCall("alloc_tensor", (storage, prim(0), shape, dtype), type=type_)))
     return var

@@ -18,6 +18,7 @@ from relvm.vm.runtime import (
     register_c_func,
     register_func,
     register_library,
+    unregister_func,
 )
 
 _COMPILER = {"build": "relvm.vm.building", "lower": "relvm.vm.building", "find_compiler": "relvm.vm.toolchain"}
@@ -33,6 +34,7 @@ __all__ = [
     "lower",
     "register_c_func",
     "register_func",
+    "unregister_func",
 ]
 
 

@@ -8,7 +8,7 @@ from relvm.codegen.bytecode import Bytecode, constant_values, print_bytecode
 from relvm.codegen.c import print_c
 from relvm.codegen.c_names import kernel_symbol, routine_symbol
 from relvm.codegen.routine import lower_to_routines
-from relvm.errors import RelvmArgumentError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
 from relvm.ir.expr import Module
 from relvm.lir.direct_calls import direct_calls
 from relvm.lir.routine import LirModule
@@ -65,6 +65,9 @@ def build(
     """
     _expect_choice("exec_mode", exec_mode, EXEC_MODES)
     _expect_choice("target", target, TARGETS)
+    if not isinstance(module, Module):
+        what = "; give its .module" if hasattr(module, "module") else ""
+        raise RelvmTypeError(f"build: expected an ir.Module, got {type(module).__name__}{what}")
     report = progress or (lambda step: None)
     report("passes")
     module = run_passes(module, build_pipeline(target), verified=verified, observer=observer)

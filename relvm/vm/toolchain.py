@@ -23,7 +23,7 @@ from relvm.codegen.c import CSource
 from relvm.errors import RelvmToolchainError
 from relvm.tables import csrc_directory
 from relvm.vm.runtime.program import NativeCode
-from relvm.vm.runtime.trust import cache_directory, record_built
+from relvm.vm.runtime.trust import cache_directory, is_built_here, record_built
 
 # -fwrapv: integers wrap as NumPy's.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
 _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
@@ -131,9 +131,11 @@ def _cached(compiler: Compiler, units: list[tuple[str, tuple[str, ...]]]) -> byt
         digest.update(header.read_bytes())
     place = cache_directory() / f"{digest.hexdigest()}.so"
     try:
-        return place.read_bytes()
+        kept = place.read_bytes()
     except OSError:
-        pass
+        kept = b""
+    if kept and is_built_here(kept):  # not a file that was cut short or changed
+        return kept
     library = _compile(compiler, units)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -216,3 +216,26 @@ def test_every_converter_is_tried() -> None:
         "ReduceMin",
         "ReduceProd",
     }
+
+
+def test_the_default_domain_has_two_names() -> None:
+    node = helper.make_node("Softmax", ["x"], ["y"])
+    proto = model([node], [("x", F, [2, 3, 4])], [("y", F, None)])
+    proto.opset_import[0].domain = "ai.onnx"
+    result = run_everywhere(from_onnx(proto), X)
+    np.testing.assert_allclose(result.sum(axis=-1), np.ones((2, 3)), rtol=1e-5)
+
+
+def test_a_domain_without_an_opset_is_refused() -> None:
+    proto = model([helper.make_node("Relu", ["x"], ["y"])], [("x", F, [2])], [("y", F, None)])
+    proto.opset_import[0].domain = "somewhere.else"
+    with pytest.raises(RelvmFormatError, match=r"Relu.*no opset"):
+        from_onnx(proto)
+
+
+def test_an_integer_to_the_power_of_a_float() -> None:
+    node = helper.make_node("Pow", ["x", "e"], ["y"])
+    exponents = {"e": np.float32([0.5, 0.5, -1, 2])}
+    proto = model([node], [("x", TensorProto.INT32, [4])], [("y", TensorProto.INT32, None)], exponents)
+    result = run_everywhere(from_onnx(proto), np.int32([4, 9, 2, 3]))
+    np.testing.assert_array_equal(result, np.int32([2, 3, 0, 9]))

@@ -10,6 +10,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.ir.dims import AnyDim, exact_quotient, product
+from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.types import TensorType
 
@@ -59,10 +60,14 @@ def _same(node: Node) -> Expr:
 
 @converts("Pow")
 def _pow(node: Node) -> Expr:
+    """The result has the base's dtype; the power is taken in whichever dtype of the two holds more."""
     base, exponent = node.tensor(0), node.tensor(1)
-    if exponent.type.dtype != base.type.dtype:
-        exponent = node.emit(ops.cast(exponent, to=base.type.dtype.name))
-    return ops.power(base, exponent)
+    own, other = base.type.dtype, exponent.type.dtype
+    if own == other:
+        return ops.power(base, exponent)
+    common = dtype_of(np.promote_types(own.numpy, other.numpy)) if not own.is_float else own
+    base, exponent = node.emit(ops.cast(base, to=common.name)), node.emit(ops.cast(exponent, to=common.name))
+    return ops.cast(node.emit(ops.power(base, exponent)), to=own.name)
 
 
 @converts("Max", "Min")

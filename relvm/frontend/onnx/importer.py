@@ -55,7 +55,7 @@ def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
         `dims` names a dimension that the model does not have.
     """
     proto, place = _load(model)
-    opsets = {entry.domain: entry.version for entry in proto.opset_import}
+    opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in proto.opset_import}
     importer = GraphImporter(opsets, dict(dims or {}), place, None)
     function = importer.main(proto.graph)
     unknown = sorted(set(dims or {}) - importer.dim_names.keys())
@@ -183,9 +183,13 @@ class GraphImporter:
 
     def node(self, proto: Any) -> None:
         """Adds the bindings of one node, and what its outputs are."""
-        opset = self.opsets.get(proto.domain, 0)
-        here = f"{self.place}: node {proto.name or proto.output[0]!r} ({proto.op_type}, opset {opset})"
-        convert = converter_for(proto.domain, proto.op_type)
+        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        opset = self.opsets.get(domain, 0)
+        name = proto.name or next(iter(proto.output), "")
+        here = f"{self.place}: node {name!r} ({proto.op_type}, opset {opset})"
+        if domain not in self.opsets:
+            raise RelvmFormatError(f"{here}: the model states no opset for the domain {domain or 'ai.onnx'}")
+        convert = converter_for(domain, proto.op_type)
         if convert is None:
             full = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
             raise RelvmUnsupportedError(

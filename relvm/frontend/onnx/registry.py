@@ -36,7 +36,7 @@ def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converte
 
 def converter_for(domain: str, op_type: str) -> Converter | None:
     """The converter of an operator; None where there is none."""
-    return _converters.get(("" if domain == "ai.onnx" else domain, op_type))
+    return _converters.get((domain, op_type))
 
 
 def supported() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import threading
 import weakref
 from collections import Counter
 from dataclasses import dataclass
@@ -145,7 +146,7 @@ class Executable:
     def save(self, path: str | os.PathLike) -> None:
         """Write the executable to a file, which appears, or is replaced, only when it is complete."""
         target = Path(path)
-        partial = target.with_name(f"{target.name}.{os.getpid()}.part")
+        partial = target.with_name(f"{target.name}.{os.getpid()}.{threading.get_ident()}.part")
         try:
             partial.write_bytes(self._buffer)
             os.replace(partial, target)

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from relvm.errors import RelvmTypeError
 from relvm.vm.runtime._native import ffi, lib
 
 
@@ -108,6 +109,9 @@ class Reference:
 
     def __del__(self) -> None:
         self.objects.drop(self.tag, self.address)
+
+    def __reduce_ex__(self, protocol: int) -> Any:
+        raise RelvmTypeError(f"a {type(self).__name__} cannot be copied or pickled; np.array(tensor) copies a tensor")
 
 
 class Active(threading.local):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -50,8 +51,10 @@ class _Runner(Objects):
 
     def run(self, name: str, arguments: Sequence[Any], enter: Callable[..., int], callee: Any) -> Any:
         """Call `callee`, a function index or a value, by `enter`."""
-        if not self.lock.acquire(False):
-            raise RelvmBusyError(f"{name}: the machine is running in another thread; make one machine for each")
+        while not self.lock.acquire(False):
+            if self.depth:
+                raise RelvmBusyError(f"{name}: the machine is running in another thread; make one machine for each")
+            time.sleep(0)  # another thread is only dropping a reference
         outer, ACTIVE.objects = ACTIVE.objects, self
         self.depth += 1
         try:

@@ -149,7 +149,10 @@ def _carry(kind: type[BaseException], exception: BaseException, traceback: Trace
     if ACTIVE.objects:
         ACTIVE.objects.exception = exception
     status = STATUS_NUMBERS["CALLBACK_ERROR"]
-    message = f"{kind.__name__}: {exception}".encode(errors="replace")
+    try:
+        message = f"{kind.__name__}: {exception}".encode(errors="replace")
+    except BaseException:  # its own __str__ fails: whatever happens here, the run must not go on as if all were well
+        message = kind.__name__.encode(errors="replace")
     return lib.rvm_fail(result, status, b"%s", ffi.new("char[]", message))
 
 

@@ -62,6 +62,9 @@ class Tensor(Reference):
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.numpy().__dlpack_device__()
 
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
     def __len__(self) -> int:
         return len(self.numpy())
 
