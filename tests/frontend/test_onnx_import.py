@@ -239,3 +239,20 @@ def test_an_integer_to_the_power_of_a_float() -> None:
     proto = model([node], [("x", TensorProto.INT32, [4])], [("y", TensorProto.INT32, None)], exponents)
     result = run_everywhere(from_onnx(proto), np.int32([4, 9, 2, 3]))
     np.testing.assert_array_equal(result, np.int32([2, 3, 0, 9]))
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        helper.make_node("Reshape", ["x"], ["y"]),
+        helper.make_node("Unsqueeze", ["x"], ["y"]),
+        helper.make_node("Softmax", ["x"], ["y"], axis="a"),
+        helper.make_node("Transpose", ["x"], ["y"], perm=1),
+        helper.make_node("If", ["c"], ["y"]),
+    ],
+    ids=lambda node: node.op_type,
+)
+def test_a_malformed_node_is_named(node) -> None:
+    proto = model([node], [("x", F, [2, 3]), ("c", TensorProto.BOOL, [])], [("y", F, None)])
+    with pytest.raises(RelvmFormatError, match=rf"{node.op_type}, opset 17.*malformed"):
+        from_onnx(proto)

@@ -204,6 +204,9 @@ class GraphImporter:
             if str(error).startswith(self.place):
                 raise
             raise type(error)(f"{here}: {error}") from error
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            # What a converter takes for granted (an input, the kind of an attribute) is not so.
+            raise RelvmFormatError(f"{here}: the node is malformed: {type(error).__name__}: {error}") from error
         results = outputs if isinstance(outputs, tuple) else (outputs,)
         for name, value in zip(proto.output, results, strict=False):
             if name:
