@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu.h"
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>

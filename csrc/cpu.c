@@ -1,5 +1,5 @@
 /* cpu.c: the processor asked itself, with no help of the compiler's run-time library: not every compiler has one. */
-#include "cpu.h"
+#include "relvm.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

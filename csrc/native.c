@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cpu.h"
 #include "executable.h"
 
 #if defined(__x86_64__)

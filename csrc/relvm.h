@@ -162,6 +162,9 @@ rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result); 
 rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result); /* retains the items */
 rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result);
 
+/* The highest level of the x86-64 psABI that this processor and its system have, 1 to 4; 0 on other architectures. */
+int rvm_cpu_level(void);
+
 /* CRC-32C of bytes that follow those whose checksum is `crc` (0 at the start). */
 uint32_t rvm_crc32c(uint32_t crc, const void *bytes, int64_t size_bytes);
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from identify_file import features
 from package_files import package_file
 
 
@@ -24,12 +25,7 @@ class RealModel:
 
 
 def _bytes(*texts: bytes) -> np.ndarray:
-    rows = np.full((len(texts), 2048), 256, np.int32)
-    for row, text in zip(rows, texts, strict=True):
-        head, tail = text.strip()[:1024], text.strip()[-1024:]
-        row[: len(head)] = np.frombuffer(head, np.uint8)
-        row[2048 - len(tail) :] = np.frombuffer(tail, np.uint8)
-    return rows
+    return np.concatenate([features(text, 1024, 256) for text in texts])
 
 
 _PYTHON = (

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from relvm.errors import RelvmVerifyError
 from relvm.ir.dims import DimVar
 from relvm.ir.expr import (
+    ATOMS,
     Binding,
     Block,
     BuiltinCall,
     Call,
-    Constant,
-    DTypeValue,
     Expr,
     Function,
     FunctionRef,
@@ -23,13 +22,8 @@ from relvm.ir.expr import (
     Kill,
     MatchCast,
     Module,
-    Null,
     OpCall,
     PackedCall,
-    PackedRef,
-    Prim,
-    Shape,
-    String,
     Tuple,
     TupleItem,
     Var,
@@ -50,7 +44,6 @@ class Stage(enum.IntEnum):
     PLANNED = 4  # memory is explicit; at its end shapes are computed and dead values dropped
 
 
-_ATOMS = (Var, FunctionRef, PackedRef, Constant, Prim, String, DTypeValue, Null, Shape)
 _CALLS = (Call, PackedCall, BuiltinCall, Tuple, TupleItem, If)
 
 
@@ -66,11 +59,11 @@ class Rules:
 
 
 RULES = {
-    Stage.PARSED: Rules((*_ATOMS, *_CALLS, OpCall, Function, Block), typed=False, normal=False),
-    Stage.TYPED: Rules((*_ATOMS, *_CALLS, OpCall, Function, Block), normal=False),
-    Stage.NORMAL: Rules((*_ATOMS, *_CALLS, OpCall, Function, Block)),
-    Stage.LEGAL: Rules((*_ATOMS, *_CALLS, KernelCall, Function, Block), local_functions=False),
-    Stage.PLANNED: Rules((*_ATOMS, *_CALLS, KernelRun, Kill, Function, Block), local_functions=False),
+    Stage.PARSED: Rules((*ATOMS, *_CALLS, OpCall, Function, Block), typed=False, normal=False),
+    Stage.TYPED: Rules((*ATOMS, *_CALLS, OpCall, Function, Block), normal=False),
+    Stage.NORMAL: Rules((*ATOMS, *_CALLS, OpCall, Function, Block)),
+    Stage.LEGAL: Rules((*ATOMS, *_CALLS, KernelCall, Function, Block), local_functions=False),
+    Stage.PLANNED: Rules((*ATOMS, *_CALLS, KernelRun, Kill, Function, Block), local_functions=False),
 }
 
 

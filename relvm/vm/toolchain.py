@@ -22,6 +22,7 @@ from pathlib import Path
 from relvm.codegen.c import CSource
 from relvm.errors import RelvmToolchainError
 from relvm.tables import csrc_directory
+from relvm.vm.runtime._native import lib
 from relvm.vm.runtime.program import NativeCode
 from relvm.vm.runtime.trust import cache_directory, is_built_here, record_built
 
@@ -29,11 +30,6 @@ from relvm.vm.runtime.trust import cache_directory, is_built_here, record_built
 _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
 _KERNELS = ("-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math")
 _ROUTINES = ("-O1",)
-_LEVEL_FEATURES = {  # what each x86-64 level adds, by the names of /proc/cpuinfo
-    "x86-64-v2": ("cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"),
-    "x86-64-v3": ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"),
-    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
-}
 
 
 @dataclass(frozen=True)
@@ -75,21 +71,10 @@ def find_compiler() -> Compiler | None:
     return _find(os.environ.get("RELVM_CC"), os.environ.get("CC"), os.environ.get("PATH"))
 
 
-@functools.cache
 def host_cpu() -> str:
     """The highest x86-64 level this CPU has (`x86-64-v3`), or "" for the base level and for other architectures."""
-    if platform.machine() != "x86_64":
-        return ""
-    try:
-        flags = set(Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split())
-    except OSError:
-        return ""
-    level = ""
-    for name, features in _LEVEL_FEATURES.items():
-        if not flags.issuperset(features):
-            break
-        level = name
-    return level
+    level = lib.rvm_cpu_level()
+    return f"x86-64-v{level}" if level > 1 else ""
 
 
 def host_triple() -> str:
