@@ -207,6 +207,67 @@ RVM_BUILTIN(shape_to_tensor) {
   return status;
 }
 
+/* ---- scalars ---- */
+
+RVM_BUILTIN(tensor_item) {
+  RVM_CHECK(tensor_item, "t");
+  const rvm_tensor *tensor = arguments[0].as.tensor;
+  const void *data = tensor->dl.data;
+  char text[RVM_DESCRIPTION_BYTES];
+  if (tensor->dl.ndim != 0)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_item: expected a tensor of rank 0, got %s",
+                    rvm_value_describe(arguments[0], text));
+  uint64_t bits = 0;
+  memcpy(&bits, data, (size_t)rvm_dtype_size_bytes(tensor->dtype)); /* little-endian */
+  switch (tensor->dtype) {
+    case RVM_DTYPE_bool: *result = rvm_bool(bits != 0); return RVM_OK;
+    case RVM_DTYPE_i8: *result = rvm_int((int8_t)bits); return RVM_OK;
+    case RVM_DTYPE_i16: *result = rvm_int((int16_t)bits); return RVM_OK;
+    case RVM_DTYPE_i32: *result = rvm_int((int32_t)bits); return RVM_OK;
+    case RVM_DTYPE_f32: *result = rvm_float((double)*(const float *)data); return RVM_OK;
+    case RVM_DTYPE_f64: *result = rvm_float(*(const double *)data); return RVM_OK;
+  }
+  if (tensor->dtype == RVM_DTYPE_u64 && bits > INT64_MAX)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_item: %llu is out of the range of i64",
+                    (unsigned long long)bits);
+  *result = rvm_int((int64_t)bits);
+  return RVM_OK;
+}
+
+/* Puts a number into an element of another dtype than bool. */
+static void store_number(int32_t dtype, rvm_value number, void *data) {
+  double value = number.tag == RVM_TAG_FLOAT ? number.as.f : (double)number.as.i;
+  if (dtype == RVM_DTYPE_f32)
+    *(float *)data = number.tag == RVM_TAG_FLOAT ? (float)value : (float)number.as.i;
+  else if (dtype == RVM_DTYPE_f64)
+    *(double *)data = value;
+  else
+    memcpy(data, &number.as.i, (size_t)rvm_dtype_size_bytes(dtype)); /* little-endian */
+}
+
+RVM_BUILTIN(scalar_to_tensor) {
+  RVM_CHECK(scalar_to_tensor, "ad");
+  rvm_value value = arguments[0];
+  int32_t dtype = (int32_t)arguments[1].as.i;
+  int is_float = dtype == RVM_DTYPE_f32 || dtype == RVM_DTYPE_f64;
+  int fits = (value.tag == RVM_TAG_BOOL && dtype == RVM_DTYPE_bool) || (value.tag == RVM_TAG_FLOAT && is_float) ||
+             (value.tag == RVM_TAG_INT && dtype != RVM_DTYPE_bool);
+  char text[RVM_DESCRIPTION_BYTES];
+  if (!fits)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.scalar_to_tensor: expected a scalar of dtype %s, got %s",
+                    rvm_dtype_name(dtype), rvm_value_describe(value, text));
+  if (value.tag == RVM_TAG_INT && !is_float && !rvm_dtype_holds(dtype, value.as.i))
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.scalar_to_tensor: %lld is out of the range of dtype %s",
+                    (long long)value.as.i, rvm_dtype_name(dtype));
+  rvm_status status = rvm_tensor_new(dtype, 0, NULL, result);
+  if (status) return status;
+  if (dtype == RVM_DTYPE_bool)
+    *(uint8_t *)result->as.tensor->dl.data = value.as.i != 0;
+  else
+    store_number(dtype, value, result->as.tensor->dl.data);
+  return RVM_OK;
+}
+
 /* ---- tuples ---- */
 
 RVM_BUILTIN(make_tuple) {

@@ -106,6 +106,14 @@ RVM_BUILTIN(match_prim_value) {
   return rvm_fail(result, RVM_SHAPE_ERROR, "%s: expected %lld, got %lld", name, (long long)expected, (long long)got);
 }
 
+RVM_BUILTIN(read_dim) {
+  RVM_CHECK(read_dim, "hii");
+  int64_t dim;
+  rvm_status status = read_dim(arguments[0], arguments[1].as.i, arguments[2].as.i, &dim, result);
+  if (!status) *result = rvm_int(dim);
+  return status;
+}
+
 RVM_BUILTIN(make_shape) {
   RVM_CHECK(make_shape, "hia*");
   int64_t rank = arguments[1].as.i;
@@ -226,13 +234,6 @@ RVM_BUILTIN(check_func_info) {
                   rvm_value_describe(arguments[0], got));
 }
 
-/* Whether an element of that dtype can hold the int. */
-static int int_fits(int64_t dtype, int64_t value) {
-  int bits = rvm_dtype_size_bytes((int32_t)dtype) * 8;
-  if (dtype >= RVM_DTYPE_u8) return value >= 0 && (bits == 64 || value < (int64_t)1 << bits);
-  return bits == 64 || (value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1));
-}
-
 RVM_BUILTIN(check_prim_value_info) {
   RVM_CHECK(check_prim_value_info, "adg");
   rvm_value value = arguments[0];
@@ -243,7 +244,7 @@ RVM_BUILTIN(check_prim_value_info) {
   if (value.tag != tag)
     return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a scalar of dtype %s, got %s", name, rvm_dtype_name(dtype),
                     rvm_value_describe(value, got));
-  if (tag != RVM_TAG_INT || int_fits(dtype, value.as.i)) return done(result);
+  if (tag != RVM_TAG_INT || rvm_dtype_holds(dtype, value.as.i)) return done(result);
   return rvm_fail(result, RVM_TYPE_ERROR, "%s: %lld is out of the range of dtype %s", name, (long long)value.as.i,
                   rvm_dtype_name(dtype));
 }

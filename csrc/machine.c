@@ -228,6 +228,8 @@ const rvm_native_api rvm_machine_native_api = {
     .fail = rvm_fail,
     .call = rvm_machine_apply,
     .truth = rvm_value_truth,
+    .tail_call = rvm_machine_tail_call,
+    .prim_fail = rvm_prim_fail,
     .release = rvm_value_release,
     .poll = native_poll,
 };

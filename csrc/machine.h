@@ -35,6 +35,13 @@ typedef struct rvm_dropped {
   rvm_value value;
 } rvm_dropped;
 
+/* The call that a function ended with: its arguments, owned, lie at the machine's top. */
+typedef struct rvm_pending {
+  const rvm_function *function;
+  int64_t count;
+  int32_t captured; /* how many of them came with a closure */
+} rvm_pending;
+
 /* Invariant: every stack value from `top` on is NIL.  A call's arguments are laid out from `top` on, so that a bytecode
    or native callee finds its parameters in place; until the callee owns them they are borrowed, and `top` stays below
    them. */
@@ -45,8 +52,9 @@ struct rvm_machine {
   rvm_value *stack, *stack_end, *top;
   rvm_frame *frames;
   int64_t frame_count, frame_limit;
+  rvm_pending tail;       /* of a routine that returned RVM_TAIL_CALL */
   int64_t fuel;           /* costs until the next poll */
-  int32_t nesting;        /* calls on the C stack */
+  int64_t nesting;        /* native functions being run */
   int32_t entries;        /* how often its thread is inside it */
   atomic_uintptr_t owner; /* the thread inside it (machine.c); 0: none */
   _Atomic(uint64_t) run;         /* the number of the present or, when the machine is idle, of the next run */
@@ -57,8 +65,7 @@ struct rvm_machine {
 
 enum {
   RVM_POLL_INTERVAL = 65536,
-  RVM_LONG_CALL_COST = 1024, /* of kernels and functions of the host */
-  RVM_NESTING_LIMIT = 2000
+  RVM_LONG_CALL_COST = 1024 /* of kernels and functions of the host */
 };
 
 static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
@@ -86,6 +93,10 @@ static inline const rvm_function *rvm_callee_function(rvm_value callee, const rv
 }
 
 /* ---- interpreter.c ---- */
+
+/* native.h: tail_call */
+rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                                 rvm_value *failure);
 
 /* Calls `function` with the `count` borrowed arguments that lie at the machine's top, of which the last `captured` came
    with a closure; they are gone afterwards.  Everything is as it was before the call, whether it succeeds or not. */

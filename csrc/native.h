@@ -12,10 +12,19 @@ typedef struct rvm_native_api {
   rvm_status (*call)(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count, rvm_value *result);
   /* The truth of a condition, as vm.builtin.read_if_cond has it. */
   rvm_status (*truth)(rvm_value condition, int32_t *truth, rvm_value *error);
+  /* Makes the call that the routine ends with: `return api->tail_call(...)`.  The routine's registers are released, then
+     the callee runs and its result is the routine's; any number of such calls takes no more room than one. */
+  rvm_status (*tail_call)(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                          rvm_value *failure);
+  /* Says why prim.h has no value for these operands of a row of prim_operators.def. */
+  rvm_status (*prim_fail)(int32_t row, rvm_value a, rvm_value b, rvm_value *error);
   void (*release)(rvm_value *value);
   /* One call of a routine's own calls and back-edges in 65,536 polls for interruption; see rvm_machine_options.poll. */
   rvm_status (*poll)(rvm_machine *machine, rvm_value *error);
 } rvm_native_api;
+
+/* What tail_call returns, for the routine to return; no status code. */
+#define RVM_TAIL_CALL (-1)
 
 /* What the library exports: `rvm_status relvm_native_open(const rvm_native_api *api)`, UNSUPPORTED on another abi_version;
    each routine and each kernel under its symbol.

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RVM_ABI_VERSION 1
+#define RVM_ABI_VERSION 2
 
 enum rvm_status_code {
 #define STATUS(name, python_class, meaning) RVM_##name,
@@ -194,7 +194,7 @@ int32_t rvm_executable_find(const rvm_executable *executable, const char *name);
 /* ---- machines ---- */
 typedef struct rvm_machine_options {
   int64_t stack_values; /* size of the value stack; 0: 1 << 20 */
-  int64_t call_depth;   /* most frames at once; 0: 200,000; calls that nest on the C stack are limited to 2,000 */
+  int64_t call_depth;   /* most calls inside each other; 0: 200,000; those of native code need C stack, too */
   /* Called about every 65,536 calls and backward jumps, where a call of a kernel or of a function of the host counts
      for 1,024; a status other than OK ends the run with it.  May be NULL. */
   rvm_status (*poll)(void *host, rvm_value *error);

@@ -19,6 +19,12 @@ const char *rvm_dtype_name(int64_t dtype) { return dtypes[dtype].name; }
 
 int32_t rvm_dtype_size_bytes(int64_t dtype) { return dtypes[dtype].dl.bits / 8; }
 
+int32_t rvm_dtype_holds(int64_t dtype, int64_t value) {
+  int bits = rvm_dtype_size_bytes(dtype) * 8;
+  if (dtype >= RVM_DTYPE_u8) return value >= 0 && (bits == 64 || value < (int64_t)1 << bits);
+  return bits == 64 || (value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1));
+}
+
 int32_t rvm_dims_product(int32_t rank, const int64_t *dims, int64_t *product) {
   *product = 1;
   for (int32_t i = 0; i < rank; i++)

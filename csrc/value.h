@@ -19,6 +19,7 @@ struct rvm_storage {
 static inline int rvm_value_is_object(rvm_value value) { return value.tag >= RVM_TAG_TENSOR; }
 
 static inline rvm_value rvm_int(int64_t i) { return (rvm_value){.tag = RVM_TAG_INT, .as.i = i}; }
+static inline rvm_value rvm_float(double f) { return (rvm_value){.tag = RVM_TAG_FLOAT, .as.f = f}; }
 static inline rvm_value rvm_bool(int64_t i) { return (rvm_value){.tag = RVM_TAG_BOOL, .as.i = i}; }
 static inline rvm_value rvm_object_value(rvm_object *object) {
   return (rvm_value){.tag = object->tag, .as.object = object};
@@ -50,6 +51,8 @@ rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, voi
 
 const char *rvm_dtype_name(int64_t dtype);
 int32_t rvm_dtype_size_bytes(int64_t dtype);
+/* Whether an element of that integer dtype can hold the int. */
+int32_t rvm_dtype_holds(int64_t dtype, int64_t value);
 /* The bytes of that many elements; 0 when a dimension is negative or the size exceeds int64. */
 int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes);
 /* The product of the dimensions; 0 when one is negative or it exceeds int64. */
@@ -59,5 +62,10 @@ int32_t rvm_dims_product(int32_t rank, const int64_t *dims, int64_t *product);
 const char *rvm_value_describe(rvm_value value, char text[RVM_DESCRIPTION_BYTES]);
 /* The truth of a BOOL, an INT or a 0-d tensor of bool or integer dtype; TYPE_ERROR for all else. */
 rvm_status rvm_value_truth(rvm_value condition, int32_t *truth, rvm_value *error);
+
+/* prim.c: of a row of prim_operators.def. */
+int32_t rvm_prim_operand_count(int32_t row);
+/* Says why prim.h has no value for these operands: TYPE_ERROR or ARITHMETIC_ERROR. */
+rvm_status rvm_prim_fail(int32_t row, rvm_value a, rvm_value b, rvm_value *error);
 
 #endif

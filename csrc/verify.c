@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "prim.h"
+
 static const char *const operand_letters[] = {
 #define OP(name, operands, meaning) operands,
 #include "opcodes.def"
@@ -108,9 +110,23 @@ static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee
   return RVM_OK;
 }
 
+/* The row is known to exist.  Its operands are registers and scalars. */
+static rvm_status check_prim_arguments(const checker *c, uint32_t pc, uint32_t row, const uint32_t *list) {
+  if (list[0] != (uint32_t)rvm_prim_operand_count((int32_t)row))
+    return bad(c, pc, "%lld operands, which is not what the operator takes", list[0]);
+  for (uint32_t i = 0; i < list[0]; i++) {
+    uint32_t kind = rvm_argument_kind(list[1 + i]);
+    if (kind == RVM_ARGUMENT_FUNCTION || kind == RVM_ARGUMENT_CONTEXT || kind == RVM_ARGUMENT_NIL)
+      return bad(c, pc, "operand %lld is no scalar", i);
+    rvm_status status = check_argument(c, pc, i, list[1 + i]);
+    if (status) return status;
+  }
+  return RVM_OK;
+}
+
 static rvm_status check_operands(const checker *c, uint32_t pc) {
   const uint32_t *operand = c->code + pc + 1;
-  uint32_t callee = 0;
+  uint32_t callee = 0, row = RVM_PRIM_COUNT;
   for (const char *letter = operand_letters[c->code[pc]]; *letter; letter++, operand++) {
     int32_t number = (int32_t)*operand;
     rvm_status status;
@@ -125,8 +141,13 @@ static rvm_status check_operands(const checker *c, uint32_t pc) {
         if (*operand >= (uint32_t)c->executable->function_count) return bad(c, pc, "no function %lld", *operand);
         callee = *operand;
         break;
+      case 'p':
+        if (*operand >= RVM_PRIM_COUNT) return bad(c, pc, "no prim operator %lld", *operand);
+        row = *operand;
+        break;
       case 'A':
-        if ((status = check_arguments(c, pc, callee, operand))) return status;
+        status = row < RVM_PRIM_COUNT ? check_prim_arguments(c, pc, row, operand) : check_arguments(c, pc, callee, operand);
+        if (status) return status;
         break;
     }
   }
@@ -140,7 +161,9 @@ static int64_t jump_target(const checker *c, uint32_t pc) {
 }
 
 /* Whether the next instruction is never reached from this one. */
-static int ends_path(uint32_t opcode) { return opcode == RVM_OP_ret || opcode == RVM_OP_goto; }
+static int ends_path(uint32_t opcode) {
+  return opcode == RVM_OP_ret || opcode == RVM_OP_goto || opcode == RVM_OP_tail_call;
+}
 
 static uint32_t words_at(const checker *c, uint32_t pc) { return rvm_instruction_words(c->code + pc, c->count - pc); }
 

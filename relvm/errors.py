@@ -23,6 +23,10 @@ class RelvmIndexError(RelvmError, IndexError):
     """An index outside its container."""
 
 
+class RelvmArithmeticError(RelvmError, ArithmeticError):
+    """Arithmetic on scalars that has no result: an integer division by zero, a shift by a negative number."""
+
+
 class RelvmAssertionError(RelvmError, AssertionError):
     """An assertion of the program does not hold."""
 

@@ -16,14 +16,19 @@ from relvm.lir.routine import (
     LirModule,
     NullHandle,
     Operand,
+    PrimStatement,
     Register,
     ResetStatement,
     Routine,
     Statement,
+    TailCallStatement,
+    ends_in_calls,
 )
+from relvm.tables import PRIM_OPERATORS, numbers
 from relvm.vm.runtime import program
 from relvm.vm.runtime.program import Argument, Instruction
 
+_ROWS = numbers(PRIM_OPERATORS)
 _IMMEDIATE_LIMIT = 1 << 28  # csrc/arguments.def
 
 
@@ -48,7 +53,8 @@ def print_bytecode(module: LirModule) -> Bytecode:
     for routine in module.routines:
         printer = _Printer(functions, constants, added, routine)
         printer.block(routine.body)
-        printer.emit(program.ret(len(routine.params)), "")
+        if not ends_in_calls(routine.body):
+            printer.emit(program.ret(len(routine.params)), "")
         code[routine.name] = tuple(printer.instructions)
         comments[routine.name] = printer.comments
         registers[routine.name] = printer.registers
@@ -90,6 +96,10 @@ class _Printer:
                 case CallStatement(name, args, destination, _, comment):
                     target = -1 if destination is None else destination
                     self.emit(program.call(target, self.functions[name], *map(self.argument, args)), comment)
+                case TailCallStatement(name, args):
+                    self.emit(program.tail_call(self.functions[name], *map(self.argument, args)), "")
+                case PrimStatement(row, args, destination, comment):
+                    self.emit(program.prim(destination, _ROWS[row], *map(self.argument, args)), comment)
                 case ResetStatement(register):
                     self.emit(program.reset(register), "")
                 case IfStatement():
@@ -100,10 +110,11 @@ class _Printer:
         condition = self.condition(statement.cond)
         test = self.emit(program.unless(condition, 0), "")
         self.block(statement.then)
-        leave = self.emit(program.goto(0), "")
+        leave = None if ends_in_calls(statement.then) else self.emit(program.goto(0), "")
         self.instructions[test] = program.unless(condition, len(self.instructions))
         self.block(statement.orelse)
-        self.instructions[leave] = program.goto(len(self.instructions))
+        if leave is not None:
+            self.instructions[leave] = program.goto(len(self.instructions))
 
     def condition(self, cond: Operand) -> int:
         """The register of a condition; a constant is put in a spare one first."""

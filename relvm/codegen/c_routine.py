@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from relvm.codegen.c_names import kernel_symbol, routine_symbol
 from relvm.lir.routine import (
+    INVOKES,
     CallStatement,
     ConstantItem,
     ContextPointer,
@@ -19,10 +20,12 @@ from relvm.lir.routine import (
     Immediate,
     NullHandle,
     Operand,
+    PrimStatement,
     Register,
     ResetStatement,
     Routine,
     Statement,
+    TailCallStatement,
 )
 
 # A C compiler's time grows faster than a function's length: a longer block is printed as functions of this many
@@ -43,8 +46,9 @@ def print_routine(routine: Routine, functions: Mapping[str, int]) -> str:
     printer = _Printer(routine, functions)
     body = printer.block(routine.body, "  ")
     comment = f"/* {routine.name}({', '.join(routine.params)}) */".replace("\n", " ")
-    enter = "  RVM_TRY(rvm_enter(ctx, failure));"
-    function = printer.function("rvm_status", routine_symbol(routine.name), [enter, *body])
+    start = ["start:;"] if printer.restarts else []
+    body = [*start, "  RVM_TRY(rvm_enter(ctx, failure));", *body]
+    function = printer.function("rvm_status", routine_symbol(routine.name), body)
     return "\n".join([comment, *printer.parts, *function])
 
 
@@ -52,7 +56,10 @@ class _Printer:
     """Prints the statements of one routine; collects the functions that long blocks became."""
 
     def __init__(self, routine: Routine, functions: Mapping[str, int]) -> None:
+        self.routine = routine
         self.symbol = routine_symbol(routine.name)
+        self.split = _is_split(routine.body)
+        self.restarts = False  # whether something jumps to the start
         self.result = len(routine.params)
         self.functions = functions
         self.parts: list[str] = []
@@ -79,6 +86,12 @@ class _Printer:
         match statement:
             case CallStatement():
                 return [indent + _call(statement, self.functions)]
+            case TailCallStatement():
+                return self.tail_call(statement, indent)
+            case PrimStatement(row, args, destination, comment):
+                first, second = (*map(_operand, args), "RVM_NIL")[:2]
+                comment = f"  /* {_safe(comment)} */" if comment else ""
+                return [f"{indent}RVM_TRY(rvm_set_{row}({first}, {second}, &r[{destination}], failure));{comment}"]
             case ResetStatement(register):
                 return [f"{indent}rvm_api->release(&r[{register}]);"]
             case IfStatement(cond, then, orelse):
@@ -95,13 +108,40 @@ class _Printer:
                 ]
         raise AssertionError(f"no C for {statement!r}")
 
+    def tail_call(self, call: TailCallStatement, indent: str) -> list[str]:
+        """A jump to the start where the routine calls itself and is one C function, else what the machine jumps by."""
+        callee, args = f"f[{self.functions.get(call.function)}]", call.args
+        if call.function in INVOKES:
+            callee, args = _operand(call.args[1]), call.args[2:]
+        elif call.function == self.routine.name and not self.split:
+            self.restarts = True
+            restart = f"rvm_restart(r, {self.routine.registers}, {_array(args)}, {len(args)});"
+            return [f"{indent}{restart}  /* {_safe(call.function)} */", f"{indent}goto start;"]
+        comment = f"  /* {_safe(call.function)} */"
+        return [f"{indent}return rvm_api->tail_call(ctx, {callee}, {_array(args)}, {len(args)}, failure);{comment}"]
+
+
+def _is_split(body: tuple[Statement, ...]) -> bool:
+    """Whether some block is printed as several functions."""
+    if len(body) > PART_STATEMENTS:
+        return True
+    return any(isinstance(s, IfStatement) and (_is_split(s.then) or _is_split(s.orelse)) for s in body)
+
+
+def _array(args: tuple[Operand, ...]) -> str:
+    return f"(const rvm_value[]){{{', '.join(map(_operand, args))}}}" if args else "NULL"
+
+
+def _safe(text: str) -> str:
+    """Text for a comment."""
+    return text.replace("*/", "* /").replace("\n", " ")
+
 
 def _call(call: CallStatement, functions: Mapping[str, int]) -> str:
-    args = ", ".join(map(_operand, call.args))
-    array = f"(const rvm_value[]){{{args}}}" if call.args else "NULL"
+    array = _array(call.args)
     destination = "NULL" if call.destination is None else f"&r[{call.destination}]"
-    comment = f"  /* {call.function} */" if not call.comment else f"  /* {call.comment} = {call.function} */"
-    comment = comment.replace("*/", "* /", comment.count("*/") - 1)
+    text = call.function if not call.comment else f"{call.comment} = {call.function}"
+    comment = f"  /* {_safe(text)} */"
     if call.kernel:
         return f"RVM_TRY(rvm_kernel({kernel_symbol(call.function)}, {array}, {len(call.args)}, failure));{comment}"
     place = functions[call.function]

@@ -30,6 +30,7 @@ from relvm.ir.expr import (
     PackedCall,
     PackedRef,
     Prim,
+    PrimCall,
     Shape,
     String,
     Tuple,
@@ -37,6 +38,7 @@ from relvm.ir.expr import (
     Var,
     prim,
 )
+from relvm.ir.prims import find_row
 from relvm.ir.types import VOID, format_type
 from relvm.lir.kernel import Kernel, ReferenceKernel
 from relvm.lir.routine import (
@@ -49,6 +51,7 @@ from relvm.lir.routine import (
     LirModule,
     NullHandle,
     Operand,
+    PrimStatement,
     Register,
     ResetStatement,
     Routine,
@@ -163,6 +166,11 @@ class _Generator:
                 register = self.operand(killed)
                 if isinstance(register, Register):
                     statements.append(ResetStatement(register.index))
+            case PrimCall(function, args):
+                row = find_row(function, tuple(arg.type.dtype for arg in args))
+                operands = tuple(map(self.operand, args))
+                self.registers[var] = register = self.new_register()
+                statements.append(PrimStatement(row.name, operands, register.index, var.name))
             case _:
                 name, args, kernel, void = self.call(value)
                 operands = tuple(map(self.operand, args))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from relvm.errors import RelvmError, RelvmSyntaxError
 
-DEEPEST_NESTING = 200
+DEEPEST_NESTING = 150
 
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
 _TOKEN = re.compile(
@@ -18,7 +18,7 @@ _TOKEN = re.compile(
       | (?P<int>\d+)
       | (?P<string>"(?:[^"\\\n]|\\.)*")
       | (?P<item>\.\d{1,9}\b)
-      | (?P<mark>->|=>|//|\.\.\.|[()\[\]{},:;=.+\-*%@])
+      | (?P<mark>->|=>|//|\.\.\.|==|!=|<=|>=|<<|>>|[()\[\]{},:;=.+\-*/%@<>&|^~])
       | (?P<end>\Z)
     """,
     re.VERBOSE,

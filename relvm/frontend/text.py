@@ -18,6 +18,7 @@ from relvm.ir.expr import (
     Block,
     BuiltinCall,
     Call,
+    DimValue,
     DTypeValue,
     Expr,
     Function,
@@ -33,6 +34,7 @@ from relvm.ir.expr import (
     PackedCall,
     PackedRef,
     Prim,
+    PrimCall,
     Shape,
     String,
     Tuple,
@@ -42,11 +44,16 @@ from relvm.ir.expr import (
 )
 from relvm.ir.operator import find_operator, operators
 from relvm.ir.printer import KEYWORDS, is_void_call
+from relvm.ir.prims import FORMS, FUNCTIONS
 from relvm.ir.types import VOID, Type
 from relvm.tables import BUILTINS
 
 __all__ = ["parse_expr", "parse_module", "parse_type"]
 
+# Infix operators from the loosest to the tightest, as Python has them.
+_LEVELS = (("==", "!=", "<", "<=", ">", ">="), ("|",), ("^",), ("&",), ("<<", ">>"), ("+", "-"), ("*", "/", "//", "%"))
+_LEVEL = {sign: level for level, signs in enumerate(_LEVELS) for sign in signs}
+_NUMBERS = ("inf", "nan")
 _BUILTIN_NAMES = frozenset(row.name for row in BUILTINS)
 
 
@@ -223,13 +230,31 @@ class _Parser(LiteralReader):
         elif self.accept("fn"):
             expr = self.function("" if self.at("(") else self.symbol("( or the function's name"))
         else:
-            expr = self.primary()
-            while not self.token.first and (self.at("(") or self.token.kind == "item"):
-                if self.at("("):
-                    expr = Call(expr, self.arguments())
-                else:
-                    expr = TupleItem(expr, int(self.take().text[1:]))
+            expr = self.infix(self.prefix(), 0)
         self.depth -= 1
+        return expr
+
+    def infix(self, left: Expr, lowest: int) -> Expr:
+        """Scalar arithmetic that begins with `left`: the operators of level `lowest` and the tighter ones."""
+        while self.token.kind == "mark" and _LEVEL.get(self.token.text, -1) >= lowest:
+            sign = self.take().text
+            left = PrimCall(FORMS[sign, 2], (left, self.infix(self.prefix(), _LEVEL[sign] + 1)))
+        return left
+
+    def prefix(self) -> Expr:
+        """What stands between infix operators."""
+        negated = self.at("-") and self.following.kind not in ("int", "float") and self.following.text not in _NUMBERS
+        if negated or self.at("~"):
+            self.deeper()
+            call = PrimCall(FORMS[self.take().text, 1], (self.prefix(),))
+            self.depth -= 1
+            return call
+        expr = self.primary()
+        while not self.token.first and (self.at("(") or self.token.kind == "item"):
+            if self.at("("):
+                expr = Call(expr, self.arguments())
+            else:
+                expr = TupleItem(expr, int(self.take().text[1:]))
         return expr
 
     def arguments(self) -> tuple[Expr, ...]:
@@ -339,6 +364,14 @@ class _Parser(LiteralReader):
                 return self.constant()
             case "shape":
                 return self.shape()
+            case "dim":
+                self.expect("(")
+                value = DimValue(self.dim())
+                self.expect(")")
+                return value
+            case "prim":
+                self.expect(".")
+                return PrimCall(self.known_name("scalar function", FUNCTIONS), self.arguments())
             case "dtype":
                 self.expect("(")
                 name = self.known_name("dtype", ALL_DTYPES)

@@ -69,7 +69,11 @@ class TypeReader(TokenReader):
             raise self.error(
                 RelvmSyntaxError, f"there is no {name} scalar, only bool, i64 and f64; a 0-d tensor is {name}[]", token
             )
-        return PrimType(dtype)
+        if dtype != I64 or self.token.first or not self.accept("("):
+            return PrimType(dtype)
+        value = self.dim()
+        self.expect(")")
+        return PrimType(dtype, value)
 
     def dimension_list(self) -> tuple[tuple[AnyDim, ...] | None, int | None]:
         """The dimensions and the rank, None where unknown, up to and with the `]`."""

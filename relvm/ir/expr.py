@@ -81,6 +81,17 @@ class Prim(Expr):
 
 
 @node
+class DimValue(Expr):
+    """The value of a dimension, symbolic or not, as an i64 scalar."""
+
+    dim: AnyDim
+    type: Type | None = _typed()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "type", PrimType(I64, self.dim))
+
+
+@node
 class String(Expr):
     value: str
     type: Type | None = _typed(OBJECT)
@@ -152,6 +163,15 @@ class OpCall(Expr):
     op: Operator
     args: tuple[Expr, ...]
     attributes: Attributes = ()
+    type: Type | None = _typed()
+
+
+@node
+class PrimCall(Expr):
+    """Arithmetic on unboxed scalars.  function: of csrc/prim_operators.def; the operands' types choose its row."""
+
+    function: str
+    args: tuple[Expr, ...]
     type: Type | None = _typed()
 
 
@@ -270,7 +290,7 @@ class Module(Node):
         return replace(self, functions=functions)
 
 
-ATOMS = (Var, FunctionRef, PackedRef, Constant, Prim, String, DTypeValue, Null, Shape)
+ATOMS = (Var, FunctionRef, PackedRef, Constant, Prim, DimValue, String, DTypeValue, Null, Shape)
 
 
 def is_atom(expr: Expr) -> bool:

@@ -19,6 +19,7 @@ from relvm.ir.expr import (
     Block,
     BuiltinCall,
     Call,
+    DimValue,
     Expr,
     Function,
     FunctionRef,
@@ -29,6 +30,8 @@ from relvm.ir.expr import (
     Module,
     OpCall,
     PackedCall,
+    Prim,
+    PrimCall,
     Shape,
     Tuple,
     TupleItem,
@@ -37,6 +40,7 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import map_children, walk
 from relvm.ir.operator import Effect
+from relvm.ir.prims import DTYPE_OF_LETTER, find_row, has_value
 from relvm.ir.types import (
     OBJECT,
     FuncType,
@@ -154,6 +158,17 @@ def is_impure_call(item) -> bool:
     return False
 
 
+def may_fail(item) -> bool:
+    """Whether `item` is scalar arithmetic that may have no value: its error is kept even where its value is not used."""
+    if not isinstance(item, PrimCall):
+        return False
+    row = find_row(item.function, tuple(arg.type.dtype for arg in item.args))
+    if not row.fails:
+        return False
+    last = item.args[-1]
+    return not (isinstance(last, Prim) and has_value(row, (0, last.value)[-len(item.args) :]))
+
+
 class _Inference:
     """The inference of one function of the module."""
 
@@ -206,6 +221,9 @@ class _Inference:
             case Shape(dims):
                 self.check_dims(dims)
                 return expr
+            case DimValue(dim):
+                self.check_dims((dim,))
+                return expr
             case Function():
                 return self.function(expr)
             case Block():
@@ -220,6 +238,8 @@ class _Inference:
                 return replace(expr, type=self.item_type(tuple_.type, index))
             case OpCall():
                 return replace(expr, type=self.op_type(expr))
+            case PrimCall():
+                return replace(expr, type=self.prim_type(expr))
             case Call():
                 return replace(expr, type=self.call_type(expr))
             case KernelCall() | PackedCall() if expr.type is None:
@@ -313,6 +333,16 @@ class _Inference:
             raise type(error)(f"{self.place}: {error}") from error
         return result
 
+    def prim_type(self, call: PrimCall) -> Type:
+        dtypes = tuple(arg.type.dtype for arg in call.args if isinstance(arg.type, PrimType))
+        if len(dtypes) < len(call.args):
+            got = ", ".join(str(arg.type) for arg in call.args)
+            raise self.error(f"scalar {call.function}: expected scalars, got ({got})")
+        try:
+            return PrimType(DTYPE_OF_LETTER[find_row(call.function, dtypes).result])
+        except RelvmTypeError as error:
+            raise self.error(str(error)) from None
+
     def call_type(self, call: Call) -> Type:
         match call.callee.type:
             case ObjectType():
@@ -353,11 +383,14 @@ class _Inference:
 
 
 def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
-    """The variables that stand alone as a dimension of a tensor or shape in `type_`: those that a value's shape
-    gives."""
+    """The variables that stand alone as a dimension of a tensor or shape, or as the value of a scalar, in `type_`: those
+    that a value gives."""
     match type_:
         case TensorType(shape=dims) | ShapeType(dims=dims):
             yield from (var for var in map(as_var, dims or ()) if var)
+        case PrimType(value=value):
+            if var := as_var(value):
+                yield var
         case TupleType(fields):
             for part in fields:
                 yield from plain_dim_vars(part)
@@ -370,6 +403,9 @@ def match_dims(param: Type, arg: Type, values: dict[DimVar, AnyDim]) -> None:
             for ours_dim, theirs_dim in zip(ours or (), theirs or (), strict=False):
                 if var := as_var(ours_dim):
                     values.setdefault(var, theirs_dim)
+        case PrimType(value=ours), PrimType(value=theirs):
+            if theirs is not None and (var := as_var(ours)):
+                values.setdefault(var, theirs)
         case TupleType(ours), TupleType(theirs):
             for ours_field, theirs_field in zip(ours, theirs, strict=False):
                 match_dims(ours_field, theirs_field, values)

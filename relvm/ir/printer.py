@@ -26,6 +26,7 @@ from relvm.ir.expr import (
     BuiltinCall,
     Call,
     Constant,
+    DimValue,
     DTypeValue,
     Expr,
     Function,
@@ -41,6 +42,7 @@ from relvm.ir.expr import (
     PackedCall,
     PackedRef,
     Prim,
+    PrimCall,
     Shape,
     String,
     Tuple,
@@ -49,15 +51,17 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import Node, walk
 from relvm.ir.operator import operators
+from relvm.ir.prims import FORMS
 from relvm.ir.types import OBJECT, VOID, Type, format_type, map_dims
 
 KEYWORDS = frozenset(
     "module def fn with if then else return true false null inf nan const shape dtype match_cast".split()  # noqa: SIM905
-    + "packed packed_pure builtin kernel run kill".split()  # noqa: SIM905
+    + "packed packed_pure builtin kernel run kill prim dim".split()  # noqa: SIM905
 )
 DIM_KEYWORDS = frozenset(("_", "min", "max"))
 MOST_LISTED_ELEMENTS = 64  # of a constant; a longer one is printed as base64
 
+_SIGNS = {(function, operands): form for (form, operands), function in FORMS.items()}
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
@@ -249,6 +253,8 @@ class _Printer:
                 stated = stated or (None if isinstance(expr, KernelCall) else OBJECT)
                 if expr.type is not None and expr.type != stated:
                     put(f" : {self.type(expr.type)}")
+            case PrimCall():
+                self.prim_call(expr)
             case Call() | OpCall() | KernelRun():
                 self.call(expr)
             case Kill(var):
@@ -256,6 +262,21 @@ class _Printer:
                 self.operand(var, bare=Var)
             case _:
                 put(self.atom(expr))
+
+    def prim_call(self, call: PrimCall) -> None:
+        bare = Var | DimValue | TupleItem | Call | OpCall
+        match _SIGNS.get((call.function, len(call.args))), call.args:
+            case str(sign), (left, right):
+                self.operand(left, bare | Prim)
+                self.out.append(f" {sign} ")
+                self.operand(right, bare | Prim)
+            case str(sign), (operand,):
+                self.out.append(sign)
+                self.operand(operand, bare)
+            case _, args:
+                self.out.append(f"prim.{call.function}(")
+                self.listed(args, self.expr)
+                self.out.append(")")
 
     def call(self, expr: Expr) -> None:
         """A call without the type of its result."""
@@ -301,6 +322,8 @@ class _Printer:
                 return self.constant(value, self.type(expr.type))
             case Prim(value, dtype):
                 return _literal(float(value) if dtype == F64 else value)
+            case DimValue(dim):
+                return f"dim({format_dim(self.dim(dim))})"
             case String(value):
                 return json.dumps(value, ensure_ascii=False)
             case DTypeValue(value):

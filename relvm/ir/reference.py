@@ -6,7 +6,7 @@ Values: tensors are np.ndarray, scalars Python bool, int and float, shapes and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,11 @@ from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, Re
 from relvm.ir.dims import AnyDim, DimVar, as_var, evaluate_with
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import (
+    Binding,
     Block,
     Call,
     Constant,
+    DimValue,
     DTypeValue,
     Expr,
     Function,
@@ -31,13 +33,23 @@ from relvm.ir.expr import (
     PackedCall,
     PackedRef,
     Prim,
+    PrimCall,
     Shape,
     String,
     Tuple,
     TupleItem,
     Var,
 )
-from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type
+from relvm.ir.prims import evaluate_row, find_row, scalar_dtype
+from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type, is_proven
+
+
+@dataclass(frozen=True, eq=False)
+class _TailCall:
+    """What a function's body came to: the call that it ends with."""
+
+    callee: Any
+    args: tuple
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +97,13 @@ class _Evaluator:
         return Closure(self, self.functions[name], {}, {})
 
     def call(self, callee: Any, args: tuple) -> Any:
+        result = _TailCall(callee, args)
+        while isinstance(result, _TailCall):
+            result = self.enter(result.callee, result.args)
+        return result
+
+    def enter(self, callee: Any, args: tuple) -> Any:
+        """Runs a function up to the call that it ends with, if it ends with one."""
         if not isinstance(callee, Closure):
             if callable(callee):
                 return callee(*args)
@@ -98,10 +117,27 @@ class _Evaluator:
             _match(f"{function.name}: argument {param.name}", param.type, value, dims, pending)
             variables[param] = value
         _check_pending(pending, dims)
-        result = self.expr(function.body, variables, dims)
-        if function.result_type is not None:
+        result = self.tail(function.body, variables, dims, function.result_type)
+        if function.result_type is not None and not isinstance(result, _TailCall):
             _check(f"{function.name}: result", function.result_type, result, dims)
         return result
+
+    def tail(self, expr: Expr, variables: dict[Var, Any], dims: dict[DimVar, int], wanted: Type | None) -> Any:
+        """The value of what a function ends with, or the call that gives it, where nothing is left to be checked."""
+        match expr:
+            case Block(bindings=(*before, Binding(var, value)), result=result) if result is var:
+                self.bindings(before, variables, dims)
+                return self.tail(value, variables, dims, wanted)
+            case Block():
+                self.bindings(expr.bindings, variables, dims)
+                return self.tail(expr.result, variables, dims, wanted)
+            case If(cond, then, orelse):
+                taken = then if bool(self.expr(cond, variables, dims)) else orelse
+                return self.tail(taken, dict(variables), dict(dims), wanted)
+            case Call(callee, args) if wanted is None or (expr.type is not None and is_proven(wanted, expr.type)):
+                called = self.expr(callee, variables, dims)
+                return _TailCall(called, tuple(self.expr(arg, variables, dims) for arg in args))
+        return self.expr(expr, variables, dims)
 
     def expr(self, expr: Expr, variables: dict[Var, Any], dims: dict[DimVar, int]) -> Any:
         def value(part: Expr) -> Any:
@@ -114,6 +150,11 @@ class _Evaluator:
                 return array
             case Prim(value=scalar) | String(value=scalar):
                 return scalar
+            case DimValue(dim):
+                return _dim_value(dim, dims)
+            case PrimCall(function, args):
+                operands = tuple(map(value, args))
+                return evaluate_row(find_row(function, tuple(map(scalar_dtype, operands))), *operands)
             case DTypeValue(value=dtype):
                 return dtype.numpy
             case Null():
@@ -145,14 +186,19 @@ class _Evaluator:
         raise AssertionError(f"the reference evaluator does not know {type(expr).__name__}")
 
     def block(self, block: Block, variables: dict[Var, Any], dims: dict[DimVar, int]) -> Any:
-        for binding in block.bindings:
+        self.bindings(block.bindings, variables, dims)
+        return self.expr(block.result, variables, dims)
+
+    def bindings(
+        self, bindings: Iterable[Binding | MatchCast], variables: dict[Var, Any], dims: dict[DimVar, int]
+    ) -> None:
+        for binding in bindings:
             value = self.expr(binding.value, variables, dims)
             if isinstance(value, Closure) and value.function is binding.value:
                 value.variables[binding.var] = value
             if isinstance(binding, MatchCast):
                 _check(f"match_cast {binding.var.name}", binding.var.type, value, dims)
             variables[binding.var] = value
-        return self.expr(block.result, variables, dims)
 
     def packed_function(self, name: str) -> Callable:
         if name not in self.packed:
@@ -210,23 +256,32 @@ def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending
         case FuncType():
             if not callable(value):
                 raise RelvmTypeError(f"{where}: expected a function, got {type(value).__name__}")
-        case PrimType(dtype):
+        case PrimType(dtype, expected):
             kinds = {"bool": bool, "i64": int, "f64": float}
             if type(value) is not kinds[dtype.name]:
                 raise RelvmTypeError(f"{where}: expected a {dtype} scalar, got {type(value).__name__}")
+            if expected is not None:
+                _match_dims(where, (expected,), (value,), dims, pending, "")
 
 
-def _match_dims(where: str, expected, got: tuple[int, ...], dims: dict[DimVar, int], pending: list) -> None:
+def _match_dims(
+    where: str,
+    expected,
+    got: tuple[int, ...],
+    dims: dict[DimVar, int],
+    pending: list,
+    what: str = "dimension {} to be ",
+) -> None:
     for i, (dim, size) in enumerate(zip(expected or (), got, strict=False)):
         var = as_var(dim)
         if var is not None and var not in dims:
             dims[var] = size
         else:
-            pending.append((f"{where}: expected dimension {i} to be", dim, size))
+            pending.append((f"{where}: expected {what.format(i)}", dim, size))
 
 
 def _check_pending(pending: list, dims: Mapping[DimVar, int]) -> None:
     for where, dim, size in pending:
         expected = _dim_value(dim, dims)
         if expected != size:
-            raise RelvmShapeError(f"{where} {expected}, got {size}")
+            raise RelvmShapeError(f"{where}{expected}, got {size}")

@@ -24,6 +24,7 @@ from relvm.ir.expr import (
     Module,
     OpCall,
     PackedCall,
+    PrimCall,
     Tuple,
     TupleItem,
     Var,
@@ -44,7 +45,7 @@ class Stage(enum.IntEnum):
     PLANNED = 4  # memory is explicit; at its end shapes are computed and dead values dropped
 
 
-_CALLS = (Call, PackedCall, BuiltinCall, Tuple, TupleItem, If)
+_CALLS = (Call, PrimCall, PackedCall, BuiltinCall, Tuple, TupleItem, If)
 
 
 @dataclass(frozen=True)

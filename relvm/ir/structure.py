@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from relvm.ir.dims import DimVar, as_var, evaluate_with, var_dim
-from relvm.ir.expr import Binding, Constant, Expr, Function, MatchCast, Module, Shape, Var
+from relvm.ir.expr import Binding, Constant, DimValue, Expr, Function, MatchCast, Module, Shape, Var
 from relvm.ir.node import Node, fields_of, map_children, walk
 from relvm.ir.types import FuncType, TupleType, Type, dims_of, map_dims, type_vars
 
@@ -74,7 +74,7 @@ class _Matcher:
                 return same_type and (a.value is b.value or a.value.tobytes() == b.value.tobytes())
             case Type():
                 return self._same_type(a, b)
-            case Shape():
+            case Shape() | DimValue():
                 return self._same_type(a.type, b.type)
             case float():
                 return a == b or (a != a and b != b)

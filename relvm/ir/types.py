@@ -1,7 +1,7 @@
 """The types of values, and what it takes for a value of one type to be used as another.
 
 Text form: `f32[n, 4]` tensor, `f32[]` 0-d tensor, `f32[_, _]` tensor of known rank, `f32[...]` tensor of unknown rank,
-`i64` scalar, `shape[n, 4]`, `shape[_, _]`, `shape[...]`, `(f32[n], i64)` tuple, `(f32[n]) -> f32[n]` function (`=>`
+`i64` scalar, `i64(n)` scalar of the value n, `shape[n, 4]`, `shape[_, _]`, `shape[...]`, `(f32[n], i64)` tuple, `(f32[n]) -> f32[n]` function (`=>`
 when calling it may have effects), `object` anything.
 """
 
@@ -39,9 +39,10 @@ class TensorType(Type):
 
 @value_node
 class PrimType(Type):
-    """An unboxed scalar.  dtype: bool, i64 or f64."""
+    """An unboxed scalar.  dtype: bool, i64 or f64.  value: what it is, of an i64, where that is known."""
 
     dtype: DType
+    value: AnyDim | None = None
 
 
 @value_node
@@ -88,6 +89,8 @@ def map_dims(function: Callable[[AnyDim], AnyDim], type_: Type) -> Type:
             return TensorType(dtype, tuple(map(function, shape)))
         case ShapeType(dims) if dims is not None:
             return ShapeType(tuple(map(function, dims)))
+        case PrimType(dtype, value) if value is not None:
+            return PrimType(dtype, function(value))
         case TupleType(fields):
             return TupleType(tuple(map_dims(function, field) for field in fields))
         case FuncType(params, result, pure):
@@ -107,6 +110,8 @@ def dims_of(type_: Type) -> Iterator[AnyDim]:
             yield from shape
         case ShapeType(dims=dims) if dims is not None:
             yield from dims
+        case PrimType(value=value) if value is not None:
+            yield value
         case TupleType(fields):
             for field in fields:
                 yield from dims_of(field)
@@ -129,6 +134,8 @@ def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
             return TensorType(dtype, None, len(shape))
         case ShapeType(dims) if dims is not None and not bound(dims):
             return ShapeType(None, len(dims))
+        case PrimType(dtype, value) if value is not None and not bound((value,)):
+            return PrimType(dtype)
         case TupleType(fields):
             return TupleType(tuple(forget_vars(field, known) for field in fields))
     return type_  # a function type binds its own variables
@@ -149,8 +156,12 @@ def mismatch(expected: Type, got: Type) -> str | None:
             if expected.rank is not None and got.rank is not None and expected.rank != got.rank:
                 return f"expected a shape of rank {expected.rank}, got rank {got.rank}"
             return _dims_mismatch(expected.dims, got.dims)
-        case PrimType(a), PrimType(b):
-            return None if a == b else f"expected a {a} scalar, got a {b} scalar"
+        case PrimType(a, value), PrimType(b, other):
+            if a != b:
+                return f"expected a {a} scalar, got a {b} scalar"
+            if value is None or other is None or difference(value, other) in (None, 0):
+                return None
+            return f"expected the value {format_dim(value)}, got {format_dim(other)}"
         case TupleType(a), TupleType(b):
             if len(a) != len(b):
                 return f"expected a tuple of {len(a)}, got one of {len(b)}"
@@ -186,6 +197,8 @@ def is_proven(expected: Type, got: Type) -> bool:
         case ShapeType(), ShapeType():
             rank = expected.rank is None or expected.rank == got.rank
             return rank and (expected.dims is None or expected.dims == got.dims)
+        case PrimType(), PrimType():
+            return expected.dtype == got.dtype and expected.value in (None, got.value)
         case TupleType(a), TupleType(b):
             return len(a) == len(b) and all(is_proven(x, y) for x, y in zip(a, b, strict=True))
         case FuncType(), FuncType():
@@ -205,6 +218,8 @@ def join(first: Type, second: Type) -> Type | None:
         case ShapeType(), ShapeType():
             dims = first.dims if first.dims == second.dims else None
             return ShapeType(dims, first.rank if first.rank == second.rank else None)
+        case PrimType(a), PrimType(b) if a == b:
+            return first if first == second else PrimType(a)
         case TupleType(a), TupleType(b) if len(a) == len(b):
             fields = tuple(join(x, y) for x, y in zip(a, b, strict=True))
             return None if None in fields else TupleType(fields)
@@ -225,8 +240,8 @@ def format_type(type_: Type, name_of: Callable[[DimVar], str] = lambda var: var.
     match type_:
         case TensorType(dtype, shape, rank):
             return f"{dtype.name if dtype else 'tensor'}[{listed(shape, rank)}]"
-        case PrimType(dtype):
-            return dtype.name
+        case PrimType(dtype, value):
+            return dtype.name if value is None else f"{dtype.name}({format_dim(value, name_of)})"
         case ShapeType(dims, rank):
             return f"shape[{listed(dims, rank)}]"
         case TupleType(fields):

@@ -13,10 +13,12 @@ from relvm.lir.routine import (
     LirModule,
     NullHandle,
     Operand,
+    PrimStatement,
     Register,
     ResetStatement,
     Routine,
     Statement,
+    TailCallStatement,
 )
 
 
@@ -43,6 +45,11 @@ def _append(lines: list[str], body: tuple[Statement, ...], indent: str) -> None:
         match statement:
             case CallStatement():
                 lines.append(indent + _call(statement))
+            case TailCallStatement(function, args):
+                parts = ", ".join([f'"{function}"', *map(_operand, args)])
+                lines.append(f"{indent}return tail_call({parts})")
+            case PrimStatement(row, args, destination):
+                lines.append(f"{indent}anylist_setitem(r, {destination}, {row}({', '.join(map(_operand, args))}))")
             case ResetStatement(register):
                 lines.append(f"{indent}anylist_resetitem(r, {register})")
             case IfStatement(cond, then, orelse):

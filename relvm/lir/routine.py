@@ -11,6 +11,7 @@ from typing import Any
 
 from relvm.lir.kernel import Kernel
 
+INVOKES = ("vm.builtin.invoke_closure", "vm.builtin.invoke_pure_closure")
 PREFIX = "__vmtir__"  # of a routine's name: the function `foo` is the routine __vmtir__foo
 
 
@@ -37,9 +38,9 @@ class FunctionItem:
 
 @dataclass(frozen=True)
 class Immediate:
-    """An integer or bool in the code itself."""
+    """A number in the code itself."""
 
-    value: int | bool
+    value: int | bool | float
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,25 @@ class CallStatement:
 
 
 @dataclass(frozen=True)
+class TailCallStatement:
+    """`return` of a call of another routine or of vm.builtin.invoke_closure: this routine's registers are released first,
+    so that it takes no room.  Made by relvm/lir/tail_calls.py; nothing follows it."""
+
+    function: str
+    args: tuple[Operand, ...]
+
+
+@dataclass(frozen=True)
+class PrimStatement:
+    """anylist_setitem(r, destination, row(args...)): arithmetic on unboxed scalars.  row: of csrc/prim_operators.def."""
+
+    row: str
+    args: tuple[Operand, ...]
+    destination: int
+    comment: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
 class ResetStatement:
     """anylist_resetitem(r, register): releases what the register holds."""
 
@@ -87,7 +107,17 @@ class IfStatement:
     orelse: tuple[Statement, ...]
 
 
-Statement = CallStatement | ResetStatement | IfStatement
+Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement | IfStatement
+
+
+def ends_in_calls(body: tuple[Statement, ...]) -> bool:
+    """Whether every way through `body` ends in a tail call, so that nothing comes after it."""
+    match body:
+        case [*_, TailCallStatement()]:
+            return True
+        case [*_, IfStatement(_, then, orelse)]:
+            return ends_in_calls(then) and ends_in_calls(orelse)
+    return False
 
 
 @dataclass(frozen=True)

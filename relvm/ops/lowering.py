@@ -41,9 +41,10 @@ class Alias:
 
 @dataclass(frozen=True)
 class Builtin:
-    """The builtin of that name (csrc/builtins.def) on the same arguments."""
+    """The builtin of that name (csrc/builtins.def) on the same arguments, then these attributes, which are dtypes."""
 
     name: str
+    attributes: tuple[str, ...] = ()
 
 
 VIEW, ALIAS = View(), Alias()

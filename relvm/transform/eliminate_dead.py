@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from relvm.ir.expr import Binding, Block, Expr, Function, If, MatchCast, Module, Var
-from relvm.ir.infer import is_impure_call
+from relvm.ir.infer import is_impure_call, may_fail
 from relvm.ir.node import children, walk
 from relvm.ir.stages import Stage
 from relvm.transform.passes import module_pass
@@ -57,6 +57,8 @@ def _has_effect(value: Expr) -> bool:
             return False  # making a closure has none
         case If(then=then, orelse=orelse):
             return any(
-                is_impure_call(part) or isinstance(part, MatchCast) for side in (then, orelse) for part in walk(side)
+                is_impure_call(part) or isinstance(part, MatchCast) or may_fail(part)
+                for side in (then, orelse)
+                for part in walk(side)
             )
-    return is_impure_call(value)
+    return is_impure_call(value) or may_fail(value)

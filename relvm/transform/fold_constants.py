@@ -6,10 +6,28 @@ from dataclasses import replace
 
 import numpy as np
 
+from relvm.errors import RelvmArithmeticError
 from relvm.ir.dims import AnyDim
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, If, OpCall, Shape, Tuple, TupleItem, Var, constant
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    Constant,
+    Expr,
+    Function,
+    If,
+    OpCall,
+    Prim,
+    PrimCall,
+    Shape,
+    Tuple,
+    TupleItem,
+    Var,
+    constant,
+    prim,
+)
 from relvm.ir.node import map_children
 from relvm.ir.operator import Effect
+from relvm.ir.prims import evaluate_row, find_row
 from relvm.ir.stages import Stage
 from relvm.ir.types import TensorType
 from relvm.transform.passes import function_pass
@@ -46,8 +64,8 @@ def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
     match value:
         case If(cond, then, orelse):
             cond = _atom(cond, known)
-            if isinstance(cond, Constant):
-                taken = _block(then if cond.value.item() else orelse, known)
+            if isinstance(cond, Constant | Prim):
+                taken = _block(then if _truth(cond) else orelse, known)
                 if taken.result.type == binding.var.type:
                     known[binding.var] = taken.result
                     return list(taken.bindings)
@@ -66,6 +84,9 @@ def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
         case Tuple():
             known[binding.var] = value
         case OpCall() if folded := _evaluate(value):
+            known[binding.var] = folded
+            return []
+        case PrimCall() if folded := _evaluate_scalar(value):
             known[binding.var] = folded
             return []
     return [replace(binding, value=value)]
@@ -101,6 +122,21 @@ def _evaluate(call: OpCall) -> Constant | None:
     result = np.asarray(call.op.numpy(*args, **dict(call.attributes)), dtype=call.type.dtype.numpy)
     assert result.shape == call.type.shape, f"{call.op}: NumPy gives shape {result.shape}, the type rule {call.type}"
     return constant(result)
+
+
+def _truth(cond: Constant | Prim) -> bool:
+    return bool(cond.value if isinstance(cond, Prim) else cond.value.item())
+
+
+def _evaluate_scalar(call: PrimCall) -> Prim | None:
+    """The call's value, or None where an operand is not known or it has no value: then running it says so."""
+    if not all(isinstance(arg, Prim) for arg in call.args):
+        return None
+    row = find_row(call.function, tuple(arg.dtype for arg in call.args))
+    try:
+        return prim(evaluate_row(row, *(arg.value for arg in call.args)))
+    except RelvmArithmeticError:
+        return None
 
 
 def _all_known(dims: tuple[AnyDim, ...]) -> bool:

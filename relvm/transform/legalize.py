@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 import relvm.ops  # declares the operators  # noqa: F401
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.dims import AnyDim, dim_var
+from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import (
     Binding,
     Block,
     BuiltinCall,
+    DTypeValue,
     If,
     KernelCall,
     MatchCast,
@@ -87,8 +89,10 @@ class _Legalizer:
             case Alias():
                 bindings.append(replace(binding, value=call.args[0]))
                 return
-            case Builtin(name):
-                bindings.append(replace(binding, value=BuiltinCall(name, call.args, type=call.type)))
+            case Builtin(name, attributes):
+                given = dict(call.attributes)
+                dtypes = tuple(DTypeValue(dtype_of(given[attribute])) for attribute in attributes)
+                bindings.append(replace(binding, value=BuiltinCall(name, (*call.args, *dtypes), type=call.type)))
                 return
         call = _with_known_shapes(call, bindings)
         if isinstance(call.op.lower, View):

@@ -9,6 +9,7 @@ from relvm.ir.expr import (
     Binding,
     Block,
     BuiltinCall,
+    DimValue,
     DTypeValue,
     Expr,
     Function,
@@ -60,15 +61,17 @@ def lower_shapes(function: Function) -> Function:
 
 @dataclass
 class _Scope:
-    """What is known inside one block: which heap slot holds a dimension, and the variables that shapes are in."""
+    """What is known inside one block: which heap slot holds a dimension, and the variables that shapes and the values of
+    dimensions are in."""
 
     slots: dict[AnyDim, int] = field(default_factory=dict)
     shapes: dict[tuple[AnyDim, ...], Var] = field(default_factory=dict)
+    values: dict[AnyDim, Var] = field(default_factory=dict)
     out: list[Binding] = field(default_factory=list)
-    pending: list[tuple[str, Expr, tuple[AnyDim | None, ...]]] = field(default_factory=list)
+    pending: list[tuple[str, Expr, tuple[AnyDim | None, ...] | AnyDim]] = field(default_factory=list)
 
     def inner(self) -> _Scope:
-        return _Scope(dict(self.slots), dict(self.shapes))
+        return _Scope(dict(self.slots), dict(self.shapes), dict(self.values))
 
 
 class _Lowering:
@@ -99,7 +102,7 @@ class _Lowering:
                     then, orelse = self.block(then, scope.inner()), self.block(orelse, scope.inner())
                     value = replace(value, cond=self.value(cond, scope), then=then, orelse=orelse)
                     scope.out.append(replace(binding, value=value))
-                case Binding(var, Shape() as shape):
+                case Binding(var, Shape() | DimValue() as shape):
                     self.renamed[var] = self.value(shape, scope)
                 case Binding(var, PackedCall(name, _, _) as call) if call.type != VOID:
                     call = map_children(lambda part: self.value(part, scope), call)
@@ -117,6 +120,14 @@ class _Lowering:
         match expr:
             case Var():
                 return self.renamed.get(expr, expr)
+            case DimValue(dim) if isinstance(dim, int):
+                return prim(dim)
+            case DimValue(dim):
+                if dim not in scope.values:
+                    scope.values[dim] = Var("dim", type=expr.type)
+                    read = BuiltinCall("read_dim", (self.heap, *self.code(dim, scope)), type=expr.type)
+                    scope.out.append(Binding(scope.values[dim], read))
+                return scope.values[dim]
             case Shape(dims) if not all(isinstance(dim, int) for dim in dims):
                 if dims not in scope.shapes:
                     pairs = [part for dim in dims for part in self.code(dim, scope)]
@@ -187,8 +198,11 @@ class _Lowering:
                     self.check(f"{where}, item {i}", field_type, item, part, scope)
             case FuncType() if not isinstance(known, FuncType):
                 self.effect(scope, "check_func_info", value, place)
-            case PrimType(dtype) if known != type_:
-                self.effect(scope, "check_prim_value_info", value, DTypeValue(dtype), place)
+            case PrimType(dtype, expected):
+                if not (isinstance(known, PrimType) and known.dtype == dtype):
+                    self.effect(scope, "check_prim_value_info", value, DTypeValue(dtype), place)
+                if expected is not None:
+                    self.match_value(where, expected, value, scope)
 
     def match(self, where: str, dims: tuple[AnyDim, ...] | None, value: Expr, scope: _Scope) -> None:
         if not dims:
@@ -208,10 +222,25 @@ class _Lowering:
         if any(dim is not None for dim in left):
             scope.pending.append((where, value, left))
 
+    def match_value(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
+        """Adds the check that the scalar `value` is `dim`; a variable seen first takes it."""
+        if not isinstance(dim, int) and dim not in scope.slots:
+            if as_var(dim) is None:
+                scope.pending.append((where, value, dim))
+                return
+            scope.slots[dim] = self.new_slot()
+            pair = (_CODE["STORE"], prim(scope.slots[dim]))
+        else:
+            pair = self.code(dim, scope)
+        self.effect(scope, "match_prim_value", value, self.heap_or_null((dim,)), *pair, String(where))
+
     def check_pending(self, scope: _Scope) -> None:
         """The compound dimensions of what was matched, now that every variable has its value."""
         pending, scope.pending = scope.pending, []
         for where, value, dims in pending:
+            if not isinstance(dims, tuple):
+                self.effect(scope, "match_prim_value", value, self.heap, *self.code(dims, scope), String(where))
+                continue
             pairs: list[Prim] = []
             for dim in dims:
                 pairs += (_CODE["ANY"], prim(0)) if dim is None else self.code(dim, scope)

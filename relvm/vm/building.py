@@ -12,6 +12,7 @@ from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
 from relvm.ir.expr import Module
 from relvm.lir.direct_calls import direct_calls
 from relvm.lir.routine import LirModule
+from relvm.lir.tail_calls import tail_calls
 from relvm.transform.passes import Observer, run_passes
 from relvm.transform.pipelines import TARGETS, build_pipeline
 from relvm.vm.runtime.executable import Executable
@@ -79,7 +80,7 @@ def build(
 
 def lower(module: Module) -> LirModule:
     """The routines of a planned module, after the LIR passes."""
-    return direct_calls(lower_to_routines(module))
+    return tail_calls(direct_calls(lower_to_routines(module)))
 
 
 def _program(lir: LirModule, exec_mode: str, report: Progress) -> Program:

@@ -29,7 +29,7 @@ from relvm.vm.runtime.trust import cache_directory, is_built_here, record_built
 # -fwrapv: integers wrap as NumPy's.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
 _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
 _KERNELS = ("-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math")
-_ROUTINES = ("-O1",)
+_ROUTINES = ("-O1", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off")
 
 
 @dataclass(frozen=True)

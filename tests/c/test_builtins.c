@@ -290,6 +290,51 @@ static void test_tensor_to_shape(void) {
   rvm_value_release(&other);
 }
 
+static void test_read_dim(void) {
+  rvm_value heap = make_heap(2);
+  ((int64_t *)heap.as.tensor->dl.data)[1] = 9;
+  GOOD(read_dim, got.tag == RVM_TAG_INT && got.as.i == 9, heap, INT(EQUAL_HEAP), INT(1));
+  GOOD(read_dim, got.as.i == 7, NIL, INT(EQUAL), INT(7));
+  BAD(read_dim, RVM_INDEX_ERROR, "slot 2 of 2", heap, INT(EQUAL_HEAP), INT(2));
+  BAD(read_dim, RVM_TYPE_ERROR, "states no number", heap, INT(STORE), INT(0));
+  rvm_value_release(&heap);
+}
+
+static void check_element(int32_t dtype, rvm_value scalar) {
+  rvm_value tensor = {0};
+  CHECK_OK(rvm_builtin_scalar_to_tensor(NULL, ARGUMENTS(scalar, ((rvm_value){.tag = RVM_TAG_DTYPE, .as.i = dtype})), &tensor),
+           tensor);
+  GOOD(tensor_item, got.tag == scalar.tag && got.as.i == scalar.as.i, tensor);
+  rvm_value_release(&tensor);
+}
+
+static void test_tensor_item(void) {
+  rvm_value vector = tensor_value(RVM_DTYPE_f32, 1, (int64_t[]){1}), large = tensor_value(RVM_DTYPE_u64, 0, NULL);
+  *(uint64_t *)large.as.tensor->dl.data = UINT64_MAX;
+  for (int32_t dtype = RVM_DTYPE_i8; dtype <= RVM_DTYPE_u64; dtype++) check_element(dtype, INT(100));
+  for (int32_t dtype = RVM_DTYPE_i8; dtype <= RVM_DTYPE_i64; dtype++) check_element(dtype, INT(-100));
+  check_element(RVM_DTYPE_u16, INT(65535));
+  check_element(RVM_DTYPE_u32, INT(4294967295));
+  check_element(RVM_DTYPE_bool, BOOL(1));
+  check_element(RVM_DTYPE_bool, BOOL(0));
+  check_element(RVM_DTYPE_f32, FLOAT(-2.5));
+  check_element(RVM_DTYPE_f64, FLOAT(1e300));
+  BAD(tensor_item, RVM_TYPE_ERROR, "expected a tensor of rank 0, got a tensor of rank 1", vector);
+  BAD(tensor_item, RVM_TYPE_ERROR, "18446744073709551615 is out of the range of i64", large);
+  rvm_value_release(&vector);
+  rvm_value_release(&large);
+}
+
+static void test_scalar_to_tensor(void) {
+  GOOD(scalar_to_tensor, *(float *)got.as.tensor->dl.data == 16777216, INT(16777217), DTYPE_OF(f32));
+  GOOD(scalar_to_tensor, *(double *)got.as.tensor->dl.data == 3 && got.as.tensor->dl.ndim == 0, INT(3), DTYPE_OF(f64));
+  BAD(scalar_to_tensor, RVM_TYPE_ERROR, "128 is out of the range of dtype i8", INT(128), DTYPE_OF(i8));
+  BAD(scalar_to_tensor, RVM_TYPE_ERROR, "-1 is out of the range of dtype u64", INT(-1), DTYPE_OF(u64));
+  BAD(scalar_to_tensor, RVM_TYPE_ERROR, "expected a scalar of dtype i32, got float", FLOAT(1), DTYPE_OF(i32));
+  BAD(scalar_to_tensor, RVM_TYPE_ERROR, "expected a scalar of dtype bool, got int", INT(1), DTYPE_OF(bool));
+  BAD(scalar_to_tensor, RVM_TYPE_ERROR, "expected a scalar of dtype f32, got nil", NIL, DTYPE_OF(f32));
+}
+
 static void test_shape_to_tensor(void) {
   rvm_value shape = shape_value(2, (int64_t[]){3, 9}), empty = shape_value(0, NULL);
   GOOD(shape_to_tensor, got.as.tensor->dl.shape[0] == 2 && slot(got, 1) == 9, shape);

@@ -23,7 +23,7 @@ COMPILER = shutil.which("gcc") or shutil.which("clang")
 
 WARNINGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
 INCLUDES = ["-I", str(ROOT / "csrc"), "-I", str(HERE)]
-LIBRARIES = ["-lpthread", "-ldl"]
+LIBRARIES = ["-lpthread", "-ldl", "-lm"]
 # Threads are watched for races, all else for memory errors, leaks and undefined behaviour.
 SANITIZERS = {"test_threads": "thread"}
 USUAL_SANITIZERS = "address,undefined"

@@ -67,7 +67,7 @@ static void another_abi_version_is_refused(void) {
   build(&program);
   image_native(&program, TRIPLE, "", library, library_bytes);
   program.native.bytes[0]++;
-  CHECK_FAILS(image_load(&program, &what, &error), RVM_UNSUPPORTED, "abi version 2, this runtime version 1", error);
+  CHECK_FAILS(image_load(&program, &what, &error), RVM_UNSUPPORTED, "abi version 3, this runtime version 2", error);
   loaded_release(&what);
 }
 
@@ -101,11 +101,11 @@ static void native_and_bytecode_call_each_other(void) {
   rvm_value_release(&result);
   CHECK_INT(tensors[1].as.object->references, 1);
 
-  rvm_value one = int_value(1), deep = int_value(1990), too_deep = int_value(2010), nil = {0};
+  rvm_value one = int_value(1), deep = int_value(1990), too_deep = int_value(10000000), nil = {0};
   CHECK_OK(rvm_machine_call(machine, DESCEND, &deep, 1, &result), result);
   CHECK_INT(result.as.i, 1);
   CHECK_INT(rvm_machine_call(machine, DESCEND, &too_deep, 1, &result), RVM_STACK_OVERFLOW);
-  CHECK(strstr(result.as.error->trace, "  in descend\n  in descend\n") && result.as.error->frames == 2000);
+  CHECK(strstr(result.as.error->trace, "  in descend\n  in descend\n") && result.as.error->frames > 2000);
   rvm_value_release(&result);
   CHECK_FAILS(rvm_machine_call(machine, DESCEND, &nil, 1, &result), RVM_TYPE_ERROR, "condition: expected", result);
   CHECK_FAILS(rvm_machine_call(machine, ENDLESS, &one, 1, &result), RVM_INTERRUPTED, "stopped", result);

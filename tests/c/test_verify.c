@@ -136,7 +136,7 @@ static void check_long_function(uint32_t count, int branches) {
 
 int main(void) {
   rvm_value error = {0};
-  REFUSED(unknown_opcode, "function f, instruction 0: unknown opcode 5");
+  REFUSED(unknown_opcode, "function f, instruction 0: unknown opcode 7");
   REFUSED(cut_short, "cut short");
   REFUSED(cut_in_the_arguments, "cut short");
   REFUSED(vast_argument_count, "cut short");

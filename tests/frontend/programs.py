@@ -47,6 +47,9 @@ def f(x: f32[n, 4], w: f32[4, 4], c: bool) => object {    # a comment
   _ = run add_1(x, y, k1)
   _ = kill k1
   _ = builtin.print(x)
+  sum = (i + j * 2) - -3 // k % dim(n * m)
+  logic = ~(i < 3) | (j != 2.5) & k ^ (i == dim(4))
+  bits2 = -i << 2 >> prim.min(i, 1)
   return (@packed("test.f"), @"a name, quoted", fn () = 1, z, zz, u)
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.ir.dims import AnyDim, Dim, dim_var
 from relvm.ir.dtypes import ALL_DTYPES
-from relvm.ir.types import OBJECT, ShapeType, TensorType, Type
+from relvm.ir.types import OBJECT, PrimType, ShapeType, TensorType, Type
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,4 +219,20 @@ def _shapes() -> list[Mistake]:
     ]
 
 
-MISTAKES: tuple[Mistake, ...] = (*_elementwise(), *_reductions(), *_linear(), *_shapes())
+def _scalars() -> list[Mistake]:
+    i64, f64, bool_ = (PrimType(ALL_DTYPES[name]) for name in ("i64", "f64", "bool"))
+    return [
+        Mistake("to_scalar", (tensor("f32", "3"),), "x has rank 1, expected 0"),
+        Mistake("to_scalar", (i64,), "x is i64, expected a tensor"),
+        Mistake("to_tensor", (tensor("f32"),), "value is f32[], expected a scalar", attributes={"dtype": "f32"}),
+        Mistake(
+            "to_tensor", (f64,), "dtype is i32, which does not go with a scalar of f64", attributes={"dtype": "i32"}
+        ),
+        Mistake(
+            "to_tensor", (bool_,), "dtype is i64, which does not go with a scalar of bool", attributes={"dtype": "i64"}
+        ),
+        Mistake("to_tensor", (i64,), "dtype is bool, which does not go", attributes={"dtype": "bool"}),
+    ]
+
+
+MISTAKES: tuple[Mistake, ...] = (*_elementwise(), *_reductions(), *_linear(), *_shapes(), *_scalars())

@@ -21,7 +21,7 @@ _NUMPY = {"bool": "bool", "f32": "float32", "f64": "float64"} | {
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A call.  args: arrays, and tuples of int for shapes.  keep: the sizes that cannot be symbolic; None: all of them.
+    """A call.  args: arrays, tuples of int for shapes, and scalars.  keep: the sizes that cannot be symbolic; None: all of them.
     fails: what the kernel raises."""
 
     op: str
@@ -31,8 +31,16 @@ class Sample:
     fails: type[Exception] | None = None
 
     def __str__(self) -> str:
-        args = [f"{a.dtype}{list(a.shape)}" if isinstance(a, np.ndarray) else f"shape{list(a)}" for a in self.args]
-        return f"{self.op}({', '.join(args + [f'{name}={value}' for name, value in self.attributes.items()])})"
+        return f"{self.op}({', '.join([*map(_text, self.args)] + [f'{name}={value}' for name, value in self.attributes.items()])})"
+
+
+def _text(arg: Any) -> str:
+    match arg:
+        case np.ndarray():
+            return f"{arg.dtype}{list(arg.shape)}"
+        case tuple():
+            return f"shape{list(arg)}"
+    return repr(arg)
 
 
 _seeds = itertools.count()
@@ -292,6 +300,20 @@ def indexing_samples() -> Iterator[Sample]:
     yield Sample("pad", (array("f32", 2),), {"pads": (1, 1), "value": -np.inf})
 
 
+def scalar_samples() -> Iterator[Sample]:
+    for dtype in ("bool", *NUMBERS):
+        yield Sample("to_scalar", (array(dtype),), keep=None)
+    for value in (0, 1, -(2**62) - 1, 2**63 - 1):
+        yield Sample("to_tensor", (value,), {"dtype": "i64"}, keep=None)
+        yield Sample("to_tensor", (value,), {"dtype": "f32"}, keep=None)
+    for dtype in NUMBERS:
+        yield Sample("to_tensor", (100,), {"dtype": dtype}, keep=None)
+    for value in (0.1, -0.0, np.inf, 1e300):
+        yield Sample("to_tensor", (float(value),), {"dtype": "f32"}, keep=None)
+        yield Sample("to_tensor", (float(value),), {"dtype": "f64"}, keep=None)
+    yield Sample("to_tensor", (True,), {"dtype": "bool"}, keep=None)
+
+
 SAMPLES: tuple[Sample, ...] = tuple(
     itertools.chain(
         binary_samples(),
@@ -303,6 +325,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         pooling_samples(),
         shape_samples(),
         indexing_samples(),
+        scalar_samples(),
     )
 )
 

@@ -14,7 +14,7 @@ from test_operators import assert_same, numpy_result, static_result, static_type
 from relvm import vm
 from relvm.ir.expr import Module
 from relvm.ir.operator import find_operator
-from relvm.ir.types import TensorType
+from relvm.ir.types import PrimType, TensorType
 
 GOOD = [sample for sample in SAMPLES if not sample.fails]
 
@@ -33,12 +33,14 @@ def machines() -> dict[tuple[str, str], vm.VirtualMachine]:
 @pytest.mark.parametrize("index", range(len(GOOD)), ids=lambda i: str(GOOD[i]))
 def test_operator_in_every_mode(index: int) -> None:
     sample = GOOD[index]
-    args = [arg if isinstance(arg, np.ndarray) else vm.Shape(arg) for arg in sample.args]
+    args = [vm.Shape(arg) if isinstance(arg, tuple) else arg for arg in sample.args]
     results = {way: plain(machine[f"f{index}"](*args)) for way, machine in machines().items()}
     expected, type_ = numpy_result(sample), static_result(sample)
     for target in ("c", "numpy"):
         assert_same_bits(results["bytecode", target], results["compiled", target])
         if isinstance(type_, TensorType):
             assert_same(results["bytecode", target], np.asarray(expected, type_.dtype.numpy))
+        elif isinstance(type_, PrimType):
+            assert_same_bits(results["bytecode", target], expected)
         else:
             assert tuple(results["bytecode", target]) == expected

@@ -16,7 +16,8 @@ from relvm.ir.dims import AnyDim, as_var, dim_var, evaluate_with
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Attributes, BuiltinCall, KernelCall
 from relvm.ir.operator import find_operator, operators
-from relvm.ir.types import ShapeType, TensorType, Type
+from relvm.ir.prims import scalar_dtype
+from relvm.ir.types import PrimType, ShapeType, TensorType, Type
 from relvm.ops.lowering import Alias, Builtin, Loops, View
 from relvm.tables import BUILTINS
 
@@ -25,7 +26,12 @@ _TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
 
 
 def static_type(arg) -> Type:
-    return TensorType(dtype_of(arg.dtype), arg.shape) if isinstance(arg, np.ndarray) else ShapeType(arg)
+    match arg:
+        case np.ndarray():
+            return TensorType(dtype_of(arg.dtype), arg.shape)
+        case tuple():
+            return ShapeType(arg)
+    return PrimType(scalar_dtype(arg))
 
 
 @cache
@@ -96,6 +102,9 @@ def check_type(type_: Type, result, values: dict) -> None:
 
     if isinstance(type_, ShapeType):
         assert type_.rank in (None, len(result)) and (type_.dims is None or sizes(type_.dims) == result)
+        return
+    if isinstance(type_, PrimType):
+        assert scalar_dtype(result) == type_.dtype
         return
     result = np.asarray(result)
     assert sizes(type_.shape) == result.shape

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.tables import OPCODES
+from relvm.tables import OPCODES, PRIM_OPERATORS
 from relvm.vm.runtime.container import MAJOR, MINOR
 from relvm.vm.runtime.dtypes import DTYPE_NAMES, dtype_number, plain_array
 from relvm.vm.runtime.program import Argument, Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
@@ -93,6 +93,8 @@ def instruction_text(instruction: Instruction, names: Sequence[str]) -> str:
                 text += f"r{operand} "
             case "f":
                 text += names[operand]
+            case "p":
+                text += PRIM_OPERATORS[operand].name
             case "j":
                 text += f"-> {operand}"
             case "A":

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmNameError, RelvmSyntaxError, near_matches
-from relvm.tables import KINDS, OPCODES
+from relvm.tables import KINDS, OPCODES, PRIM_OPERATORS, numbers
 from relvm.vm.runtime.assembly import HEADLINE
 from relvm.vm.runtime.dtypes import DTYPE_NAMES, NUMPY_DTYPES
 from relvm.vm.runtime.program import (
@@ -34,6 +34,7 @@ from relvm.vm.runtime.program import (
 )
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"(),=\[\]:;]+|[(),=\[\]:"]|;.*')
+_ROWS = numbers(PRIM_OPERATORS)
 _LETTERS = {row.name: row.operands for row in OPCODES}
 _WORDS = {"ctx": CONTEXT, "nil": NIL, "true": boolean(True), "false": boolean(False)}
 _INDEXED = {"r": register, "c": constant, "f": function}
@@ -258,6 +259,8 @@ def _operand(letter: str, line: _Line, indices: dict[str, int]) -> int | tuple[A
             return destination
         case "r":
             return line.index("r")
+        case "p":
+            return _ROWS[line.one_of(_ROWS)]
         case "j":
             line.expect("->")
             return line.integer()

@@ -23,7 +23,7 @@ from relvm.vm.runtime.dtypes import DTYPE_NAMES, dtype_number
 from relvm.vm.runtime.encode import NATIVE_HEADER, encode
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.lifetime import Shared
-from relvm.vm.runtime.program import FunctionEntry, Program
+from relvm.vm.runtime.program import FunctionEntry, Program, callees
 from relvm.vm.runtime.trust import is_built_here
 
 
@@ -186,7 +186,7 @@ class Executable:
         program = self.program
         calls: Counter[str] = Counter()
         for entry in program.functions:
-            calls.update(program.functions[each.operands[1]].name for each in entry.code if each.op == "call")
+            calls.update(program.functions[callee].name for each in entry.code for callee in callees(each))
         kinds: dict[str, tuple[str, ...]] = {}
         for entry in program.functions:
             kinds[entry.kind] = (*kinds.get(entry.kind, ()), entry.name)

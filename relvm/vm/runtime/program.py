@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from relvm.tables import ABI_VERSION
+from relvm.tables import ABI_VERSION, OPCODES
+
+_LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 class Shape(tuple):
@@ -55,7 +58,7 @@ class Instruction(NamedTuple):
     """One instruction.
 
     op: a row name of csrc/opcodes.def.
-    operands: one for each letter of the row's operands.  An int for `d`, `r` and `f` (-1: no destination); for `j`
+    operands: one for each letter of the row's operands.  An int for `d`, `r`, `f` and `p` (-1: no destination); for `j`
     the index of the target in the function's code, which the encoding turns into a distance in words; for `A` a tuple
     of Argument.
     """
@@ -67,6 +70,23 @@ class Instruction(NamedTuple):
 def call(destination: int, callee: int, *arguments: Argument) -> Instruction:
     """R[destination] = F[callee](arguments...); destination -1 drops the result."""
     return Instruction("call", (destination, callee, arguments))
+
+
+def callees(instruction: Instruction) -> Iterator[int]:
+    """The functions that it calls, by their place in the function table."""
+    for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):
+        if letter == "f":
+            yield operand
+
+
+def tail_call(callee: int, *arguments: Argument) -> Instruction:
+    """Return F[callee](arguments...), this function's registers being released before the call."""
+    return Instruction("tail_call", (callee, arguments))
+
+
+def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
+    """R[destination] = the value of row `row` of csrc/prim_operators.def for the arguments."""
+    return Instruction("prim", (destination, row, arguments))
 
 
 def ret(source: int) -> Instruction:

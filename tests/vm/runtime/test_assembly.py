@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relvm.errors import RelvmNameError, RelvmSyntaxError
-from relvm.tables import ARGUMENTS, DTYPES, OPCODES
+from relvm.tables import ARGUMENTS, DTYPES, OPCODES, PRIM_OPERATORS
 from relvm.vm.runtime.assembly import HEADLINE, as_text
 from relvm.vm.runtime.assembly_parser import parse_text
 from relvm.vm.runtime.encode import encode
@@ -63,6 +63,7 @@ operands = {
     "d": st.integers(-1, 100),
     "r": st.integers(0, 100),
     "f": st.integers(0, 1),
+    "p": st.integers(0, len(PRIM_OPERATORS) - 1),
     "j": st.just(0),
     "A": st.lists(arguments, max_size=5).map(tuple),
 }

@@ -1,0 +1,123 @@
+"""Arithmetic on unboxed scalars: the rows of csrc/prim_operators.def, their types and their meaning."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmArithmeticError, RelvmTypeError, near_matches
+from relvm.ir.dtypes import BOOL, F64, I64, DType
+from relvm.tables import PRIM_OPERATORS
+
+Scalar = bool | int | float
+
+DTYPE_OF_LETTER = {"i": I64, "f": F64, "b": BOOL}
+FUNCTIONS = tuple(dict.fromkeys(row.function for row in PRIM_OPERATORS))
+FORMS = {(row.form, len(row.operands)): row.function for row in PRIM_OPERATORS if row.form}  # (sign, operands)
+_ROWS = {(row.function, tuple(DTYPE_OF_LETTER[letter] for letter in row.operands)): row for row in PRIM_OPERATORS}
+
+
+def find_row(function: str, operands: tuple[DType, ...]) -> Any:
+    """The row for operands of these dtypes.
+
+    Raises
+    ------
+    RelvmTypeError
+        There is none; the message lists what the function takes.
+    """
+    row = _ROWS.get((function, operands))
+    if row is not None:
+        return row
+    if function not in FUNCTIONS:
+        raise RelvmTypeError(f"no scalar function {function}{near_matches(function, FUNCTIONS)}")
+    known = ", ".join(f"({', '.join(map(str, types))})" for name, types in _ROWS if name == function)
+    raise RelvmTypeError(f"scalar {function}: expected {known}, got ({', '.join(map(str, operands))})")
+
+
+def scalar_dtype(value: Scalar) -> DType:
+    """The dtype of a Python scalar: bool, i64 or f64."""
+    return BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F64
+
+
+def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
+    """The value of a row, as prim.h has it.
+
+    Raises
+    ------
+    RelvmArithmeticError
+        It has none for these operands.
+    """
+    if not has_value(row, operands):
+        raise RelvmArithmeticError(f"{row.name}: {row.fails}")
+    result = _meaning(row)(*operands)
+    match row.result:
+        case "i":
+            return (int(result) + (1 << 63)) % (1 << 64) - (1 << 63)
+        case "f":
+            return float(result)
+    return bool(result)
+
+
+def has_value(row: Any, operands: tuple[Scalar, ...]) -> bool:
+    """Whether the row has a value for these operands."""
+    match row.name:
+        case "floordiv_i64" | "mod_i64":
+            return operands[1] != 0
+        case "shl_i64" | "shr_i64":
+            return 0 <= operands[1] <= 63
+        case "i64_of_f64":
+            return -(2.0**63) <= operands[0] < 2.0**63
+    return True
+
+
+def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A NumPy function of float64, without its warnings."""
+    return np.errstate(all="ignore")(lambda *operands: function(*map(np.float64, operands)))
+
+
+_PYTHON = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "neg": operator.neg,
+    "min": min,
+    "max": max,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "not": operator.invert,
+    "shl": operator.lshift,
+    "shr": operator.rshift,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "i64": int,
+    "f64": float,
+    "bool": bool,
+}
+_FLOATS = {
+    "add": _quiet(np.add),
+    "sub": _quiet(np.subtract),
+    "mul": _quiet(np.multiply),
+    "div": _quiet(np.divide),
+    "floordiv": _quiet(np.floor_divide),
+    "mod": _quiet(np.remainder),
+    "min": _quiet(np.minimum),
+    "max": _quiet(np.maximum),
+}
+
+
+def _meaning(row: Any) -> Callable[..., Any]:
+    if row.name == "not_bool":
+        return operator.not_
+    if row.function == "div" or row.operands == "ff":
+        return _FLOATS.get(row.function, _PYTHON.get(row.function))
+    return _PYTHON[row.function]

@@ -1,0 +1,77 @@
+"""Calls whose result is the function's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relvm.lir.routine import (
+    INVOKES,
+    CallStatement,
+    IfStatement,
+    LirModule,
+    Register,
+    ResetStatement,
+    Routine,
+    Statement,
+    TailCallStatement,
+)
+
+_COPY = "vm.builtin.copy"
+
+
+def tail_calls(module: LirModule) -> LirModule:
+    """Make a call that a routine ends with take the routine's place, so that it needs no room:
+
+    anylist_setitem_call_packed(r, 4, "loop", ...)
+    anylist_setitem_call_packed(r, 2, "vm.builtin.copy", anylist_getitem(r, 4))   ->   return tail_call("loop", ...)
+
+    An if before the copy has the copy at the end of both branches first.
+    """
+    functions = {routine.name for routine in module.routines} | set(INVOKES)
+    return replace(module, routines=tuple(_routine(routine, functions) for routine in module.routines))
+
+
+def _routine(routine: Routine, functions: set[str]) -> Routine:
+    return replace(routine, body=_ended(routine.body, len(routine.params), functions))
+
+
+def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tuple[Statement, ...]:
+    """`body`, which ends with a copy into register `result` before the routine returns, with tail calls at its ends."""
+    *before, last = body
+    assert isinstance(last, CallStatement) and last.function == _COPY, f"a body that ends with {last}"
+    value = last.args[0]
+    if not isinstance(value, Register):
+        return body
+    while before and isinstance(before[-1], ResetStatement) and before[-1].register != value.index:
+        before.pop()  # the end of the routine releases what they would
+    match before:
+        case [*start, CallStatement(function, args, destination, _)] if (
+            destination == value.index and function in functions
+        ):
+            return (*start, TailCallStatement(function, args))
+        case [*start, IfStatement(cond, then, orelse)] if _ends_in(then, value) and _ends_in(orelse, value):
+            then = _ended(_into(then, result), result, functions)
+            orelse = _ended(_into(orelse, result), result, functions)
+            if not (_has_tail(then) or _has_tail(orelse)):
+                return body
+            return (*start, IfStatement(cond, then, orelse))
+    return body
+
+
+def _ends_in(body: tuple[Statement, ...], merged: Register) -> bool:
+    """Whether a branch ends with its value's copy into the merge register."""
+    last = body[-1]
+    return isinstance(last, CallStatement) and last.function == _COPY and last.destination == merged.index
+
+
+def _into(body: tuple[Statement, ...], result: int) -> tuple[Statement, ...]:
+    return (*body[:-1], replace(body[-1], destination=result))
+
+
+def _has_tail(body: tuple[Statement, ...]) -> bool:
+    match body[-1]:
+        case TailCallStatement():
+            return True
+        case IfStatement(_, then, orelse):
+            return _has_tail(then) or _has_tail(orelse)
+    return False

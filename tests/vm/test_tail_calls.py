@@ -1,0 +1,124 @@
+"""Calls at the end of a function take no room, in both modes and between them, by name and through closures."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from modes import run_everywhere
+
+from relvm import vm
+from relvm.errors import RelvmArgumentError, RelvmInterrupted, RelvmRecursionError
+from relvm.frontend.text import parse_module
+from relvm.ir.infer import infer_types
+from relvm.ir.reference import evaluate
+
+MODES = ("bytecode", "compiled")
+
+COUNTDOWN = """
+def main(n: i64, total: i64) -> i64 = if n == 0 then total else @main(n - 1, total + n)
+"""
+MUTUAL = """
+def even(n: i64) -> bool = if n == 0 then true else @odd(n - 1)
+def odd(n: i64) -> bool = if n == 0 then false else @even(n - 1)
+"""
+CLOSURE = """
+def main(n: i64, step: i64) -> i64 {
+  loop = fn loop(i: i64, total: i64) -> i64 {
+    return if i <= 0 then total else loop(i - step, total + step)
+  }
+  return loop(n, 0)
+}
+"""
+# The function that is called at the end is a value: a closure made anew in each round.
+THROUGH_VALUES = """
+def apply(f: (i64) -> i64, n: i64) -> i64 = f(n)
+
+def count(n: i64, total: i64) -> i64 {
+  next = fn (k: i64) -> i64 { return @count(k, total + 1) }
+  return if n == 0 then total else @apply(next, n - 1)
+}
+"""
+TENSORS = """
+def main(n: i64, x: f32[m], y: f32[m]) -> (f32[m], f32[m]) {
+  s = add(x, y)
+  return if n == 0 then (x, y) else @main(n - 1, y, s)
+}
+"""
+
+
+def machine_of(text: str, mode: str, **options) -> vm.VirtualMachine:
+    return vm.VirtualMachine(vm.build(parse_module(text), mode, "numpy", verified=True), **options)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ten_million_rounds_need_no_room(mode) -> None:
+    machine = machine_of(COUNTDOWN, mode, stack_values=64, call_depth=4)
+    assert machine["main"](10_000_000, 0) == 10_000_000 * 10_000_001 // 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_local_function_that_captures_is_a_loop(mode) -> None:
+    machine = machine_of(CLOSURE, mode, stack_values=64, call_depth=4)
+    assert machine["main"](1_000_000, 2) == 1_000_000
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_functions_that_call_each_other_are_a_loop(mode) -> None:
+    machine = machine_of(MUTUAL, mode, stack_values=64, call_depth=4)
+    assert machine["even"](1_000_000) is True and machine["odd"](1_000_000) is False
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_call_of_a_closure_at_the_end_is_a_jump(mode) -> None:
+    machine = machine_of(THROUGH_VALUES, mode, stack_values=64, call_depth=4)
+    assert machine["count"](300_000, 0) == 300_000
+
+
+def test_tensors_that_a_loop_drops_are_freed_and_those_it_keeps_are_right() -> None:
+    x, y = np.float32([1, 2]), np.float32([3, 4])
+    a, b = run_everywhere(parse_module(TENSORS), 10, x, y)
+    assert (a.tolist(), b.tolist()) == ([199, 288], [322, 466])
+    for mode in MODES:
+        machine = machine_of(TENSORS, mode, stack_values=64, call_depth=4)
+        assert machine["main"](2_000, x * 0, y * 0)[0].numpy().tolist() == [0, 0]
+
+
+def test_the_reference_needs_no_room_either() -> None:
+    assert evaluate(infer_types(parse_module(COUNTDOWN)), "main", 5_000, 0) == 5_000 * 5_001 // 2
+    assert evaluate(infer_types(parse_module(MUTUAL)), "even", 5_001) is False
+    assert evaluate(infer_types(parse_module(CLOSURE)), "main", 5_000, 1) == 5_000
+    assert evaluate(infer_types(parse_module(THROUGH_VALUES)), "count", 5_000, 0) == 5_000
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_call_that_is_not_at_the_end_is_none(mode) -> None:
+    text = "def main(n: i64) -> i64 { rest = if n == 0 then 0 else @main(n - 1)\n return rest + n }"
+    machine = machine_of(text, mode, call_depth=100)
+    assert machine["main"](50) == 1275
+    with pytest.raises(RelvmRecursionError, match="calls nest more than 100 deep"):
+        machine["main"](1_000)
+    assert machine["main"](50) == 1275
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_endless_loop_can_be_interrupted(mode) -> None:
+    machine = machine_of("def main(n: i64) -> i64 = @main(n + 1)", mode)
+    timer = threading.Timer(0.1, machine.interrupt)
+    timer.start()
+    with pytest.raises(RelvmInterrupted):
+        machine["main"](0)
+    timer.join()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_wrong_call_at_the_end_is_an_error(mode) -> None:
+    text = "def main(f: object, n: i64) -> object = f(n, n)\n def one(n: i64) -> i64 = n\n def get() -> object = @one"
+    machine = machine_of(text, mode)
+    one = machine["get"]()
+    with pytest.raises(RelvmArgumentError, match=r"one: expected 1 argument \(n\), got 2"):
+        machine["main"](one, 1)
+    with pytest.raises(TypeError, match="expected"):
+        machine["main"](3, 1)
+    assert machine["one"](4) == 4
