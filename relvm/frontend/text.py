@@ -43,8 +43,8 @@ from relvm.ir.expr import (
     prim,
 )
 from relvm.ir.operator import find_operator, operators
-from relvm.ir.printer import KEYWORDS, is_void_call
 from relvm.ir.prims import FORMS, FUNCTIONS
+from relvm.ir.printer import KEYWORDS, is_void_call
 from relvm.ir.types import VOID, Type
 from relvm.tables import BUILTINS
 

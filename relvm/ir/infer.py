@@ -159,7 +159,8 @@ def is_impure_call(item) -> bool:
 
 
 def may_fail(item) -> bool:
-    """Whether `item` is scalar arithmetic that may have no value: its error is kept even where its value is not used."""
+    """Whether `item` is scalar arithmetic that may have no value: its error is kept even where its value is not
+    used."""
     if not isinstance(item, PrimCall):
         return False
     row = find_row(item.function, tuple(arg.type.dtype for arg in item.args))
@@ -383,8 +384,8 @@ class _Inference:
 
 
 def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
-    """The variables that stand alone as a dimension of a tensor or shape, or as the value of a scalar, in `type_`: those
-    that a value gives."""
+    """The variables that stand alone as a dimension of a tensor or shape, or as the value of a scalar, in `type_`:
+    those that a value gives."""
     match type_:
         case TensorType(shape=dims) | ShapeType(dims=dims):
             yield from (var for var in map(as_var, dims or ()) if var)

@@ -1,8 +1,8 @@
 """The types of values, and what it takes for a value of one type to be used as another.
 
 Text form: `f32[n, 4]` tensor, `f32[]` 0-d tensor, `f32[_, _]` tensor of known rank, `f32[...]` tensor of unknown rank,
-`i64` scalar, `i64(n)` scalar of the value n, `shape[n, 4]`, `shape[_, _]`, `shape[...]`, `(f32[n], i64)` tuple, `(f32[n]) -> f32[n]` function (`=>`
-when calling it may have effects), `object` anything.
+`i64` scalar, `i64(n)` scalar of the value n, `shape[n, 4]`, `shape[_, _]`, `shape[...]`, `(f32[n], i64)` tuple,
+`(f32[n]) -> f32[n]` function (`=>` when calling it may have effects), `object` anything.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class CallStatement:
 
 @dataclass(frozen=True)
 class TailCallStatement:
-    """`return` of a call of another routine or of vm.builtin.invoke_closure: this routine's registers are released first,
-    so that it takes no room.  Made by relvm/lir/tail_calls.py; nothing follows it."""
+    """`return` of a call of another routine or of vm.builtin.invoke_closure: this routine's registers are released
+    first, so that it takes no room.  Made by relvm/lir/tail_calls.py; nothing follows it."""
 
     function: str
     args: tuple[Operand, ...]
@@ -83,7 +83,8 @@ class TailCallStatement:
 
 @dataclass(frozen=True)
 class PrimStatement:
-    """anylist_setitem(r, destination, row(args...)): arithmetic on unboxed scalars.  row: of csrc/prim_operators.def."""
+    """anylist_setitem(r, destination, row(args...)): arithmetic on unboxed scalars.  row: of
+    csrc/prim_operators.def."""
 
     row: str
     args: tuple[Operand, ...]

@@ -61,8 +61,8 @@ def lower_shapes(function: Function) -> Function:
 
 @dataclass
 class _Scope:
-    """What is known inside one block: which heap slot holds a dimension, and the variables that shapes and the values of
-    dimensions are in."""
+    """What is known inside one block: which heap slot holds a dimension, and the variables that shapes and the values
+    of dimensions are in."""
 
     slots: dict[AnyDim, int] = field(default_factory=dict)
     shapes: dict[tuple[AnyDim, ...], Var] = field(default_factory=dict)

@@ -21,8 +21,8 @@ _NUMPY = {"bool": "bool", "f32": "float32", "f64": "float64"} | {
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A call.  args: arrays, tuples of int for shapes, and scalars.  keep: the sizes that cannot be symbolic; None: all of them.
-    fails: what the kernel raises."""
+    """A call.  args: arrays, tuples of int for shapes, and scalars.  keep: the sizes that cannot be symbolic; None: all
+    of them. fails: what the kernel raises."""
 
     op: str
     args: tuple[Any, ...]
@@ -31,7 +31,9 @@ class Sample:
     fails: type[Exception] | None = None
 
     def __str__(self) -> str:
-        return f"{self.op}({', '.join([*map(_text, self.args)] + [f'{name}={value}' for name, value in self.attributes.items()])})"
+        return f"{self.op}({
+            ', '.join([*map(_text, self.args)] + [f'{name}={value}' for name, value in self.attributes.items()])
+        })"
 
 
 def _text(arg: Any) -> str:
