@@ -31,9 +31,8 @@ class Sample:
     fails: type[Exception] | None = None
 
     def __str__(self) -> str:
-        return f"{self.op}({
-            ', '.join([*map(_text, self.args)] + [f'{name}={value}' for name, value in self.attributes.items()])
-        })"
+        attributes = [f"{name}={value}" for name, value in self.attributes.items()]
+        return f"{self.op}({', '.join([*map(_text, self.args), *attributes])})"
 
 
 def _text(arg: Any) -> str:
