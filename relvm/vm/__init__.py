@@ -10,6 +10,7 @@ import importlib
 from typing import Any
 
 from relvm.vm.runtime import (
+    ExecBuilder,
     Executable,
     Shape,
     Tensor,
@@ -24,6 +25,7 @@ from relvm.vm.runtime import (
 _COMPILER = {"build": "relvm.vm.building", "lower": "relvm.vm.building", "find_compiler": "relvm.vm.toolchain"}
 
 __all__ = [
+    "ExecBuilder",
     "Executable",
     "Shape",
     "Tensor",

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.tables import OPCODES
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.assembly import as_text
 from relvm.vm.runtime.container import aligned_buffer, unpack_sections
@@ -23,8 +24,11 @@ from relvm.vm.runtime.dtypes import DTYPE_NAMES, dtype_number
 from relvm.vm.runtime.encode import NATIVE_HEADER, encode
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.lifetime import Shared
-from relvm.vm.runtime.program import FunctionEntry, Program
+from relvm.vm.runtime.program import FunctionEntry, Instruction, Program
+from relvm.vm.runtime.python_program import as_python
 from relvm.vm.runtime.trust import is_built_here
+
+_LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Stats:
     functions
         Kind -> the names of the functions of that kind.
     calls
-        Function -> how many call instructions name it.
+        Function -> how many instructions call it by name.
     instructions
         Bytecode function -> how many instructions it has.
     native_bytes
@@ -181,12 +185,23 @@ class Executable:
         """A listing; relvm.vm.runtime.assembly_parser.parse_text reads it back."""
         return as_text(self.program)
 
+    def as_python(self) -> str:
+        """A Python program that builds the same executable with ExecBuilder, in its variable `executable`.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            The executable has native code, be it only kernels (target="numpy" in bytecode mode has none).
+        """
+        return as_python(self.program)
+
     def stats(self) -> Stats:
         """What the executable consists of."""
         program = self.program
         calls: Counter[str] = Counter()
         for entry in program.functions:
-            calls.update(program.functions[each.operands[1]].name for each in entry.code if each.op == "call")
+            for instruction in entry.code:
+                calls.update(program.functions[callee].name for callee in _callees(instruction))
         kinds: dict[str, tuple[str, ...]] = {}
         for entry in program.functions:
             kinds[entry.kind] = (*kinds.get(entry.kind, ()), entry.name)
@@ -221,6 +236,12 @@ def _native_is_ours(buffer: Any, where: str) -> bool:
         message = "it has native code that was not compiled here; pass trust_native=True to run it"
         raise RelvmUnsupportedError(f"{where}: {message}" if where else f"the executable: {message}")
     return True
+
+
+def _callees(instruction: Instruction) -> list[int]:
+    """The functions that an instruction names as what it calls."""
+    pairs = zip(_LETTERS[instruction.op], instruction.operands, strict=True)
+    return [operand for letter, operand in pairs if letter == "f"]
 
 
 def _describe(value: Any) -> str:
