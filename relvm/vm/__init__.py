@@ -22,7 +22,12 @@ from relvm.vm.runtime import (
     unregister_func,
 )
 
-_COMPILER = {"build": "relvm.vm.building", "lower": "relvm.vm.building", "find_compiler": "relvm.vm.toolchain"}
+_COMPILER = {
+    "build": "relvm.vm.building",
+    "lower": "relvm.vm.building",
+    "export_library": "relvm.vm.exporting",
+    "find_compiler": "relvm.vm.toolchain",
+}
 
 __all__ = [
     "ExecBuilder",
@@ -31,6 +36,7 @@ __all__ = [
     "Tensor",
     "VirtualMachine",
     "build",
+    "export_library",
     "find_compiler",
     "load",
     "lower",
