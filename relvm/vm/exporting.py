@@ -19,6 +19,7 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
 
     It exports what csrc/relvm.h declares, `relvm_module_load` among it, which loads the executable; it needs nothing
     but the C library.  Each such library has a runtime of its own: a program that uses several opens them with dlopen.
+    Packed functions that are no builtins, those of target="numpy" among them, the program has to rvm_register.
     `load` opens it, too; that runs nothing of the library, and asks for trust in native code as for any other file.
 
     Parameters
@@ -40,5 +41,5 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     with complete_file(Path(path).absolute()) as partial, tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         partial.touch()  # whether it can be written is not for the linker to say
         executable.save(Path(folder, "module.rvm"))
-        arguments = [*_FLAGS, *name, f"-I{csrc}", *map(str, sources), "-lpthread", "-ldl", "-o", str(partial)]
+        arguments = [*_FLAGS, *name, f"-I{csrc}", *map(str, sources), "-lpthread", "-ldl", "-lm", "-o", str(partial)]
         run_compiler(compiler, arguments, Path(folder))

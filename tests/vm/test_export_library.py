@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
@@ -113,6 +114,21 @@ def test_python_loads_the_executable_inside(executable: vm.Executable, tmp_path:
     assert [each.name for each in tmp_path.iterdir()] == ["model.so"]
 
 
+def test_two_libraries_in_one_process(library: Path, tmp_path: Path) -> None:
+    b = vm.ExecBuilder()
+    with b.function("another", ["x"]):
+        b.emit_ret(b.r(0))
+    b.get().export_library(tmp_path / "another.so")
+    found = []
+    for path in (library, tmp_path / "another.so"):
+        opened = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
+        executable, error = ctypes.c_void_p(), (ctypes.c_int64 * 2)()
+        assert opened.relvm_module_load(ctypes.byref(executable), error) == 0
+        found.append([opened.rvm_executable_find(executable, name) >= 0 for name in (b"main", b"another")])
+        opened.rvm_executable_release(executable)
+    assert found == [[True, False], [False, True]]
+
+
 def test_python_runs_nothing_of_the_library(executable: vm.Executable, tmp_path: Path) -> None:
     executable.save(tmp_path / "module.rvm")
     source = ROOT / "csrc" / "library" / "module.c"
@@ -150,7 +166,7 @@ def test_a_damaged_library_is_refused(executable: vm.Executable, library: Path, 
         path.write_bytes(content[:length])
         with pytest.raises(RelvmFormatError, match=r"model\.so: "):
             vm.load(path)
-    for position in (4, 5, 58, 59, 60, 61, 62, 63):  # class, byte order, and the fields of the section table
+    for position in (4, 5, *range(44, 48), *range(58, 64)):  # class, byte order, and where the section table is
         path.write_bytes(content[:position] + b"\xff" + content[position + 1 :])
         with pytest.raises(RelvmFormatError, match=r"model\.so: "):
             vm.load(path)

@@ -31,7 +31,7 @@ def find_section(content: memoryview, name: str) -> memoryview | None:
     """
     try:
         return _find_section(content, name.encode())
-    except struct.error:
+    except (struct.error, OverflowError):
         raise RelvmFormatError("a shared library cut short: its section table lies outside the file") from None
 
 

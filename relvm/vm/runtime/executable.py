@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
-from relvm.tables import OPCODES
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.assembly import as_text
 from relvm.vm.runtime.container import aligned_buffer, unpack_sections
@@ -23,11 +22,9 @@ from relvm.vm.runtime.encode import NATIVE_HEADER, encode
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.files import complete_file, map_executable
 from relvm.vm.runtime.lifetime import Shared
-from relvm.vm.runtime.program import FunctionEntry, Instruction, Program
+from relvm.vm.runtime.program import FunctionEntry, Program
 from relvm.vm.runtime.python_program import as_python
 from relvm.vm.runtime.trust import is_built_here
-
-_LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Stats:
     functions
         Kind -> the names of the functions of that kind.
     calls
-        Function -> how many instructions call it by name.
+        Function -> how many call instructions name it.
     instructions
         Bytecode function -> how many instructions it has.
     native_bytes
@@ -194,8 +191,7 @@ class Executable:
         program = self.program
         calls: Counter[str] = Counter()
         for entry in program.functions:
-            for instruction in entry.code:
-                calls.update(program.functions[callee].name for callee in _callees(instruction))
+            calls.update(program.functions[each.operands[1]].name for each in entry.code if each.op == "call")
         kinds: dict[str, tuple[str, ...]] = {}
         for entry in program.functions:
             kinds[entry.kind] = (*kinds.get(entry.kind, ()), entry.name)
@@ -230,12 +226,6 @@ def _native_is_ours(buffer: Any, where: str) -> bool:
         message = "it has native code that was not compiled here; pass trust_native=True to run it"
         raise RelvmUnsupportedError(f"{where}: {message}" if where else f"the executable: {message}")
     return True
-
-
-def _callees(instruction: Instruction) -> list[int]:
-    """The functions that an instruction names as what it calls."""
-    pairs = zip(_LETTERS[instruction.op], instruction.operands, strict=True)
-    return [operand for letter, operand in pairs if letter == "f"]
 
 
 def _describe(value: Any) -> str:
