@@ -43,6 +43,10 @@ enum rvm_function_kind {
   RVM_KIND_COUNT
 };
 
+#ifdef RVM_SHARED /* building a shared library: it exports what this header declares, and no more */
+#pragma GCC visibility push(default)
+#endif
+
 /* Everything between the two markers is also what cffi is given: plain declarations only. */
 /* [begin cffi] */
 
@@ -221,5 +225,12 @@ void rvm_machine_interrupt(rvm_machine *machine);
 void rvm_machine_drop(rvm_machine *machine, rvm_value value);
 
 /* [end cffi] */
+
+/* Of an exported library only: loads the executable that is inside it, native code included. */
+rvm_status relvm_module_load(rvm_executable **executable, rvm_value *error);
+
+#ifdef RVM_SHARED
+#pragma GCC visibility pop
+#endif
 
 #endif

@@ -21,6 +21,14 @@ def test_every_path_a_document_names_exists(document: Path) -> None:
             assert (ROOT / name).exists() or (document.parent / name).exists(), f"{document.name} names {name}"
 
 
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+
+
+@pytest.mark.parametrize("program", re.findall(r"```python\n(.*?)```", ARCHITECTURE, flags=re.DOTALL))
+def test_the_examples_of_the_architecture_run(program: str) -> None:
+    exec(program, {})
+
+
 def test_no_file_is_longer_than_600_lines() -> None:
     files = [*ROOT.glob("relvm/**/*.py"), *ROOT.glob("csrc/*.[ch]"), *ROOT.glob("tests/**/*.py")]
     long = [str(f.relative_to(ROOT)) for f in files if len(f.read_text().splitlines()) > 600]

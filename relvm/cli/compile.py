@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from relvm.cli.models import build_model, note, read_module
+from relvm.cli.models import EXECUTABLES, build_model, note, read_module
 from relvm.errors import RelvmFormatError
 
 
 def compile_model(options: argparse.Namespace) -> int:
-    """Builds a model and writes the executable."""
-    if Path(options.output).suffix != ".rvm":
-        raise RelvmFormatError(f"-o {options.output}: an executable's file name ends in .rvm")
+    """Builds a model and writes the executable, or a shared library that holds it for programs in C."""
+    suffix = Path(options.output).suffix
+    if suffix not in EXECUTABLES:
+        raise RelvmFormatError(f"-o {options.output}: expected a name in .rvm, or in .so for a shared library")
     executable = build_model(read_module(options), options, options.exec_mode)
-    executable.save(options.output)
+    write = executable.export_library if suffix == ".so" else executable.save
+    write(options.output)
     note(f"wrote {options.output}, {Path(options.output).stat().st_size:,} bytes")
     return 0

@@ -72,7 +72,7 @@ def _add_model(command: argparse.ArgumentParser, what: str) -> None:
 
 def _add_run(commands) -> None:
     command = commands.add_parser("run", help="run a model")
-    _add_model(command, "an .onnx model, a .relvm text, or a saved .rvm executable")
+    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
     command.add_argument("--function", default="main", help="which function to run (default: main)")
     given = command.add_mutually_exclusive_group()
     given.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; once for each")
@@ -84,7 +84,7 @@ def _add_run(commands) -> None:
     command.add_argument("--save-outputs", metavar="OUT.npz", help="write each output under its name")
     command.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times and print the median time")
     command.add_argument(
-        "--trust-native", action="store_true", help="run the native code inside a .rvm file: only from who you trust"
+        "--trust-native", action="store_true", help="run the native code inside an executable: only from who you trust"
     )
     command.set_defaults(run=_run_run)
 
@@ -92,14 +92,14 @@ def _add_run(commands) -> None:
 def _add_compile(commands) -> None:
     command = commands.add_parser("compile", help="build a model and save the executable")
     _add_model(command, "an .onnx model or a .relvm text")
-    command.add_argument("-o", "--output", required=True, metavar="MODEL.rvm")
+    command.add_argument("-o", "--output", required=True, metavar="MODEL.rvm", help="or LIBRARY.so, for C")
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
     command.set_defaults(run=_run_compile)
 
 
 def _add_show(commands) -> None:
     command = commands.add_parser("show", help="print a model at a stage of its way down")
-    _add_model(command, "an .onnx model, a .relvm text, or (stages bytecode and c) a .rvm executable")
+    _add_model(command, "an .onnx model, a .relvm text, or (stages bytecode and c) an executable")
     command.add_argument("--stage", choices=STAGES, default="typed")
     command.add_argument("--full-constants", action="store_true", help="print large constants whole")
     command.set_defaults(run=_run_show)

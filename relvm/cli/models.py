@@ -14,6 +14,8 @@ from relvm.vm.building import build
 from relvm.vm.runtime import Executable
 from relvm.vm.toolchain import find_compiler
 
+EXECUTABLES = (".rvm", ".so")  # saved executables, and shared libraries that hold one
+
 
 def read_module(options: argparse.Namespace) -> Module:
     """The module in a .onnx or .relvm file.

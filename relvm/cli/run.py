@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.cli.models import build_model, note, parse_dims, read_module
+from relvm.cli.models import EXECUTABLES, build_model, note, parse_dims, read_module
 from relvm.errors import RelvmArgumentError, RelvmFormatError, near_matches
 from relvm.vm.runtime import Executable, Tensor, VirtualMachine, load
 
@@ -61,9 +61,9 @@ def save_arrays(path: str, arrays: dict[str, np.ndarray]) -> None:
 
 
 def _executable(options: argparse.Namespace) -> Executable:
-    if Path(options.model).suffix == ".rvm":
+    if Path(options.model).suffix in EXECUTABLES:
         if options.exec_mode or options.target != "auto":
-            raise RelvmArgumentError("--exec-mode and --target are for building; a .rvm executable is built already")
+            raise RelvmArgumentError(f"--exec-mode and --target are for building; {options.model} is built already")
         return load(options.model, trust_native=options.trust_native)
     return build_model(read_module(options), options, options.exec_mode or "bytecode")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from relvm.cli.models import build_model, chosen_target, read_module
+from relvm.cli.models import EXECUTABLES, build_model, chosen_target, read_module
 from relvm.codegen.c import print_c
 from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.ir.expr import Module
@@ -17,11 +17,12 @@ from relvm.transform.pipelines import build_pipeline
 from relvm.vm.building import lower
 from relvm.vm.runtime.assembly import as_text, listing
 from relvm.vm.runtime.decode import decode
+from relvm.vm.runtime.files import map_executable
 
 
 def show(options: argparse.Namespace) -> int:
     """Prints a model at one stage."""
-    if Path(options.model).suffix == ".rvm":
+    if Path(options.model).suffix in EXECUTABLES:
         print(_of_executable(options))
         return 0
     module = read_module(options)
@@ -47,10 +48,11 @@ def _at(module: Module, stage: Stage, target: str) -> Module:
 
 def _of_executable(options: argparse.Namespace) -> str:
     if options.stage not in ("bytecode", "c"):
-        raise RelvmArgumentError(f"--stage {options.stage}: of a .rvm executable there are only bytecode and c")
+        raise RelvmArgumentError(f"--stage {options.stage}: of an executable there are only bytecode and c")
     # Decoded, not loaded: looking at a file must not run its native code.
+    content = map_executable(options.model)
     try:
-        program = decode(Path(options.model).read_bytes())
+        program = decode(content)
     except RelvmError as error:
         raise type(error)(f"{options.model}: {error}") from None
     if options.stage == "c":

@@ -10,6 +10,7 @@ import importlib
 from typing import Any
 
 from relvm.vm.runtime import (
+    ExecBuilder,
     Executable,
     Shape,
     Tensor,
@@ -21,14 +22,21 @@ from relvm.vm.runtime import (
     unregister_func,
 )
 
-_COMPILER = {"build": "relvm.vm.building", "lower": "relvm.vm.building", "find_compiler": "relvm.vm.toolchain"}
+_COMPILER = {
+    "build": "relvm.vm.building",
+    "lower": "relvm.vm.building",
+    "export_library": "relvm.vm.exporting",
+    "find_compiler": "relvm.vm.toolchain",
+}
 
 __all__ = [
+    "ExecBuilder",
     "Executable",
     "Shape",
     "Tensor",
     "VirtualMachine",
     "build",
+    "export_library",
     "find_compiler",
     "load",
     "lower",

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +72,15 @@ def find_compiler() -> Compiler | None:
     return _find(os.environ.get("RELVM_CC"), os.environ.get("CC"), os.environ.get("PATH"))
 
 
+def expect_compiler(otherwise: str = "") -> Compiler:
+    """The C compiler.  Raises RelvmToolchainError: there is none; the message ends with `otherwise`."""
+    compiler = find_compiler()
+    if compiler is None:
+        known = "gcc, clang, zig cc or tcc; CC or RELVM_CC names another"
+        raise RelvmToolchainError(f"no C compiler found ({known}){otherwise}")
+    return compiler
+
+
 def host_cpu() -> str:
     """The highest x86-64 level this CPU has (`x86-64-v3`), or "" for the base level and for other architectures."""
     level = lib.rvm_cpu_level()
@@ -90,11 +100,7 @@ def compile_native(source: CSource) -> NativeCode:
     RelvmToolchainError
         There is no compiler, or it failed.
     """
-    compiler = find_compiler()
-    if compiler is None:
-        raise RelvmToolchainError(
-            'no C compiler found (gcc, clang, zig cc or tcc; CC or RELVM_CC names another); target="numpy" needs none'
-        )
+    compiler = expect_compiler('; target="numpy" needs none')
     cpu = host_cpu()
     units = [(source.kernels, (*_COMMON, *_KERNELS, *_cpu_flags(cpu)))]
     if source.routines:
@@ -147,10 +153,22 @@ def _compile(compiler: Compiler, units: list[tuple[str, tuple[str, ...]]]) -> by
             output, _ = process.communicate()
             _expect_success(command, process.returncode, output)
         objects = [f"{folder}/unit{i}.o" for i in range(len(units))]
-        link = [*compiler.command, "-shared", "-Wl,-Bsymbolic", "-s", *objects, "-lm", "-o", f"{folder}/library.so"]
-        linked = subprocess.run(link, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        _expect_success(link, linked.returncode, linked.stdout)
+        link = ["-shared", "-Wl,-Bsymbolic", "-s", *objects, "-lm", "-o", f"{folder}/library.so"]
+        run_compiler(compiler, link, Path(folder))
         return Path(folder, "library.so").read_bytes()
+
+
+def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> None:
+    """Call the compiler in a directory.
+
+    Raises
+    ------
+    RelvmToolchainError
+        It failed; the message has the command and the compiler's output.
+    """
+    command = [*compiler.command, *arguments]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    _expect_success(command, done.returncode, done.stdout)
 
 
 def _expect_success(command: list[str], code: int, output: str) -> None:

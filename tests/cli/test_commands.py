@@ -63,10 +63,11 @@ def test_run_with_random_inputs_prints_the_outputs(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-def test_compile_then_run_the_saved_executable(folder: Path, mode: str) -> None:
-    done = relvm("compile", "model.relvm", "-o", "m.rvm", "--exec-mode", mode, cwd=folder)
+@pytest.mark.parametrize("file", ["m.rvm", "m.so"])
+def test_compile_then_run_the_saved_executable(folder: Path, mode: str, file: str) -> None:
+    done = relvm("compile", "model.relvm", "-o", file, "--exec-mode", mode, cwd=folder)
     assert done.returncode == 0, done.stderr
-    done = relvm("run", "m.rvm", "--input", "x=x.npy", cwd=folder)
+    done = relvm("run", file, "--input", "x=x.npy", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "output1: float32[1, 3]" in done.stdout
 
@@ -171,8 +172,9 @@ def test_a_damaged_executable_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("stage", "sign"), [("bytecode", "main"), ("c", "#include"), ("typed", "bytecode and c")])
-def test_show_of_an_executable(folder: Path, stage: str, sign: str) -> None:
-    assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
-    done = relvm("show", "m.rvm", "--stage", stage, cwd=folder)
+@pytest.mark.parametrize("file", ["m.rvm", "m.so"])
+def test_show_of_an_executable(folder: Path, stage: str, sign: str, file: str) -> None:
+    assert relvm("compile", "model.relvm", "-o", file, cwd=folder).returncode == 0
+    done = relvm("show", file, "--stage", stage, cwd=folder)
     assert done.returncode == (1 if stage == "typed" else 0)
     assert sign in (done.stderr if stage == "typed" else done.stdout)

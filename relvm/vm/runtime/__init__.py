@@ -1,5 +1,6 @@
 """What a deployed program needs: executables, machines and values.  Imports nothing of the compiler."""
 
+from relvm.vm.runtime.exec_builder import ExecBuilder
 from relvm.vm.runtime.executable import Executable, Stats, load
 from relvm.vm.runtime.machine import VirtualMachine
 from relvm.vm.runtime.packed import get_func, register_c_func, register_func, register_library, unregister_func
@@ -9,6 +10,7 @@ from relvm.vm.runtime.values import Closure
 
 __all__ = [
     "Closure",
+    "ExecBuilder",
     "Executable",
     "Shape",
     "Stats",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import mmap
+import importlib
 import os
-import threading
 import weakref
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,10 @@ from relvm.vm.runtime.decode import decode
 from relvm.vm.runtime.dtypes import DTYPE_NAMES, dtype_number
 from relvm.vm.runtime.encode import NATIVE_HEADER, encode
 from relvm.vm.runtime.failure import failure
+from relvm.vm.runtime.files import complete_file, map_executable
 from relvm.vm.runtime.lifetime import Shared
 from relvm.vm.runtime.program import FunctionEntry, Program, callees
+from relvm.vm.runtime.python_program import as_python
 from relvm.vm.runtime.trust import is_built_here
 
 
@@ -118,7 +118,7 @@ class Executable:
 
     @classmethod
     def open(cls, path: str | os.PathLike, *, trust_native: bool = False) -> Executable:
-        """The executable in a file, mapped: its tensors are read from the file when they are used.
+        """The executable in a file, or in an exported library, mapped: its tensors are read when they are used.
 
         Replace such a file, as `save` does, rather than write into it while it is in use.
 
@@ -137,21 +137,16 @@ class Executable:
         RelvmUnsupportedError
             It has native code that is not trusted, or is for another processor or version.
         """
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:
-                raise RelvmFormatError(f"{path}: the file is empty")
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return cls(content, trust_native=trust_native, where=str(path))
+        return cls(map_executable(path), trust_native=trust_native, where=str(path))
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the executable to a file, which appears, or is replaced, only when it is complete."""
-        target = Path(path)
-        partial = target.with_name(f"{target.name}.{os.getpid()}.{threading.get_ident()}.part")
-        try:
+        with complete_file(path) as partial:
             partial.write_bytes(self._buffer)
-            os.replace(partial, target)
-        finally:
-            partial.unlink(missing_ok=True)
+
+    def export_library(self, path: str | os.PathLike) -> None:
+        """Write a shared library for programs in C: relvm.vm.export_library, which needs a C compiler."""
+        importlib.import_module("relvm.vm.exporting").export_library(self, path)
 
     def to_bytes(self) -> bytes:
         """What `save` writes."""
@@ -180,6 +175,16 @@ class Executable:
     def as_text(self) -> str:
         """A listing; relvm.vm.runtime.assembly_parser.parse_text reads it back."""
         return as_text(self.program)
+
+    def as_python(self) -> str:
+        """A Python program that builds the same executable with ExecBuilder, in its variable `executable`.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            The executable has native code, be it only kernels (target="numpy" in bytecode mode has none).
+        """
+        return as_python(self.program)
 
     def stats(self) -> Stats:
         """What the executable consists of."""

@@ -10,7 +10,7 @@ import pytest
 from handmade import COMMON, EVERYTHING, program_of, same_program
 
 from relvm.errors import RelvmFormatError, RelvmNameError, RelvmUnsupportedError
-from relvm.vm.runtime import Executable, VirtualMachine, load, register_func
+from relvm.vm.runtime import ExecBuilder, Executable, Shape, VirtualMachine, load, register_func
 from relvm.vm.runtime.assembly_parser import parse_text
 
 register_func("no name; (of Python)", lambda: None, override=True)
@@ -119,6 +119,22 @@ def test_stats_count_what_there_is(saved) -> None:
         assert words in text
 
 
+def test_stats_count_instructions_that_call_and_constants_of_every_kind() -> None:
+    b = ExecBuilder()
+    values = (np.zeros((2, 0)), Shape((2, 3)), np.dtype("int8"), "text", 1 << 40, 0.5)
+    with b.function("main", ["x"]):
+        for _ in range(2):
+            b.emit_call("vm.builtin.make_tuple", [b.const(value) for value in values], dst=b.r(1))
+        b.emit_call("main", [b.r(1)], dst=b.r(1))
+        b.emit_ret(b.r(1))
+    stats = b.get().stats()
+    expected = ("f64[2, 0], 0 bytes", "Shape(2, 3)", "dtype i8", "string of 4 characters", "1099511627776", "0.5")
+    assert stats.constants == expected and stats.tensor_bytes == 0
+    assert stats.calls == {"vm.builtin.make_tuple": 2, "main": 1}
+    assert stats.functions == {"bytecode": ("main",), "packed": ("vm.builtin.make_tuple",)}
+    assert stats.instructions == {"main": 4}
+
+
 def test_an_executable_says_what_it_is() -> None:
     assert repr(Executable.from_program(program_of(COMMON))) == "<Executable of 13 functions>"
 
@@ -135,7 +151,10 @@ def with_native(request, tmp_path, monkeypatch):
     module = parse_module("def main(x: f32[n]) -> f32[n] { return add(x, x) }")
     executable = vm.build(module, request.param, "c")
     executable.save(tmp_path / "native.rvm")
-    assert executable.stats().native_bytes > 1000
+    stats = executable.stats()
+    assert stats.native_bytes > 1000
+    assert stats.functions["native" if request.param == "compiled" else "bytecode"] == ("main",)
+    assert stats.functions["kernel"] == ("add_f32",) and "vm.builtin.alloc_tensor" in stats.functions["packed"]
     return tmp_path / "native.rvm"
 
 

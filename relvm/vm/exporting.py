@@ -1,0 +1,45 @@
+"""An executable and the runtime as one shared library, for programs in C."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from relvm.tables import csrc_directory
+from relvm.vm.runtime.executable import Executable
+from relvm.vm.runtime.files import complete_file
+from relvm.vm.toolchain import expect_compiler, run_compiler
+
+_FLAGS = ("-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-DRVM_SHARED", "-shared", "-Wl,-Bsymbolic")
+
+
+def export_library(executable: Executable, path: str | os.PathLike) -> None:
+    """Write a shared library that holds the runtime and the executable, up to 2 GB.
+
+    It exports what csrc/relvm.h declares, `relvm_module_load` among it, which loads the executable; it needs nothing
+    but the C library.  Each such library has a runtime of its own: a program that uses several opens them with dlopen.
+    Packed functions that are no builtins, those of target="numpy" among them, the program has to rvm_register.
+    `load` opens it, too; that runs nothing of the library, and asks for trust in native code as for any other file.
+
+    Parameters
+    ----------
+    path
+        Of the library, replaced as a whole.  Its name is the one under which programs linked to it look for it.
+
+    Raises
+    ------
+    RelvmToolchainError
+        There is no C compiler, or it failed.
+    OSError
+        The file cannot be written.
+    """
+    compiler = expect_compiler()
+    csrc = csrc_directory()
+    sources = [*sorted(csrc.glob("*.c")), csrc / "library" / "module.c"]
+    name = ("-Xlinker", "-soname", "-Xlinker", Path(path).name)
+    with complete_file(Path(path).absolute()) as partial, tempfile.TemporaryDirectory(prefix="relvm-") as folder:
+        partial.touch()  # whether it can be written is not for the linker to say
+        executable.save(Path(folder, "module.rvm"))
+        arguments = [*_FLAGS, *name, f"-I{csrc}", *map(str, sources), "-lpthread", "-ldl", "-lm", "-o", str(partial)]
+        run_compiler(compiler, arguments, Path(folder))

@@ -1,0 +1,33 @@
+"""When two constants are the same."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+
+import numpy as np
+
+from relvm.errors import RelvmTypeError
+from relvm.vm.runtime.dtypes import plain_array
+from relvm.vm.runtime.program import Constant, Shape
+
+
+def constant_key(value: Constant) -> tuple:
+    """Equal for constants that one row of the constant table can stand for: the same type and the same bits.
+
+    Raises
+    ------
+    RelvmTypeError
+        A value that is no constant.
+    """
+    match value:
+        case np.ndarray():
+            content = hashlib.sha256(plain_array(value).reshape(-1).view(np.uint8)).digest()
+            return ("tensor", value.dtype, value.shape, content)
+        case float():
+            return ("float", struct.pack("<d", value))
+        case Shape() | str() | np.dtype():
+            return (type(value), value)
+        case int() if not isinstance(value, bool):
+            return ("int", int(value))
+    raise RelvmTypeError(f"const: expected an array, vm.Shape, str, np.dtype, int or float, got {type(value).__name__}")

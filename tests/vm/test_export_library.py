@@ -1,0 +1,224 @@
+"""Executables as shared libraries, used from C and from Python."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relvm import vm
+from relvm.errors import RelvmFormatError, RelvmToolchainError, RelvmUnsupportedError
+from relvm.frontend.text import parse_module
+from relvm.vm.runtime.files import LIBRARY_SECTION, map_executable
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = (ROOT / "examples" / "c" / "model.relvm").read_text()
+COMPILER = shutil.which("gcc") or shutil.which("clang")
+SANITIZED = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+
+
+@pytest.fixture(scope="module", params=["bytecode", "compiled"])
+def executable(request: pytest.FixtureRequest) -> vm.Executable:
+    return vm.build(parse_module(MODEL), request.param)
+
+
+@pytest.fixture(scope="module")
+def library(executable: vm.Executable, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("library") / "libmodel.so"
+    executable.export_library(path)
+    return path
+
+
+def compile_example(folder: Path, *flags: str) -> Path:
+    """The example, linked to libmodel.so in that folder."""
+    program = folder / "relvm_module"
+    warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    places = [f"-I{ROOT / 'csrc'}", f"-L{folder}", "-lmodel", f"-Wl,-rpath,{folder}"]
+    command = [
+        COMPILER,
+        *warnings,
+        *flags,
+        str(ROOT / "examples" / "c" / "relvm_module.c"),
+        *places,
+        "-o",
+        str(program),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+def run_example(program: Path, *arguments: object) -> subprocess.CompletedProcess:
+    return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+
+
+def expected(executable: vm.Executable, rows: int) -> np.ndarray:
+    x = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
+    return vm.VirtualMachine(executable)["main"](x).numpy()
+
+
+def test_a_program_in_c_gets_the_results_of_python(executable: vm.Executable, library: Path) -> None:
+    program = compile_example(library.parent)
+    for rows in (3, 1, 0):
+        done = run_example(program, rows, 4)
+        assert (done.returncode, done.stderr) == (0, "")
+        got = np.array(done.stdout.split(), np.float32)  # nine digits are a float, exactly
+        np.testing.assert_array_equal(got, expected(executable, rows).reshape(-1))
+
+
+def test_a_program_in_c_gets_the_machine_s_error(library: Path) -> None:
+    done = run_example(compile_example(library.parent), 3, 5)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: main: argument x: expected dimension 1 to be 4, got 5\n"
+
+
+def test_sanitizers_find_nothing(executable: vm.Executable, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("RELVM_CC", f"{COMPILER} {SANITIZED}")
+    try:
+        executable.export_library(tmp_path / "libmodel.so")
+    except RelvmToolchainError as error:
+        if "cannot find" in str(error):
+            pytest.skip("this compiler has no sanitizers")
+        raise
+    program = compile_example(tmp_path, *SANITIZED.split())
+    for columns, status in ((4, 0), (5, 1)):
+        done = run_example(program, 3, columns)
+        assert done.returncode == status and "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
+
+
+def test_only_the_interface_is_exported(library: Path) -> None:
+    if not shutil.which("nm"):
+        pytest.skip("no nm")
+    listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True)
+    names = {line.split()[-1] for line in listed.stdout.splitlines()}
+    text = re.sub(r"/\*.*?\*/", "", (ROOT / "csrc" / "relvm.h").read_text(), flags=re.DOTALL)
+    declared = set(re.findall(r"^[a-z][\w ]*[ *](rvm_\w+|relvm_\w+)\(", text, flags=re.MULTILINE))
+    assert names == declared and "relvm_module_load" in names
+
+
+def test_python_loads_the_executable_inside(executable: vm.Executable, tmp_path: Path) -> None:
+    path = tmp_path / "model.so"
+    vm.export_library(executable, path)
+    loaded = vm.load(path)
+    assert loaded.to_bytes() == executable.to_bytes()
+    np.testing.assert_array_equal(expected(loaded, 3), expected(executable, 3))
+    assert [each.name for each in tmp_path.iterdir()] == ["model.so"]
+
+
+def test_two_libraries_in_one_process(library: Path, tmp_path: Path) -> None:
+    b = vm.ExecBuilder()
+    with b.function("another", ["x"]):
+        b.emit_ret(b.r(0))
+    b.get().export_library(tmp_path / "another.so")
+    found = []
+    for path in (library, tmp_path / "another.so"):
+        opened = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
+        executable, error = ctypes.c_void_p(), (ctypes.c_int64 * 2)()
+        assert opened.relvm_module_load(ctypes.byref(executable), error) == 0
+        found.append([opened.rvm_executable_find(executable, name) >= 0 for name in (b"main", b"another")])
+        opened.rvm_executable_release(executable)
+    assert found == [[True, False], [False, True]]
+
+
+def test_python_runs_nothing_of_the_library(executable: vm.Executable, tmp_path: Path) -> None:
+    executable.save(tmp_path / "module.rvm")
+    source = ROOT / "csrc" / "library" / "module.c"
+    (tmp_path / "evil.c").write_text(
+        f'#include "{source}"\n#include <stdlib.h>\n'
+        "__attribute__((constructor)) static void start(void) { abort(); }\n"
+    )
+    command = [COMPILER, "-shared", "-fPIC", "-w", f"-I{ROOT / 'csrc'}", "evil.c", "-o", "evil.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    opened = subprocess.run([sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(tmp_path / 'evil.so')!r})"])
+    assert opened.returncode != 0
+    np.testing.assert_array_equal(expected(vm.load(tmp_path / "evil.so"), 2), expected(executable, 2))
+
+
+def test_native_code_in_a_library_of_another_machine_is_not_trusted(tmp_path: Path, monkeypatch) -> None:
+    vm.build(parse_module(MODEL), "compiled").export_library(tmp_path / "model.so")
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "another user's cache"))
+    with pytest.raises(RelvmUnsupportedError, match=r"model\.so: .*trust_native=True"):
+        vm.load(tmp_path / "model.so")
+    assert expected(vm.load(tmp_path / "model.so", trust_native=True), 1).shape == (1, 2)
+
+
+def test_a_library_without_an_executable_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.c").write_text("int nothing;\n")
+    subprocess.run([COMPILER, "-shared", "empty.c", "-o", "empty.so"], cwd=tmp_path, check=True)
+    with pytest.raises(RelvmFormatError, match=r"empty\.so: a shared library without an executable in it"):
+        vm.load(tmp_path / "empty.so")
+
+
+def test_a_damaged_library_is_refused(executable: vm.Executable, library: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.so"
+    content = library.read_bytes()
+    start = content.index(executable.to_bytes())
+    for length in [*range(4, 64), 64, 1000, start + 100, len(content) - 100, len(content) - 1]:
+        path.write_bytes(content[:length])
+        with pytest.raises(RelvmFormatError, match=r"model\.so: "):
+            vm.load(path)
+    for position in (4, 5, *range(44, 48), *range(58, 64)):  # class, byte order, and where the section table is
+        path.write_bytes(content[:position] + b"\xff" + content[position + 1 :])
+        with pytest.raises(RelvmFormatError, match=r"model\.so: "):
+            vm.load(path)
+    path.write_bytes(content[: start + 100] + b"\xff" + content[start + 101 :])
+    with pytest.raises(RelvmFormatError, match=r"model\.so: .*checksum"):
+        vm.load(path)
+
+
+def test_a_large_executable_is_used_in_place(tmp_path: Path) -> None:
+    b = vm.ExecBuilder()
+    large = np.arange(4_000_000, dtype=np.float64)
+    with b.function("main"):
+        b.emit_call("vm.builtin.copy", [b.const(large)], dst=b.r(0))
+        b.emit_ret(b.r(0))
+    b.get().export_library(tmp_path / "large.so")
+    assert os.path.getsize(tmp_path / "large.so") - large.nbytes < 1 << 20
+    assert np.frombuffer(map_executable(tmp_path / "large.so"), np.uint8).ctypes.data % 64 == 0
+    np.testing.assert_array_equal(vm.VirtualMachine(vm.load(tmp_path / "large.so"))["main"](), large)
+
+
+def test_without_a_compiler_there_is_none(executable: vm.Executable, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("RELVM_CC", "none")
+    with pytest.raises(RelvmToolchainError, match="no C compiler"):
+        executable.export_library(tmp_path / "model.so")
+
+
+@pytest.mark.parametrize("compiler", ["false", "sh -c 'echo no; exit 3'"])
+def test_a_failure_leaves_the_old_library(executable: vm.Executable, tmp_path: Path, monkeypatch, compiler) -> None:
+    fake = tmp_path / "fake-cc"
+    fake.write_text(f'#!/bin/sh\n[ "$1" = --version ] || exec {compiler}\n')
+    fake.chmod(0o755)
+    (tmp_path / "model.so").write_text("old")
+    monkeypatch.setenv("RELVM_CC", str(fake))
+    with pytest.raises(RelvmToolchainError, match="the C compiler failed"):
+        executable.export_library(tmp_path / "model.so")
+    assert (tmp_path / "model.so").read_text() == "old"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["fake-cc", "model.so"]
+
+
+def test_the_section_s_name_is_that_of_the_source() -> None:
+    assert f".pushsection {LIBRARY_SECTION}," in (ROOT / "csrc" / "library" / "module.c").read_text()
+
+
+def test_the_commands_of_the_readme(tmp_path: Path) -> None:
+    section = (ROOT / "README.md").read_text().partition("## From C")[2]
+    commands = re.search(r"```sh\n(.*?)```", section, flags=re.DOTALL)[1]
+    for name in ("examples", "csrc"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euc", commands], cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"PATH": path}
+    )
+    assert done.returncode == 0, done.stderr
+    got = np.array(done.stdout.split(), np.float32)
+    np.testing.assert_array_equal(got, expected(vm.build(parse_module(MODEL), "compiled"), 3).reshape(-1))
