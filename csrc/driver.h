@@ -51,8 +51,10 @@ RVM_HELPER rvm_call(rvm_machine *ctx, rvm_value callee, const rvm_value *argumen
   return RVM_OK;
 }
 
-/* call_cpacked of a kernel: directly. */
-RVM_HELPER rvm_kernel(rvm_packed_function kernel, const rvm_value *arguments, int32_t count, rvm_value *failure) {
+/* call_cpacked of a kernel: directly, or as the function `callee` of the table where an instrument is to see it. */
+RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments, int32_t count,
+                      rvm_value *failure) {
+  if (((const rvm_machine_head *)ctx)->watched_kinds) return rvm_call(ctx, callee, arguments, count, NULL, failure);
   rvm_value result = RVM_NIL;
   rvm_status status = kernel(NULL, arguments, count, &result);
   return status == RVM_OK ? RVM_OK : rvm_failed(result, status, failure);

@@ -9,7 +9,7 @@
 #include "machine.h"
 #include "verify.h"
 
-static rvm_status fail_stack(rvm_machine *machine, const rvm_function *function, rvm_value *error) {
+rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
   return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: the value stack of %lld values is exhausted", function->name,
                   (long long)(machine->stack_end - machine->stack));
 }
@@ -38,7 +38,7 @@ static void clear_borrowed(rvm_value *values, int64_t count) {
 static rvm_status open_window(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *error) {
   if (count != function->parameter_count) return fail_arity(function, count, captured, error);
-  if (machine->stack_end - machine->top < function->registers) return fail_stack(machine, function, error);
+  if (machine->stack_end - machine->top < function->registers) return rvm_fail_stack(machine, function, error);
   for (int64_t i = 0; i < count; i++) rvm_retain(machine->top[i]);
   machine->top += function->registers;
   return RVM_OK;
@@ -137,6 +137,20 @@ static rvm_status push_frame(rvm_machine *machine, const rvm_function *function,
   return RVM_OK;
 }
 
+/* push_frame for a function that the instrument watches; nothing is pushed where it has the call skipped. */
+static rvm_status push_watched_frame(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                                     int32_t *skip, rvm_value *error) {
+  rvm_status status = rvm_instrument_before(machine, function, count, skip, error);
+  if (status || *skip) return status;
+  status = push_frame(machine, function, count, captured, error);
+  if (!status) {
+    machine->frames[machine->frame_count - 1].watched = 1;
+    return RVM_OK;
+  }
+  clear_borrowed(machine->top, count);
+  return rvm_instrument_after(machine, function, count, status, error);
+}
+
 static void pop_frame(rvm_machine *machine) {
   close_window(machine, machine->frames[--machine->frame_count].registers);
 }
@@ -150,10 +164,13 @@ static int64_t instruction_index(const rvm_frame *frame) {
 
 /* Pops all frames down to `floor`, writing them into the error's trace. */
 static void unwind(rvm_machine *machine, int64_t floor, rvm_value error) {
-  for (; machine->frame_count > floor; pop_frame(machine)) {
-    const rvm_frame *frame = &machine->frames[machine->frame_count - 1];
+  while (machine->frame_count > floor) {
+    const rvm_frame frame = machine->frames[machine->frame_count - 1];
     int traced = error.as.error->frames < RVM_TRACE_LINES;
-    rvm_error_add_frame(error, frame->function->name, traced ? instruction_index(frame) : 0);
+    rvm_error_add_frame(error, frame.function->name, traced ? instruction_index(&frame) : 0);
+    pop_frame(machine);
+    if (!frame.watched) continue;
+    rvm_instrument_after(machine, frame.function, frame.function->parameter_count, error.as.error->status, &error);
   }
 }
 
@@ -179,17 +196,20 @@ static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, rvm_value *e
   rvm_value *arguments = machine->top;
   rvm_status status = rvm_machine_spend(machine, function->cost, error);
   if (status) return status;
-  if (machine->stack_end - arguments < count) return fail_stack(machine, function, error);
+  if (machine->stack_end - arguments < count) return rvm_fail_stack(machine, function, error);
   for (int64_t i = 0; i < count; i++) arguments[i] = read_argument(machine, frame->registers, pc[4 + i]);
   const rvm_function *target = function->invokes ? unfold_invoke(machine, &count, &captured) : NULL;
   if (target) function = target;
+  int32_t watched = rvm_is_watched(machine, function), skip = 0;
   if (function->kind == RVM_KIND_bytecode) {
-    status = push_frame(machine, function, count, captured, error);
-    if (status) clear_borrowed(arguments, count);
+    status = watched ? push_watched_frame(machine, function, count, captured, &skip, error)
+                     : push_frame(machine, function, count, captured, error);
+    if (status || skip) clear_borrowed(arguments, count);
+    if (skip && !status) finish_call(frame, (rvm_value){.tag = RVM_TAG_NIL});
     return status;
   }
   rvm_value result;
-  if (function->kind == RVM_KIND_native) {
+  if (function->kind == RVM_KIND_native || watched) {
     status = rvm_machine_call_at_top(machine, function, count, 0, &result);
   } else {
     status = call_packed(machine, function, count, 0, &result);
@@ -218,12 +238,14 @@ static rvm_status step_if(rvm_machine *machine, rvm_frame *frame, rvm_value *err
   return RVM_OK;
 }
 
-/* Returns from the top frame. */
-static rvm_value step_ret(rvm_machine *machine, rvm_frame *frame) {
-  rvm_value *source = &frame->registers[frame->pc[1]], value = *source;
+/* Returns from the top frame: *result is what it returns. */
+static rvm_status step_ret(rvm_machine *machine, rvm_frame *frame, rvm_value *result) {
+  rvm_value *source = &frame->registers[frame->pc[1]];
+  *result = *source;
   source->tag = RVM_TAG_NIL;
   pop_frame(machine);
-  return value;
+  if (!frame->watched) return RVM_OK;
+  return rvm_instrument_after(machine, frame->function, frame->function->parameter_count, RVM_OK, result);
 }
 
 /* Runs the top frame until it returns. */
@@ -234,15 +256,11 @@ static rvm_status run(rvm_machine *machine, rvm_value *result) {
     rvm_status status = RVM_OK;
     switch ((enum rvm_opcode)frame->pc[0]) {
       case RVM_OP_call: status = step_call(machine, frame, result); break;
-      case RVM_OP_ret: {
-        rvm_value value = step_ret(machine, frame);
-        if (machine->frame_count == floor) {
-          *result = value;
-          return RVM_OK;
-        }
-        finish_call(frame - 1, value);
+      case RVM_OP_ret:
+        status = step_ret(machine, frame, result);
+        if (machine->frame_count == floor) return status;
+        if (!status) finish_call(frame - 1, *result);
         break;
-      }
       case RVM_OP_goto: status = step_goto(machine, frame, frame->pc[1], result); break;
       case RVM_OP_if: status = step_if(machine, frame, result); break;
       case RVM_OP_reset:
@@ -284,8 +302,8 @@ static rvm_status call_nested(rvm_machine *machine, const rvm_function *function
   return status ? status : run(machine, result);
 }
 
-rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
-                                   rvm_value *result) {
+static rvm_status call_unwatched(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                                 rvm_value *result) {
   rvm_value *arguments = machine->top;
   rvm_status status;
   if (stack_is_short()) {
@@ -297,6 +315,21 @@ rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *fun
   } else {
     status = rvm_fail(result, RVM_STACK_OVERFLOW, "%s: calls nest more than %d deep on the C stack", function->name,
                       RVM_NESTING_LIMIT);
+  }
+  clear_borrowed(arguments, count);
+  return status;
+}
+
+rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                                   rvm_value *result) {
+  if (!rvm_is_watched(machine, function)) return call_unwatched(machine, function, count, captured, result);
+  rvm_value *arguments = machine->top;
+  int32_t skip;
+  *result = (rvm_value){.tag = RVM_TAG_NIL};
+  rvm_status status = rvm_instrument_before(machine, function, count, &skip, result);
+  if (!status && !skip) {
+    status = call_unwatched(machine, function, count, captured, result);
+    return rvm_instrument_after(machine, function, count, status, result);
   }
   clear_borrowed(arguments, count);
   return status;
@@ -314,7 +347,7 @@ rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_v
   if (function->machine != machine)
     return rvm_fail(result, RVM_TYPE_ERROR, "call: the function belongs to another machine");
   int64_t total = (int64_t)count + captured_count;
-  if (machine->stack_end - machine->top < total) return fail_stack(machine, function, result);
+  if (machine->stack_end - machine->top < total) return rvm_fail_stack(machine, function, result);
   for (int32_t i = 0; i < count; i++) machine->top[i] = arguments[i];
   for (int32_t i = 0; i < captured_count; i++) machine->top[count + i] = captured[i];
   return rvm_machine_call_at_top(machine, function, total, captured_count, result);

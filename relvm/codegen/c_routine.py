@@ -102,9 +102,10 @@ def _call(call: CallStatement, functions: Mapping[str, int]) -> str:
     destination = "NULL" if call.destination is None else f"&r[{call.destination}]"
     comment = f"  /* {call.function} */" if not call.comment else f"  /* {call.comment} = {call.function} */"
     comment = comment.replace("*/", "* /", comment.count("*/") - 1)
-    if call.kernel:
-        return f"RVM_TRY(rvm_kernel({kernel_symbol(call.function)}, {array}, {len(call.args)}, failure));{comment}"
     place = functions[call.function]
+    if call.kernel:
+        kernel = kernel_symbol(call.function)
+        return f"RVM_TRY(rvm_kernel(ctx, f[{place}], {kernel}, {array}, {len(call.args)}, failure));{comment}"
     return f"RVM_TRY(rvm_call(ctx, f[{place}], {array}, {len(call.args)}, {destination}, failure));{comment}"
 
 
