@@ -10,9 +10,13 @@ import importlib
 from typing import Any
 
 from relvm.vm.runtime import (
+    SKIP,
     Executable,
+    Opaque,
+    Profile,
     Shape,
     Tensor,
+    Timing,
     VirtualMachine,
     load,
     register_c_func,
@@ -24,9 +28,13 @@ from relvm.vm.runtime import (
 _COMPILER = {"build": "relvm.vm.building", "lower": "relvm.vm.building", "find_compiler": "relvm.vm.toolchain"}
 
 __all__ = [
+    "SKIP",
     "Executable",
+    "Opaque",
+    "Profile",
     "Shape",
     "Tensor",
+    "Timing",
     "VirtualMachine",
     "build",
     "find_compiler",
