@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmNameError, RelvmTypeError, near_matches
-from relvm.tables import KINDS, numbers
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.failure import failure
@@ -18,8 +17,6 @@ from relvm.vm.runtime.profile import Profile, measure
 from relvm.vm.runtime.runner import Instrument, Prepared, Runner
 from relvm.vm.runtime.timing import TimeEvaluator
 from relvm.vm.runtime.values import NIL, TUPLE
-
-_KINDS = numbers(KINDS)
 
 
 class VirtualMachine:
@@ -69,8 +66,8 @@ class VirtualMachine:
     ) -> None:
         self.executable = executable
         pointer = executable.shared.pointer
-        indices = range(lib.rvm_executable_function_count(pointer))
-        provide(self._name(index) for index in indices if self._kind(index) == _KINDS["packed"])
+        indices = range(executable.function_count)
+        provide(executable.function_name(index) for index in indices if executable.function_kind(index) == "packed")
         hooks = {"poll": lib.relvm_py_poll, "print": lib.relvm_py_print}
         options = ffi.new("rvm_machine_options *", {"stack_values": stack_values, "call_depth": call_depth, **hooks})
         machine = ffi.new("rvm_machine **")
@@ -80,6 +77,7 @@ class VirtualMachine:
             raise failure(status, error)
         self._runner = Runner(machine[0], executable, print_hook or print)
         self._kept = Reference(self._runner, NIL, 0)  # to no object: of the machine itself
+        self._functions: dict[str, Function] = {}
         self._saved: dict[str, SavedFunction] = {}
         self._inputs: dict[str, Prepared] = {}
         self._outputs: dict[str, Reference] = {}
@@ -96,15 +94,15 @@ class VirtualMachine:
     @property
     def functions(self) -> list[str]:
         """The names of the executable's functions that can be called."""
-        indices = range(lib.rvm_executable_function_count(self.executable.shared.pointer))
-        return [self._name(index) for index in indices if self._is_callable(index)]
+        indices = range(self.executable.function_count)
+        return [self.executable.function_name(index) for index in indices if self._is_callable(index)]
 
     def interrupt(self) -> None:
         """End the run under way, from another thread or a signal handler: it raises RelvmInterrupted."""
         lib.rvm_machine_interrupt(self._runner.machine)
 
     def save_function(
-        self, name: str, saved_name: str, *arguments: Any, include_return: bool = True, **named: Any
+        self, name: str, saved_name: str, /, *arguments: Any, include_return: bool = True, **named: Any
     ) -> None:
         """Give a function all its arguments: `machine[saved_name]()` runs it with them.
 
@@ -147,7 +145,7 @@ class VirtualMachine:
 
     # ---- inputs that are set ----
 
-    def set_input(self, name: str, *arguments: Any, **named: Any) -> None:
+    def set_input(self, name: str, /, *arguments: Any, **named: Any) -> None:
         """Set the inputs of a function for `invoke_stateful`, by position or by parameter name.
 
         They are converted here, once; arrays are used in place, so that writing to one changes the input.  Until
@@ -254,7 +252,7 @@ class VirtualMachine:
         prepare = lambda arguments, named: self._prepared(name, arguments, named)  # noqa: E731
         return TimeEvaluator(prepare, number, repeat, min_repeat_ms)
 
-    def profile(self, name: str, *arguments: Any, **named: Any) -> Profile:
+    def profile(self, name: str, /, *arguments: Any, **named: Any) -> Profile:
         """Run a function once and say which kernels, packed functions and builtins it called, how often and how long.
 
         The machine measures in C; Python is not told of each call, and neither is what `set_instrument` has set.
@@ -332,11 +330,16 @@ class VirtualMachine:
     # ---- for all of these ----
 
     def _function(self, name: str) -> Function:
+        if name in self._functions:
+            return self._functions[name]
+        if not isinstance(name, str):
+            raise RelvmTypeError(f"expected the name of a function, got {type(name).__name__}")
         index = lib.rvm_executable_find(self.executable.shared.pointer, name.encode())
         if index < 0 or not self._is_callable(index):
             what = "no function" if index < 0 else "not to be called from Python: a packed function or kernel,"
             raise RelvmNameError(f"{what} {name}{near_matches(name, [*self.functions, *self._saved])}")
-        return Function(self._runner, name, index, self._inputs)
+        self._functions[name] = Function(self._runner, name, index, self._inputs)
+        return self._functions[name]
 
     def _prepared(self, name: str, arguments: tuple, named: dict[str, Any]) -> Prepared:
         """A function, or a saved one, with these arguments; without any, with the inputs that are set."""
@@ -359,14 +362,8 @@ class VirtualMachine:
             raise RelvmArgumentError(f"{name}: there are no outputs yet; call set_input and invoke_stateful first")
         return self._outputs[name]
 
-    def _name(self, index: int) -> str:
-        return ffi.string(lib.rvm_executable_function_name(self.executable.shared.pointer, index)).decode()
-
-    def _kind(self, index: int) -> int:
-        return lib.rvm_executable_function_kind(self.executable.shared.pointer, index)
-
     def _is_callable(self, index: int) -> bool:
-        return self._kind(index) in (_KINDS["bytecode"], _KINDS["native"])
+        return self.executable.function_kind(index) in ("bytecode", "native")
 
     def __repr__(self) -> str:
         return f"<VirtualMachine of {', '.join(self.functions)}>"

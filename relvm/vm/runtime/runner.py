@@ -48,10 +48,7 @@ class Runner(Objects):
 
     def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
         assert self.callback is not None, "an instrument is told of calls only where there is one"
-        return self.callback(self.function_name(index), before, result, *arguments)
-
-    def function_name(self, index: int) -> str:
-        return ffi.string(lib.rvm_executable_function_name(self.executable.shared.pointer, index)).decode()
+        return self.callback(self.executable.function_name(index), before, result, *arguments)
 
     # ---- who is inside ----
 

@@ -41,11 +41,10 @@ class TimeEvaluator:
     def __init__(self, prepare: Callable[..., Prepared], number: int, repeat: int, min_repeat_ms: float) -> None:
         for name, value in (("number", number), ("repeat", repeat)):
             if not isinstance(value, int) or value < 1:
-                raise RelvmArgumentError(f"time_evaluator: {name}={value!r}: expected an integer of at least 1")
+                raise RelvmArgumentError(f"time_evaluator: expected {name} to be an integer from 1 on, got {value!r}")
         if not isinstance(min_repeat_ms, int | float) or not 0 <= min_repeat_ms < float("inf"):
-            raise RelvmArgumentError(
-                f"time_evaluator: min_repeat_ms={min_repeat_ms!r}: expected a number of at least 0"
-            )
+            got = repr(min_repeat_ms)
+            raise RelvmArgumentError(f"time_evaluator: expected min_repeat_ms to be a number from 0 on, got {got}")
         self._prepare = prepare
         self._number = number
         self._repeat = repeat
