@@ -19,7 +19,7 @@ def carry(kind: type[BaseException], exception: BaseException, traceback: Traceb
     """
     result = traceback.tb_frame.f_locals["result"]
     if ACTIVE.objects:
-        ACTIVE.objects.exception = exception
+        ACTIVE.objects.exception = exception.with_traceback(traceback)
     status = STATUS_NUMBERS["CALLBACK_ERROR"]
     try:
         message = f"{kind.__name__}: {exception}".encode(errors="replace")

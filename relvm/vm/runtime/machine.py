@@ -194,8 +194,13 @@ class VirtualMachine:
         self._function(name)
         if name not in self._inputs:
             raise RelvmArgumentError(f"{name}: no inputs are set; call set_input({name!r}, ...) first")
-        self._outputs.pop(name, None)
-        self._outputs[name] = self._inputs[name].run()
+        try:
+            self._outputs[name] = self._inputs[name].run()
+        except RelvmBusyError:  # it has not run
+            raise
+        except BaseException:
+            self._outputs.pop(name, None)
+            raise
 
     def get_outputs(self, name: str) -> Any:
         """What the last `invoke_stateful` of a function returned: a value, or a tuple, nested as the function has it.

@@ -93,12 +93,12 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
 def unregister_func(name: str) -> None:
     """Take a name away.  Machines that call it raise RelvmNameError.  Raises RelvmNameError: no function has it."""
     with _lock:
-        get_func(name)
         error = ffi.new("rvm_value *")
         status = lib.rvm_unregister(name.encode(), error)
         if status:
             raise failure(status, error)
-        _named[name].function = None
+        if name in _named:
+            _named[name].function = None
 
 
 def get_func(name: str) -> Callable[..., Any]:
