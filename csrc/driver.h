@@ -59,8 +59,12 @@ RVM_HELPER rvm_call(rvm_machine *ctx, rvm_value callee, const rvm_value *argumen
   return RVM_OK;
 }
 
-/* call_cpacked of a kernel: directly. */
-RVM_HELPER rvm_kernel(rvm_packed_function kernel, const rvm_value *arguments, int32_t count, rvm_value *failure) {
+static inline int rvm_is_watched(const rvm_machine *ctx) { return ((const rvm_machine_head *)ctx)->watched_kinds != 0; }
+
+/* call_cpacked of a kernel: directly, or as the function `callee` of the table where an instrument is to see it. */
+RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments, int32_t count,
+                      rvm_value *failure) {
+  if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, NULL, failure);
   rvm_value result = RVM_NIL;
   rvm_status status = kernel(NULL, arguments, count, &result);
   return status == RVM_OK ? RVM_OK : rvm_failed(result, status, failure);
@@ -83,7 +87,7 @@ RVM_HELPER rvm_prim_failed(int32_t row, rvm_value a, rvm_value b, rvm_value *fai
 #include "prim_operators.def"
 #undef PRIM_OPERATOR
 
-/* A tail call of the routine itself: its registers as they are when it is called with these arguments. */
+/* Before a jump to the routine's start, for a tail call of itself: its registers as they are when it is called so. */
 static __attribute__((noinline, unused)) void rvm_restart(rvm_value *r, int32_t registers, const rvm_value *arguments,
                                                           int32_t count) {
   for (int32_t i = 0; i < count; i++)

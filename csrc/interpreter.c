@@ -10,7 +10,7 @@
 #include "prim.h"
 #include "verify.h"
 
-static rvm_status fail_stack(rvm_machine *machine, const rvm_function *function, rvm_value *error) {
+rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
   return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: the value stack of %lld values is exhausted", function->name,
                   (long long)(machine->stack_end - machine->stack));
 }
@@ -47,7 +47,7 @@ static void release_all(rvm_value *values, int64_t count) {
 static rvm_status open_window(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *error) {
   if (count != function->parameter_count) return fail_arity(function, count, captured, error);
-  if (machine->stack_end - machine->top < function->registers) return fail_stack(machine, function, error);
+  if (machine->stack_end - machine->top < function->registers) return rvm_fail_stack(machine, function, error);
   machine->top += function->registers;
   return RVM_OK;
 }
@@ -230,6 +230,22 @@ static void finish_call(rvm_frame *frame, rvm_value result) {
   store(frame, (int32_t)pc[1], result);
 }
 
+/* Calls a function that the instrument watches, with the owned arguments at the top. */
+static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value *result) {
+  rvm_value *arguments = machine->top;
+  rvm_status status;
+  if (machine->stack_end - arguments < 2 * call.count) {
+    status = rvm_fail_stack(machine, call.function, result);
+  } else {
+    machine->top += call.count;
+    memcpy(machine->top, arguments, (size_t)call.count * sizeof *arguments);
+    status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
+    machine->top = arguments;
+  }
+  release_all(arguments, call.count);
+  return status;
+}
+
 /* Calls a function with the owned arguments at the top, and what it ends with a tail call to.
    `entered`: a frame was pushed, of a bytecode function that is still to be run; else there is a result. */
 static rvm_status enter(rvm_machine *machine, rvm_pending call, int *entered, rvm_value *result) {
@@ -240,6 +256,7 @@ static rvm_status enter(rvm_machine *machine, rvm_pending call, int *entered, rv
     status = call_native(machine, call.function, call.count, call.captured, result);
     if (status != RVM_TAIL_CALL) return status;
     call = machine->tail;
+    if (rvm_is_watched(machine, call.function)) return call_watched(machine, call, result);
   }
   if (call.function->kind == RVM_KIND_bytecode) {
     status = push_frame(machine, call.function, call.count, call.captured, result);
@@ -261,7 +278,7 @@ static rvm_status lay_out(rvm_machine *machine, const rvm_frame *frame, const ui
   rvm_value *arguments = machine->top;
   rvm_status status = rvm_machine_spend(machine, function->cost, error);
   if (status) return status;
-  if (machine->stack_end - arguments < count) return fail_stack(machine, function, error);
+  if (machine->stack_end - arguments < count) return rvm_fail_stack(machine, function, error);
   for (int64_t i = 0; i < count; i++) arguments[i] = read_argument(machine, frame->registers, words[i]);
   *call = (rvm_pending){.function = function, .count = count};
   const rvm_function *target = function->invokes ? unfold_invoke(machine, &call->count, &call->captured) : NULL;
@@ -276,7 +293,8 @@ static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, rvm_value *e
   rvm_status status = lay_out(machine, frame, frame->pc + 2, &call, error);
   if (status) return status;
   int entered = 0;
-  if (call.function->kind == RVM_KIND_bytecode) {
+  int watched = rvm_is_watched(machine, call.function);
+  if (call.function->kind == RVM_KIND_bytecode && !watched) {
     status = push_frame(machine, call.function, call.count, call.captured, error);
     if (status)
       clear_borrowed(arguments, call.count);
@@ -284,7 +302,9 @@ static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, rvm_value *e
       retain_all(arguments, call.count);
     return status;
   }
-  if (call.function->kind == RVM_KIND_native) {
+  if (watched) {
+    status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, &result);
+  } else if (call.function->kind == RVM_KIND_native) {
     retain_all(arguments, call.count);
     status = enter(machine, call, &entered, &result);
     if (entered) return RVM_OK;
@@ -300,11 +320,17 @@ static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, rvm_value *e
   return RVM_OK;
 }
 
-/* One tail call instruction: the top frame gives way to the callee. */
+/* One tail call instruction: the top frame gives way to the callee; it stays while the instrument watches the call. */
 static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, int *entered, rvm_value *result) {
   rvm_pending call;
   rvm_status status = lay_out(machine, frame, frame->pc + 1, &call, result);
   if (status) return status;
+  if (rvm_is_watched(machine, call.function)) {
+    *entered = 0;
+    status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
+    if (!status) pop_frame(machine);
+    return status;
+  }
   retain_all(machine->top, call.count);
   replace_window(machine, frame->registers, call.count);
   machine->frame_count--;
@@ -392,8 +418,8 @@ static rvm_status run(rvm_machine *machine, rvm_value *result) {
 
 /* ---- calls from C ---- */
 
-rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
-                                   rvm_value *result) {
+static rvm_status call_unwatched(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                                 rvm_value *result) {
   rvm_value *arguments = machine->top;
   rvm_status status = check_stack(function, result);
   if (status) {
@@ -412,6 +438,21 @@ rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *fun
   return status;
 }
 
+rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                                   rvm_value *result) {
+  if (!rvm_is_watched(machine, function)) return call_unwatched(machine, function, count, captured, result);
+  rvm_value *arguments = machine->top;
+  int32_t skip;
+  *result = (rvm_value){.tag = RVM_TAG_NIL};
+  rvm_status status = rvm_instrument_before(machine, function, count, &skip, result);
+  if (!status && !skip) {
+    status = call_unwatched(machine, function, count, captured, result);
+    return rvm_instrument_after(machine, function, count, status, result);
+  }
+  clear_borrowed(arguments, count);
+  return status;
+}
+
 /* Puts the borrowed arguments, then what a closure has captured, at the top. */
 static rvm_status lay_out_callee(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                                  rvm_pending *call, rvm_value *error) {
@@ -424,7 +465,7 @@ static rvm_status lay_out_callee(rvm_machine *machine, rvm_value callee, const r
   call->count = (int64_t)count + call->captured;
   if (call->function->machine != machine)
     return rvm_fail(error, RVM_TYPE_ERROR, "call: the function belongs to another machine");
-  if (machine->stack_end - machine->top < call->count) return fail_stack(machine, call->function, error);
+  if (machine->stack_end - machine->top < call->count) return rvm_fail_stack(machine, call->function, error);
   for (int32_t i = 0; i < count; i++) machine->top[i] = arguments[i];
   for (int32_t i = 0; i < call->captured; i++) machine->top[count + i] = captured[i];
   return RVM_OK;

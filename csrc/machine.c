@@ -15,6 +15,7 @@ static rvm_status find_packed(rvm_function *function, rvm_value *error) {
   if (!rvm_function_find(function->name, &function->call, &function->self))
     return rvm_fail_unknown(function->name, error);
   function->invokes = function->call == rvm_builtin_invoke_closure || function->call == rvm_builtin_invoke_pure_closure;
+  if (function->invokes) function->watch = 0;
   if (strncmp(function->name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) function->cost = RVM_LONG_CALL_COST;
   return RVM_OK;
 }
@@ -29,6 +30,7 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
                              .parameter_count = record->parameter_count,
                              .registers = (int32_t)record->registers,
                              .cost = 1,
+                             .watch = 1u << record->kind,
                              .record = record};
   machine->function_values[index] = (rvm_value){.tag = RVM_TAG_FUNCTION, .as.function = function};
   switch (function->kind) {
@@ -166,7 +168,25 @@ void rvm_machine_drop(rvm_machine *machine, rvm_value value) {
   if (machine_enter(machine, BRIEFLY)) machine_leave(machine);
 }
 
+rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error) {
+  if (!machine_enter(machine, 0)) return fail_busy(error);
+  rvm_status status = RVM_OK;
+  if (machine->entries > 1) {
+    status = rvm_fail(error, RVM_BUSY, "machine: its instrument cannot be changed while it is running");
+  } else {
+    machine->instrument = instrument ? *instrument : (rvm_instrument){.kinds = 0};
+    machine->head.watched_kinds = machine->instrument.kinds;
+  }
+  machine_leave(machine);
+  return status;
+}
+
 /* ---- running ---- */
+
+rvm_value rvm_machine_function(const rvm_machine *machine, int32_t index) {
+  if (index < 0 || index >= machine->executable->function_count) return (rvm_value){.tag = RVM_TAG_NIL};
+  return machine->function_values[index];
+}
 
 /* A host may not pass what only the machine makes. */
 static rvm_status check_arguments(const rvm_value *arguments, int32_t count, rvm_value *error) {
@@ -200,6 +220,12 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
   return rvm_machine_invoke(machine, machine->function_values[index], arguments, count, result);
 }
 
+rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *error) {
+  if (error->tag == RVM_TAG_ERROR) return error->as.error->status;
+  if (status < 0 || status >= RVM_STATUS_COUNT) status = RVM_CALLBACK_ERROR;
+  return rvm_fail(error, status, "stopped by the host's %s", callback);
+}
+
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
   machine->fuel = RVM_POLL_INTERVAL;
   if (rvm_machine_is_interrupted(machine)) {
@@ -209,9 +235,7 @@ rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
   if (!machine->options.poll) return RVM_OK;
   *error = (rvm_value){.tag = RVM_TAG_NIL};
   rvm_status status = machine->options.poll(machine->options.host, error);
-  if (status == RVM_OK || error->tag == RVM_TAG_ERROR) return status;
-  if (status < 0 || status >= RVM_STATUS_COUNT) status = RVM_CALLBACK_ERROR;
-  return rvm_fail(error, status, "stopped by the host's poll");
+  return status == RVM_OK ? RVM_OK : rvm_host_failed(status, "poll", error);
 }
 
 rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error) {

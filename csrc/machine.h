@@ -15,6 +15,7 @@ struct rvm_function {
   int32_t registers;
   int32_t cost;    /* towards the next poll: more for what may run long */
   int32_t invokes; /* vm.builtin.invoke_closure or invoke_pure_closure */
+  uint32_t watch;  /* 1 << kind, for rvm_is_watched; 0 where it invokes: what is seen is the function that it calls */
   const rvm_function_record *record;
   const uint32_t *code;     /* bytecode */
   rvm_routine routine;      /* native */
@@ -46,6 +47,7 @@ typedef struct rvm_pending {
    or native callee finds its parameters in place; until the callee owns them they are borrowed, and `top` stays below
    them. */
 struct rvm_machine {
+  rvm_machine_head head; /* first */
   const rvm_executable *executable;
   rvm_function *functions;
   rvm_value *function_values; /* the same as FUNCTION values, for native code */
@@ -61,6 +63,7 @@ struct rvm_machine {
   _Atomic(uint64_t) interrupted; /* the number of the run that is to end; 0: none */
   _Atomic(rvm_dropped *) dropped;
   rvm_machine_options options;
+  rvm_instrument instrument;
 };
 
 enum {
@@ -92,11 +95,32 @@ static inline const rvm_function *rvm_callee_function(rvm_value callee, const rv
   return callee.as.closure->function;
 }
 
+static inline int rvm_is_watched(const rvm_machine *machine, const rvm_function *function) {
+  return (machine->head.watched_kinds & function->watch) != 0;
+}
+
+/* ---- machine.c ---- */
+
+/* Makes good a host's callback that failed without an error, or with a status of its own; what it ends with. */
+rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *error);
+
+/* ---- instrument.c ---- */
+
+/* Tells the instrument of a call with the `count` borrowed arguments at the top.  On success, unless *skip, they lie at
+   the top a second time, as the callee's own, and rvm_instrument_after must follow when the callee is done with them. */
+rvm_status rvm_instrument_before(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t *skip,
+                                 rvm_value *error);
+/* Tells it of the call's end, and removes the arguments.  What the call ends with: `status`, unless that is OK and the
+   instrument fails; then its error takes the place of *result. */
+rvm_status rvm_instrument_after(rvm_machine *machine, const rvm_function *function, int64_t count, rvm_status status,
+                                rvm_value *result);
+
 /* ---- interpreter.c ---- */
 
 /* native.h: tail_call */
 rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                                  rvm_value *failure);
+rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error);
 
 /* Calls `function` with the `count` borrowed arguments that lie at the machine's top, of which the last `captured` came
    with a closure; they are gone afterwards.  Everything is as it was before the call, whether it succeeds or not. */

@@ -5,6 +5,11 @@
 
 #include "relvm.h"
 
+/* How every machine begins: what native code reads of one. */
+typedef struct rvm_machine_head {
+  uint32_t watched_kinds; /* of the machine's instrument, see rvm_instrument; 0: it has none */
+} rvm_machine_head;
+
 typedef struct rvm_native_api {
   int32_t abi_version; /* RVM_ABI_VERSION */
   rvm_status (*fail)(rvm_value *result, rvm_status status, const char *format, ...);

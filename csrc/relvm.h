@@ -223,6 +223,46 @@ void rvm_machine_interrupt(rvm_machine *machine);
 /* Drops a reference to an object of this machine: at once, or when another thread is running it, when that run ends.
    For hosts whose garbage collector may run on another thread; serialised by the host's own lock. */
 void rvm_machine_drop(rvm_machine *machine, rvm_value value);
+/* Function `index` of the table as a FUNCTION value, which is valid while the machine lives; NIL where there is none. */
+rvm_value rvm_machine_function(const rvm_machine *machine, int32_t index);
+
+/* ---- instruments ---- */
+/* What is told of every call that a machine makes of the functions of given kinds, however it makes it.  `function` is
+   an index into the function table.  A call through vm.builtin.invoke_closure is seen as the call of the function that
+   it invokes, captured values included.  Calls made by the instrument itself are not seen. */
+typedef struct rvm_instrument {
+  uint32_t kinds; /* 1 << kind for each of enum rvm_function_kind */
+  /* Before a call.  It may set *skip to 1: the call is not made, its result is NIL, and there is no `after`.  A status
+     other than OK ends the run with it.  May be NULL. */
+  rvm_status (*before)(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
+                       rvm_value *error);
+  /* After it, with the call's status, and its result or error: borrowed.  A status other than OK ends the run with it,
+     unless the call failed already.  May be NULL. */
+  rvm_status (*after)(void *host, int32_t function, const rvm_value *arguments, int32_t count, rvm_status status,
+                      const rvm_value *result, rvm_value *error);
+  void *host;
+} rvm_instrument;
+
+/* Gives the machine an instrument, which is copied, in place of the one that it has; NULL: none.  BUSY when the machine
+   is running. */
+rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error);
+
+/* ---- profiles ---- */
+typedef struct rvm_profile rvm_profile;
+
+/* What a profile has measured of one function. */
+typedef struct rvm_profile_row {
+  int64_t count;       /* calls */
+  int64_t nanoseconds; /* in them, without the time of measured calls that they made */
+  int64_t bytes;       /* of the tensors among arguments and results; of builtins, which work on values: 0 */
+} rvm_profile_row;
+
+/* A profile of kernels, packed functions and builtins, all zeros.  To be released after the machines that have it. */
+rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profile, rvm_value *error);
+/* The instrument that fills it, for one machine at a time. */
+rvm_instrument rvm_profile_instrument(rvm_profile *profile);
+rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function);
+void rvm_profile_release(rvm_profile *profile);
 
 /* [end cffi] */
 

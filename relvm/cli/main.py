@@ -83,6 +83,7 @@ def _add_run(commands) -> None:
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
     command.add_argument("--save-outputs", metavar="OUT.npz", help="write each output under its name")
     command.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times and print the median time")
+    command.add_argument("--profile", action="store_true", help="run once more and print where the time went")
     command.add_argument(
         "--trust-native", action="store_true", help="run the native code inside an executable: only from who you trust"
     )

@@ -47,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         for name, value in outputs.items():
             print(_shown(name, value))
+    if options.profile:
+        print(machine.profile(options.function, *values))
     runs = f", median of {options.repeat} runs" if options.repeat > 1 else ""
     note(f"{statistics.median(seconds) * 1e3:.3f} ms{runs}")
     return 0

@@ -113,12 +113,13 @@ class _Printer:
         callee, args = f"f[{self.functions.get(call.function)}]", call.args
         if call.function in INVOKES:
             callee, args = _operand(call.args[1]), call.args[2:]
-        elif call.function == self.routine.name and not self.split:
-            self.restarts = True
-            restart = f"rvm_restart(r, {self.routine.registers}, {_array(args)}, {len(args)});"
-            return [f"{indent}{restart}  /* {_safe(call.function)} */", f"{indent}goto start;"]
+        leave = f"return rvm_api->tail_call(ctx, {callee}, {_array(args)}, {len(args)}, failure);"
         comment = f"  /* {_safe(call.function)} */"
-        return [f"{indent}return rvm_api->tail_call(ctx, {callee}, {_array(args)}, {len(args)}, failure);{comment}"]
+        if call.function != self.routine.name or self.split:
+            return [f"{indent}{leave}{comment}"]
+        self.restarts = True
+        restart = f"rvm_restart(r, {self.routine.registers}, {_array(args)}, {len(args)});"
+        return [f"{indent}if (rvm_is_watched(ctx)) {leave}", f"{indent}{restart}{comment}", f"{indent}goto start;"]
 
 
 def _is_split(body: tuple[Statement, ...]) -> bool:
@@ -142,9 +143,10 @@ def _call(call: CallStatement, functions: Mapping[str, int]) -> str:
     destination = "NULL" if call.destination is None else f"&r[{call.destination}]"
     text = call.function if not call.comment else f"{call.comment} = {call.function}"
     comment = f"  /* {_safe(text)} */"
-    if call.kernel:
-        return f"RVM_TRY(rvm_kernel({kernel_symbol(call.function)}, {array}, {len(call.args)}, failure));{comment}"
     place = functions[call.function]
+    if call.kernel:
+        kernel = kernel_symbol(call.function)
+        return f"RVM_TRY(rvm_kernel(ctx, f[{place}], {kernel}, {array}, {len(call.args)}, failure));{comment}"
     return f"RVM_TRY(rvm_call(ctx, f[{place}], {array}, {len(call.args)}, {destination}, failure));{comment}"
 
 

@@ -10,10 +10,14 @@ import importlib
 from typing import Any
 
 from relvm.vm.runtime import (
+    SKIP,
     ExecBuilder,
     Executable,
+    Opaque,
+    Profile,
     Shape,
     Tensor,
+    Timing,
     VirtualMachine,
     load,
     register_c_func,
@@ -30,10 +34,14 @@ _COMPILER = {
 }
 
 __all__ = [
+    "SKIP",
     "ExecBuilder",
     "Executable",
+    "Opaque",
+    "Profile",
     "Shape",
     "Tensor",
+    "Timing",
     "VirtualMachine",
     "build",
     "export_library",

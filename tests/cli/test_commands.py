@@ -63,6 +63,15 @@ def test_run_with_random_inputs_prints_the_outputs(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_run_prints_a_profile(folder: Path, mode: str) -> None:
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", "--exec-mode", mode, "--profile", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    heads = [line.split()[:3] for line in done.stdout.splitlines()]
+    assert ["name", "kind", "count"] in heads and ["vm.builtin.make_tuple", "builtin", "1"] in heads
+    assert heads[-1][:2] == ["main", "total"]
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
 @pytest.mark.parametrize("file", ["m.rvm", "m.so"])
 def test_compile_then_run_the_saved_executable(folder: Path, mode: str, file: str) -> None:
     done = relvm("compile", "model.relvm", "-o", file, "--exec-mode", mode, cwd=folder)

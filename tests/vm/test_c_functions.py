@@ -11,7 +11,7 @@ import pytest
 from modes import WAYS
 
 from relvm import vm
-from relvm.errors import RelvmBusyError, RelvmTypeError
+from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError
 from relvm.frontend.text import parse_module
 from relvm.tables import csrc_directory
 
@@ -55,6 +55,15 @@ def test_a_c_function_that_fails_without_an_error_is_named(address: int) -> None
     machine = vm.VirtualMachine(vm.build(parse_module(text)))
     with pytest.raises(RelvmTypeError, match=r"test\.c\.sum"):
         machine["main"](3)
+
+
+def test_a_c_function_is_unregistered(address: int) -> None:
+    vm.register_c_func("test.c.sum", address, override=True)
+    vm.unregister_func("test.c.sum")
+    with pytest.raises(RelvmNameError, match=r"test\.c\.sum"):
+        vm.unregister_func("test.c.sum")
+    with pytest.raises(RelvmNameError, match=r"test\.c\.sum"):
+        vm.VirtualMachine(vm.build(parse_module('def main() => object { return packed("test.c.sum") : object }')))
 
 
 def test_a_name_that_is_taken_and_an_address_that_is_none(address: int) -> None:

@@ -122,3 +122,24 @@ def test_a_wrong_call_at_the_end_is_an_error(mode) -> None:
     with pytest.raises(TypeError, match="expected"):
         machine["main"](3, 1)
     assert machine["one"](4) == 4
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_instrument_sees_every_round(mode) -> None:
+    machine = machine_of(COUNTDOWN, mode)
+    seen: list[tuple] = []
+    machine.set_instrument(lambda name, before, result, *args: seen.append((name, before, result, args)))
+    assert machine["main"](2, 0) == 3
+    rounds = [entry for entry in seen if entry[0] == "main"]
+    befores, afters = [(2, 0), (1, 2), (0, 3)], [(0, 3), (1, 2), (2, 0)]
+    assert rounds == [("main", True, None, args) for args in befores] + [("main", False, 3, args) for args in afters]
+    machine.set_instrument(None)
+    assert machine["main"](2, 0) == 3 and len(seen) == 6 + len(seen) - len(rounds)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_profile_of_a_long_loop_needs_no_room(mode) -> None:
+    machine = machine_of(TENSORS, mode, stack_values=128, call_depth=4)
+    x = np.zeros(2, np.float32)
+    profile = machine.profile("main", 1_000, x, x)
+    assert {row.name: row.count for row in profile.rows}["reference.add"] == 1_001

@@ -2,19 +2,27 @@
 
 from relvm.vm.runtime.exec_builder import ExecBuilder
 from relvm.vm.runtime.executable import Executable, Stats, load
+from relvm.vm.runtime.instrument import SKIP, Opaque
 from relvm.vm.runtime.machine import VirtualMachine
 from relvm.vm.runtime.packed import get_func, register_c_func, register_func, register_library, unregister_func
+from relvm.vm.runtime.profile import Profile, ProfileRow
 from relvm.vm.runtime.program import Shape
 from relvm.vm.runtime.tensor import Tensor
+from relvm.vm.runtime.timing import Timing
 from relvm.vm.runtime.values import Closure
 
 __all__ = [
+    "SKIP",
     "Closure",
     "ExecBuilder",
     "Executable",
+    "Opaque",
+    "Profile",
+    "ProfileRow",
     "Shape",
     "Stats",
     "Tensor",
+    "Timing",
     "VirtualMachine",
     "get_func",
     "load",

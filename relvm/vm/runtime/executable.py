@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.tables import KINDS
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.assembly import as_text
 from relvm.vm.runtime.container import aligned_buffer, unpack_sections
@@ -163,6 +164,19 @@ class Executable:
         return {entry.name: entry for entry in self.program.functions}
 
     @property
+    def function_count(self) -> int:
+        """The length of the function table."""
+        return lib.rvm_executable_function_count(self.shared.pointer)
+
+    def function_name(self, index: int) -> str:
+        """The name of a function of the table."""
+        return ffi.string(lib.rvm_executable_function_name(self.shared.pointer, index)).decode()
+
+    def function_kind(self, index: int) -> str:
+        """Its kind: a row name of csrc/kinds.def."""
+        return KINDS[lib.rvm_executable_function_kind(self.shared.pointer, index)].name
+
+    @property
     def signature(self) -> dict[str, Any]:
         """Function name -> its parameter and result types."""
         return self.program.signature
@@ -206,7 +220,7 @@ class Executable:
         )
 
     def __repr__(self) -> str:
-        return f"<Executable of {lib.rvm_executable_function_count(self.shared.pointer)} functions>"
+        return f"<Executable of {self.function_count} functions>"
 
 
 def load(path: str | os.PathLike, *, trust_native: bool = False) -> Executable:

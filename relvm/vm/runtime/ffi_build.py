@@ -17,6 +17,10 @@ extern "Python" {
   void relvm_py_release(void *handle);
   rvm_status relvm_py_poll(void *host, rvm_value *error);
   rvm_status relvm_py_print(void *host, const rvm_value *arguments, int32_t count, rvm_value *error);
+  rvm_status relvm_py_before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
+                             rvm_value *error);
+  rvm_status relvm_py_after(void *host, int32_t function, const rvm_value *arguments, int32_t count, rvm_status status,
+                            const rvm_value *result, rvm_value *error);
 }
 """
 

@@ -67,6 +67,10 @@ class Objects(ABC):
     def print(self, *values: Any) -> None:
         """What vm.builtin.print does."""
 
+    @abstractmethod
+    def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
+        """Tell the instrument of a call of function `index`; what the instrument returns."""
+
     def drop(self, tag: int, address: int) -> None:
         """Give back one reference; the machine goes with the last."""
         self._dropped.append((tag, address))

@@ -2,150 +2,30 @@
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmNameError, near_matches
-from relvm.tables import KINDS, numbers
+from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmNameError, RelvmTypeError, near_matches
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.executable import Executable
-from relvm.vm.runtime.failure import STATUS_NUMBERS, failure, read_failure
-from relvm.vm.runtime.lifetime import ACTIVE, Objects, Reference
+from relvm.vm.runtime.failure import failure
+from relvm.vm.runtime.function import Function, SavedFunction
+from relvm.vm.runtime.instrument import python_instrument
+from relvm.vm.runtime.lifetime import Reference
 from relvm.vm.runtime.packed import provide
-from relvm.vm.runtime.values import NIL, new_words, release, store_all, take, value_at
-
-_KINDS = numbers(KINDS)
-_CALLBACK_ERROR = STATUS_NUMBERS["CALLBACK_ERROR"]
-_ROW = 16  # arguments that the row which every machine keeps for its calls has room for
-
-
-class _Row:
-    """Room for a call: its result, then `count` arguments."""
-
-    __slots__ = ("arguments", "result", "words")
-
-    def __init__(self, count: int) -> None:
-        self.words = new_words(count + 1)
-        self.result = value_at(self.words, 0)
-        self.arguments = self.result + 1
-
-
-class _Runner(Objects):
-    """A machine in C and what a call of it takes."""
-
-    def __init__(self, machine: Any, executable: Executable, print_hook: Callable[..., Any]) -> None:
-        super().__init__(machine, executable.shared)
-        self.executable = executable
-        self.print_hook = print_hook
-        self.depth = 0  # calls under way: more than one when a packed function calls the machine
-        self.row = _Row(_ROW)
-
-    def print(self, *values: Any) -> None:
-        self.print_hook(*values)
-
-    def invoke(self, callee: Reference, arguments: Sequence[Any]) -> Any:
-        word = ffi.new("int64_t[2]", (callee.tag, callee.address))
-        return self.run("the function", arguments, lib.rvm_machine_invoke, value_at(word, 0)[0])
-
-    def run(self, name: str, arguments: Sequence[Any], enter: Callable[..., int], callee: Any) -> Any:
-        """Call `callee`, a function index or a value, by `enter`."""
-        while not self.lock.acquire(False):
-            if self.depth:
-                raise RelvmBusyError(f"{name}: the machine is running in another thread; make one machine for each")
-            time.sleep(0)  # another thread is only dropping a reference
-        outer, ACTIVE.objects = ACTIVE.objects, self
-        self.depth += 1
-        try:
-            count = len(arguments)
-            row = self.row if self.depth == 1 and count <= _ROW else _Row(count)
-            words = row.words
-            words[0] = NIL
-            owned = store_all(self, arguments, words, 1, lambda k: f"{name}: argument {self.parameter(name, k)}")
-            status = enter(self.machine, callee, row.arguments, count, row.result)
-            for k in owned:
-                release(words, k)
-            if status:
-                raise self.ended(status, row.result)
-            return take(self, words[0], words[1])
-        finally:
-            self.depth -= 1
-            ACTIVE.objects = outer
-            self.unlock()
-
-    def ended(self, status: int, result: Any) -> BaseException:
-        """The exception that a failed run ends with: the one raised in a callback, if that is what ended it."""
-        raised, self.exception = self.exception, None
-        error, trace = read_failure(status, result)
-        exception = raised if raised is not None and status == _CALLBACK_ERROR else error
-        if trace:
-            exception.add_note(self.explained(trace))
-        return exception
-
-    def explained(self, trace: str) -> str:
-        """The trace with what the debug section says of each instruction."""
-        lines = []
-        for line in trace.split("\n"):
-            frame = re.fullmatch(r"  in (.*) at instruction ([0-9]+)", line)
-            comment = self.executable.program.comment(frame[1], int(frame[2])) if frame else ""
-            lines.append(f"{line}: {comment}" if comment else line)
-        return "\n".join(lines)
-
-    def parameter(self, function: str, k: int) -> str:
-        """The name of a function's parameter, or its number where it has none."""
-        entry = self.executable.functions.get(function)
-        return entry.parameters[k] if entry and k < len(entry.parameters) else str(k)
-
-
-class Function:
-    """A function of an executable on a machine: callable with its arguments by position or by parameter name."""
-
-    __slots__ = ("_machine", "_runner", "index", "name")
-
-    def __init__(self, machine: VirtualMachine, runner: _Runner, name: str, index: int) -> None:
-        self._machine = machine  # kept alive
-        self._runner = runner
-        self.name = name
-        self.index = index
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        return self._runner.executable.functions[self.name].parameters
-
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        if named:
-            arguments = self._bound(arguments, named)
-        return self._runner.run(self.name, arguments, lib.rvm_machine_call, self.index)
-
-    def _bound(self, arguments: tuple, named: Mapping[str, Any]) -> list[Any]:
-        """All arguments in the order of the parameters."""
-        parameters = self.parameters
-        expected = f"{self.name} has the parameters {', '.join(parameters) or 'none'}"
-        if len(arguments) > len(parameters):
-            raise RelvmArgumentError(f"{len(arguments)} arguments by position, but {expected}")
-        for name in named:
-            if name not in parameters:
-                raise RelvmArgumentError(f"unknown argument {name}: {expected}{near_matches(name, parameters)}")
-            if name in parameters[: len(arguments)]:
-                raise RelvmArgumentError(f"argument {name} is given by position and by name: {expected}")
-        rest = parameters[len(arguments) :]
-        missing = [name for name in rest if name not in named]
-        if missing:
-            raise RelvmArgumentError(f"missing {', '.join(missing)}: {expected}")
-        return [*arguments, *(named[name] for name in rest)]
-
-    def __repr__(self) -> str:
-        return f"<function {self.name}({', '.join(self.parameters)}) of a machine>"
+from relvm.vm.runtime.profile import Profile, measure
+from relvm.vm.runtime.runner import Instrument, Prepared, Runner
+from relvm.vm.runtime.timing import TimeEvaluator
+from relvm.vm.runtime.values import NIL, TUPLE
 
 
 class VirtualMachine:
     """Runs an executable.  `machine["main"](x, y)`, `machine["main"](x, y=y)`.
 
     Arguments and results are NumPy arrays and whatever speaks DLPack, out as Tensor; bool, int of 64 bits, float,
-    str, None, np.dtype, Shape; tuples and lists of these (lists become tuples); closures of the machine.  A dense
-    row-major array is not copied on its way in: a result, or a closure, that holds it sees what is written to it
-    later.
+    str, None, np.dtype, Shape; tuples and lists of these (lists become tuples); functions and closures of the machine.
+    A dense row-major array is not copied on its way in: a result, or a closure, that holds it sees what is written to
+    it later.
 
     A machine is used by one thread at a time; threads take one machine each, over one executable.
 
@@ -164,6 +44,16 @@ class VirtualMachine:
     ------
     RelvmNameError
         A packed function that nobody has registered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from relvm import vm
+    >>> from relvm.frontend.text import parse_module
+    >>> module = parse_module("def main(x: f32[n], y: f32[n]) -> f32[n] { return add(x, y) }")
+    >>> machine = vm.VirtualMachine(vm.build(module, target="numpy"))
+    >>> machine["main"](np.float32([1, 2]), y=np.float32([3, 4]))
+    Tensor([4., 6.], shape=(2,), dtype=float32)
     """
 
     def __init__(
@@ -176,8 +66,8 @@ class VirtualMachine:
     ) -> None:
         self.executable = executable
         pointer = executable.shared.pointer
-        indices = range(lib.rvm_executable_function_count(pointer))
-        provide(self._name(index) for index in indices if self._kind(index) == _KINDS["packed"])
+        indices = range(executable.function_count)
+        provide(executable.function_name(index) for index in indices if executable.function_kind(index) == "packed")
         hooks = {"poll": lib.relvm_py_poll, "print": lib.relvm_py_print}
         options = ffi.new("rvm_machine_options *", {"stack_values": stack_values, "call_depth": call_depth, **hooks})
         machine = ffi.new("rvm_machine **")
@@ -185,38 +75,300 @@ class VirtualMachine:
         status = lib.rvm_machine_new(pointer, options, machine, error)
         if status:
             raise failure(status, error)
-        self._runner = _Runner(machine[0], executable, print_hook or print)
+        self._runner = Runner(machine[0], executable, print_hook or print)
         self._kept = Reference(self._runner, NIL, 0)  # to no object: of the machine itself
+        self._functions: dict[str, Function] = {}
+        self._saved: dict[str, SavedFunction] = {}
+        self._inputs: dict[str, Prepared] = {}
+        self._outputs: dict[str, Reference] = {}
 
-    def __getitem__(self, name: str) -> Function:
+    # ---- functions ----
+
+    def __getitem__(self, name: str) -> Function | SavedFunction:
         """The function `name`.  Raises RelvmNameError: there is none; the message lists near matches."""
-        index = lib.rvm_executable_find(self.executable.shared.pointer, name.encode())
-        if index < 0 or not self._is_callable(index):
-            what = "no function" if index < 0 else "not to be called from Python: a packed function or kernel,"
-            raise RelvmNameError(f"{what} {name}{near_matches(name, self.functions)}")
-        return Function(self, self._runner, name, index)
+        return self._saved.get(name) or self._function(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.functions
+        return name in self._saved or name in self.functions
 
     @property
     def functions(self) -> list[str]:
-        """The names of the functions that can be called."""
-        indices = range(lib.rvm_executable_function_count(self.executable.shared.pointer))
-        return [self._name(index) for index in indices if self._is_callable(index)]
+        """The names of the executable's functions that can be called."""
+        indices = range(self.executable.function_count)
+        return [self.executable.function_name(index) for index in indices if self._is_callable(index)]
 
     def interrupt(self) -> None:
         """End the run under way, from another thread or a signal handler: it raises RelvmInterrupted."""
         lib.rvm_machine_interrupt(self._runner.machine)
 
-    def _name(self, index: int) -> str:
-        return ffi.string(lib.rvm_executable_function_name(self.executable.shared.pointer, index)).decode()
+    def save_function(
+        self, name: str, saved_name: str, /, *arguments: Any, include_return: bool = True, **named: Any
+    ) -> None:
+        """Give a function all its arguments: `machine[saved_name]()` runs it with them.
 
-    def _kind(self, index: int) -> int:
-        return lib.rvm_executable_function_kind(self.executable.shared.pointer, index)
+        The arguments are converted here, once, and arrays among them are used in place: what is written to them later
+        is what later runs see.
+
+        Parameters
+        ----------
+        name
+            The function.
+        saved_name
+            A name of your own.  A saved function of that name is replaced.
+        *arguments, **named
+            By position or by parameter name.
+        include_return
+            False: the saved function returns None, for timing what the function itself does.
+
+        Raises
+        ------
+        RelvmBusyError
+            The executable has a function called `saved_name`.
+        RelvmArgumentError
+            The arguments do not fit the parameters.
+
+        Examples
+        --------
+        >>> from relvm import vm
+        >>> from relvm.frontend.text import parse_module
+        >>> module = parse_module("def pair(x: i64, y: i64) -> (i64, i64) { return (x, y) }")
+        >>> machine = vm.VirtualMachine(vm.build(module))
+        >>> machine.save_function("pair", "one_two", 1, y=2)
+        >>> machine["one_two"]()
+        (1, 2)
+        """
+        function = self._function(name)
+        if saved_name in self.functions:
+            raise RelvmBusyError(f"save_function: the executable has a function {saved_name} of its own")
+        prepared = function.prepared(arguments, named)
+        self._saved[saved_name] = SavedFunction(saved_name, prepared, include_return)
+
+    # ---- inputs that are set ----
+
+    def set_input(self, name: str, /, *arguments: Any, **named: Any) -> None:
+        """Set the inputs of a function for `invoke_stateful`, by position or by parameter name.
+
+        They are converted here, once; arrays are used in place, so that writing to one changes the input.  Until
+        `clear_input`, calling `machine[name](...)` is an error, lest one of the two ways of passing arguments be
+        ignored.  What an earlier run left for `get_outputs` is dropped.
+
+        Raises
+        ------
+        RelvmNameError
+            No such function.
+        RelvmArgumentError
+            The arguments do not fit the parameters.
+        RelvmTypeError
+            A value that a machine does not take.  Dtypes and shapes are checked by the run.
+
+        Examples
+        --------
+        >>> from relvm import vm
+        >>> from relvm.frontend.text import parse_module
+        >>> module = parse_module("def pair(x: i64, y: i64) -> (i64, i64) { return (x, y) }")
+        >>> machine = vm.VirtualMachine(vm.build(module))
+        >>> machine.set_input("pair", 1, y=2)
+        >>> machine.invoke_stateful("pair")
+        >>> machine.get_outputs("pair"), machine.get_output_arity("pair")
+        ((1, 2), 2)
+        """
+        self._inputs[name] = self._function(name).prepared(arguments, named)
+        self._outputs.pop(name, None)
+
+    def clear_input(self, name: str) -> None:
+        """Forget the inputs, and the outputs, of a function; nothing where there are none."""
+        self._function(name)
+        self._inputs.pop(name, None)
+        self._outputs.pop(name, None)
+
+    def invoke_stateful(self, name: str) -> None:
+        """Run a function on the inputs that are set, and keep what it returns for `get_outputs`.
+
+        Raises
+        ------
+        RelvmArgumentError
+            Its inputs are not set.
+        RelvmError
+            What the run raises; then there are no outputs.
+        """
+        self._function(name)
+        if name not in self._inputs:
+            raise RelvmArgumentError(f"{name}: no inputs are set; call set_input({name!r}, ...) first")
+        try:
+            self._outputs[name] = self._inputs[name].run()
+        except RelvmBusyError:  # it has not run
+            raise
+        except BaseException:
+            self._outputs.pop(name, None)
+            raise
+
+    def get_outputs(self, name: str) -> Any:
+        """What the last `invoke_stateful` of a function returned: a value, or a tuple, nested as the function has it.
+
+        Raises
+        ------
+        RelvmArgumentError
+            It has not run since its inputs were set.
+        """
+        return self._runner.value_of(name, self._output(name))
+
+    def get_output_arity(self, name: str) -> int:
+        """The number of fields of the tuple that `get_outputs` gives, or -1 where it gives no tuple.  Raises as it."""
+        held = self._output(name)
+        return ffi.cast("rvm_tuple *", held.address).size if held.tag == TUPLE else -1
+
+    # ---- measuring and watching ----
+
+    def time_evaluator(self, name: str, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0) -> TimeEvaluator:
+        """What times a function: `machine.time_evaluator("main")(x, y)` is a Timing.
+
+        It converts the arguments once, runs the function once without timing it, and then measures `repeat` times the
+        mean of `number` runs, without what a call from Python costs.  Without arguments it takes the inputs that are
+        set, if they are.
+
+        Parameters
+        ----------
+        name
+            A function, or a saved one.
+        number
+            Runs in each repeat.
+        repeat
+            How many results.
+        min_repeat_ms
+            A repeat that took fewer milliseconds is done again with more runs.
+
+        Raises
+        ------
+        RelvmNameError
+            No such function.
+        RelvmArgumentError
+            `number` or `repeat` below 1, `min_repeat_ms` below 0.
+
+        Examples
+        --------
+        >>> from relvm import vm
+        >>> from relvm.frontend.text import parse_module
+        >>> machine = vm.VirtualMachine(vm.build(parse_module("def main(x: i64) -> i64 { return x }")))
+        >>> timing = machine.time_evaluator("main", number=5, repeat=3)(7)
+        >>> len(timing.results), timing.min <= timing.median <= timing.max
+        (3, True)
+        """
+        self[name]
+        prepare = lambda arguments, named: self._prepared(name, arguments, named)  # noqa: E731
+        return TimeEvaluator(prepare, number, repeat, min_repeat_ms)
+
+    def profile(self, name: str, /, *arguments: Any, **named: Any) -> Profile:
+        """Run a function once and say which kernels, packed functions and builtins it called, how often and how long.
+
+        The machine measures in C; Python is not told of each call, and neither is what `set_instrument` has set.
+
+        Parameters
+        ----------
+        name
+            A function, or a saved one.
+        *arguments, **named
+            As for a call; none: the inputs that are set, if they are.
+
+        Raises
+        ------
+        RelvmBusyError
+            The machine is running.
+        RelvmError
+            What the run raises.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from relvm import vm
+        >>> from relvm.frontend.text import parse_module
+        >>> module = parse_module("def main(x: f32[n]) -> f32[n] { return add(x, x) }")
+        >>> machine = vm.VirtualMachine(vm.build(module, target="numpy"))
+        >>> profile = machine.profile("main", np.zeros(100, np.float32))
+        >>> [(row.count, row.bytes) for row in profile.rows if row.name == "reference.add"]
+        [(1, 1200)]
+        """
+        return measure(self._prepared(name, arguments, named))
+
+    def set_instrument(self, callback: Instrument | None) -> None:
+        """Have `callback` told of every call of a kernel, packed function, builtin or function of the module.
+
+        It is called as `callback(name, before, result, *arguments)`: before the call with before=True and result=None,
+        and, unless the call raised, after it with before=False and its result.  What it returns before a call is None,
+        or vm.SKIP: then the call is not made, its result is None, and there is no call after it.  What a skipped kernel
+        would have written is left as it was.  What the callback raises ends the run, and reaches its caller.
+
+        A call through `vm.builtin.invoke_closure` is seen as the call of the function itself, with the captured values
+        behind its arguments.  The machine itself, which some builtins are given, is left out; values without a Python
+        form come as Opaque.  Tensors are shown in place, and their memory is used again later: copy what is to be
+        kept.  Calls that the callback itself makes are not seen.
+
+        Parameters
+        ----------
+        callback
+            None: no longer any.
+
+        Raises
+        ------
+        RelvmBusyError
+            The machine is running.
+        RelvmTypeError
+            It cannot be called.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from relvm import vm
+        >>> from relvm.frontend.text import parse_module
+        >>> module = parse_module("def main(x: f32[n]) -> f32[n] { return exp(x) }")
+        >>> machine = vm.VirtualMachine(vm.build(module, target="numpy"))
+        >>> seen = []
+        >>> machine.set_instrument(lambda name, before, result, *arguments: seen.append((name, before)))
+        >>> y = machine["main"](np.zeros(2, np.float32))
+        >>> seen[0], seen[-1], ("reference.exp", True) in seen
+        (('main', True), ('main', False), True)
+        """
+        if callback is not None and not callable(callback):
+            raise RelvmTypeError(f"set_instrument: expected a callable or None, got {type(callback).__name__}")
+        self._runner.install("set_instrument", python_instrument() if callback else ffi.NULL)
+        self._runner.callback = callback
+
+    # ---- for all of these ----
+
+    def _function(self, name: str) -> Function:
+        if name in self._functions:
+            return self._functions[name]
+        if not isinstance(name, str):
+            raise RelvmTypeError(f"expected the name of a function, got {type(name).__name__}")
+        index = lib.rvm_executable_find(self.executable.shared.pointer, name.encode())
+        if index < 0 or not self._is_callable(index):
+            what = "no function" if index < 0 else "not to be called from Python: a packed function or kernel,"
+            raise RelvmNameError(f"{what} {name}{near_matches(name, [*self.functions, *self._saved])}")
+        self._functions[name] = Function(self._runner, name, index, self._inputs)
+        return self._functions[name]
+
+    def _prepared(self, name: str, arguments: tuple, named: dict[str, Any]) -> Prepared:
+        """A function, or a saved one, with these arguments; without any, with the inputs that are set."""
+        given = bool(arguments or named)
+        if name in self._saved:
+            saved = self._saved[name]
+            if given:
+                raise saved.is_complete()
+            return saved.prepared
+        function = self._function(name)
+        if name not in self._inputs:
+            return function.prepared(arguments, named)
+        if given:
+            raise function.is_set()
+        return self._inputs[name]
+
+    def _output(self, name: str) -> Reference:
+        self._function(name)
+        if name not in self._outputs:
+            raise RelvmArgumentError(f"{name}: there are no outputs yet; call set_input and invoke_stateful first")
+        return self._outputs[name]
 
     def _is_callable(self, index: int) -> bool:
-        return self._kind(index) in (_KINDS["bytecode"], _KINDS["native"])
+        return self.executable.function_kind(index) in ("bytecode", "native")
 
     def __repr__(self) -> str:
         return f"<VirtualMachine of {', '.join(self.functions)}>"

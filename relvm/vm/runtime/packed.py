@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import Any
 
-from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError, RelvmUnsupportedError, near_matches
+from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError, near_matches
 from relvm.vm.runtime._native import ffi, lib
-from relvm.vm.runtime.failure import STATUS_NUMBERS, failure
-from relvm.vm.runtime.lifetime import ACTIVE, Objects
+from relvm.vm.runtime.callbacks import active, carry
+from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.values import store_owned, take_all
 
 # What a library provider is: given a full name, the function of that name, or None when it has none.
@@ -94,12 +93,12 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
 def unregister_func(name: str) -> None:
     """Take a name away.  Machines that call it raise RelvmNameError.  Raises RelvmNameError: no function has it."""
     with _lock:
-        get_func(name)
         error = ffi.new("rvm_value *")
         status = lib.rvm_unregister(name.encode(), error)
         if status:
             raise failure(status, error)
-        _named[name].function = None
+        if name in _named:
+            _named[name].function = None
 
 
 def get_func(name: str) -> Callable[..., Any]:
@@ -143,45 +142,13 @@ def provide(names: Iterable[str]) -> None:
                 register_func(name, found)
 
 
-def _carry(kind: type[BaseException], exception: BaseException, traceback: TracebackType) -> int:
-    """Ends a callback that raised: the exception waits in the machine, and C gets an error to unwind with."""
-    result = traceback.tb_frame.f_locals["result"]
-    if ACTIVE.objects:
-        ACTIVE.objects.exception = exception
-    status = STATUS_NUMBERS["CALLBACK_ERROR"]
-    try:
-        message = f"{kind.__name__}: {exception}".encode(errors="replace")
-    except BaseException:  # its own __str__ fails: whatever happens here, the run must not go on as if all were well
-        message = kind.__name__.encode(errors="replace")
-    return lib.rvm_fail(result, status, b"%s", ffi.new("char[]", message))
-
-
-@ffi.def_extern(onerror=_carry)
+@ffi.def_extern(onerror=carry)
 def relvm_py_call(self: Any, arguments: Any, count: int, result: Any) -> int:
     named = ffi.from_handle(self)
-    objects = _active(named.name)
+    objects = active(named.name)
     function = named.function
     if function is None:
         raise RelvmNameError(f"{named.name} is no longer registered")
     value = function(*take_all(objects, ffi.cast("int64_t *", arguments), count))
     store_owned(objects, value, ffi.cast("int64_t *", result), lambda _: f"the result of {named.name}")
     return 0
-
-
-@ffi.def_extern(onerror=_carry)
-def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
-    objects = _active("vm.builtin.print")
-    objects.print(*take_all(objects, ffi.cast("int64_t *", arguments), count))
-    return 0
-
-
-@ffi.def_extern(onerror=_carry)
-def relvm_py_poll(host: Any, result: Any) -> int:
-    """Nothing: that it runs lets Python handle signals, which may raise KeyboardInterrupt here."""
-    return 0
-
-
-def _active(name: str) -> Objects:
-    if ACTIVE.objects is None:
-        raise RelvmUnsupportedError(f"{name}: a Python function needs a machine that was called from Python")
-    return ACTIVE.objects

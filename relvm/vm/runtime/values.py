@@ -263,7 +263,7 @@ def _store_of(value: Any) -> Callable[[Objects, Any, Any, int], bool]:
             return how
     if hasattr(value, "__dlpack__"):
         return _store_dlpack
-    expected = "an array, number, string, None, tuple, Shape, np.dtype, or a closure of this machine"
+    expected = "an array, number, string, None, tuple, Shape, np.dtype, or a function or closure of this machine"
     raise RelvmTypeError(f"expected {expected}, got {type(value).__name__}")
 
 

@@ -53,13 +53,14 @@ def test_the_machine_goes_before_the_executable(destroyed) -> None:
     assert destroyed == ["machine", "executable"]
 
 
-@pytest.mark.parametrize("what", ["tensor", "closure", "function", "view"])
+@pytest.mark.parametrize("what", ["tensor", "closure", "function", "view", "saved"])
 def test_whatever_came_out_of_a_machine_keeps_it(destroyed, what) -> None:
     take = {
         "tensor": lambda machine: machine["identity"](np.ones(3)),
         "closure": lambda machine: machine["closure_over"](1),
         "function": lambda machine: machine["pair"],
         "view": lambda machine: machine["identity"](np.ones(3)).numpy(),
+        "saved": lambda machine: machine.save_function("pair", "saved", 1, 2) or machine["saved"],
     }[what]
     held = take(machine_of())
     gc.collect()
@@ -67,6 +68,28 @@ def test_whatever_came_out_of_a_machine_keeps_it(destroyed, what) -> None:
     del held
     gc.collect()
     assert destroyed == ["machine", "executable"]
+
+
+def test_a_machine_with_inputs_outputs_and_an_instrument_goes(destroyed) -> None:
+    machine = machine_of()
+    machine.set_input("pair", np.ones(3), machine["pair"])
+    machine.invoke_stateful("pair")
+    machine.save_function("identity", "saved", (np.ones(3), "text"))
+    machine.set_instrument(lambda *seen: None)
+    del machine
+    gc.collect()
+    assert destroyed == ["machine", "executable"]
+
+
+def test_inputs_go_when_they_are_cleared_or_set_again() -> None:
+    machine, arrays = machine_of(), [np.ones(3) for _ in range(2)]
+    alive = [weakref.ref(array) for array in arrays]
+    machine.set_input("identity", arrays.pop())
+    machine.set_input("identity", arrays.pop())
+    assert [reference() is None for reference in alive] == [False, True]
+    machine.invoke_stateful("identity")
+    machine.clear_input("identity")
+    assert alive[0]() is None
 
 
 def test_cycles_through_a_machine_are_collected(destroyed) -> None:

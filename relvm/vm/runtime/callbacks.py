@@ -1,0 +1,48 @@
+"""What C calls back: how a Python function that it runs fails, and the machine's own hooks."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from relvm.errors import RelvmUnsupportedError
+from relvm.vm.runtime._native import ffi, lib
+from relvm.vm.runtime.failure import STATUS_NUMBERS
+from relvm.vm.runtime.lifetime import ACTIVE, Objects
+from relvm.vm.runtime.values import take_all
+
+
+def carry(kind: type[BaseException], exception: BaseException, traceback: TracebackType) -> int:
+    """Ends a callback that raised: the exception waits in the machine, and C gets an error to unwind with.
+
+    For ffi.def_extern(onerror=carry), of functions whose parameter for the error is called `result`.
+    """
+    result = traceback.tb_frame.f_locals["result"]
+    if ACTIVE.objects:
+        ACTIVE.objects.exception = exception.with_traceback(traceback)
+    status = STATUS_NUMBERS["CALLBACK_ERROR"]
+    try:
+        message = f"{kind.__name__}: {exception}".encode(errors="replace")
+    except BaseException:  # its own __str__ fails: whatever happens here, the run must not go on as if all were well
+        message = kind.__name__.encode(errors="replace")
+    return lib.rvm_fail(result, status, b"%s", ffi.new("char[]", message))
+
+
+def active(name: str) -> Objects:
+    """The objects of the machine that calls back.  Raises RelvmUnsupportedError: none that Python has called."""
+    if ACTIVE.objects is None:
+        raise RelvmUnsupportedError(f"{name}: a Python function needs a machine that was called from Python")
+    return ACTIVE.objects
+
+
+@ffi.def_extern(onerror=carry)
+def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
+    objects = active("vm.builtin.print")
+    objects.print(*take_all(objects, ffi.cast("int64_t *", arguments), count))
+    return 0
+
+
+@ffi.def_extern(onerror=carry)
+def relvm_py_poll(host: Any, result: Any) -> int:
+    """Nothing: that it runs lets Python handle signals, which may raise KeyboardInterrupt here."""
+    return 0

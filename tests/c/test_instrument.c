@@ -1,0 +1,262 @@
+/* Instruments: what they see, what they can stop, and that they leave nothing behind; profiles. */
+#include <stdarg.h>
+
+#include "check.h"
+#include "image.h"
+#include "machine.h"
+
+static image program;
+static loaded what;
+static rvm_machine *machine;
+static rvm_value result;
+static uint32_t add, make_closure, invoke, inner, outer, failing, deep;
+
+/* ---- the program ---- */
+
+/* add(a, b): the sum of ints. */
+static rvm_status host_add(void *self, const rvm_value *arguments, int32_t count, rvm_value *sum) {
+  (void)self;
+  if (count != 2 || arguments[0].tag != RVM_TAG_INT || arguments[1].tag != RVM_TAG_INT) return RVM_TYPE_ERROR;
+  *sum = int_value(arguments[0].as.i + arguments[1].as.i);
+  return RVM_OK;
+}
+
+static void build(void) {
+  add = image_packed(&program, "test.add");
+  make_closure = image_packed(&program, "vm.builtin.make_closure");
+  invoke = image_packed(&program, "vm.builtin.invoke_closure");
+  inner = image_bytecode(&program, "inner", "x y", 3);
+  CALL(&program, 2, add, R(0), R(1));
+  RESET(&program, 0);
+  RET(&program, 2);
+  outer = image_bytecode(&program, "outer", "x", 4); /* inner(x, 10) + (inner with y = 20)(x) */
+  CALL(&program, 1, inner, R(0), I(10));
+  CALL(&program, 2, make_closure, F(inner), I(20));
+  CALL(&program, 3, invoke, X, R(2), R(0));
+  CALL(&program, 1, add, R(1), R(3));
+  RET(&program, 1);
+  failing = image_bytecode(&program, "failing", "", 1);
+  CALL(&program, 0, inner, N, N);
+  RET(&program, 0);
+  deep = image_bytecode(&program, "deep", "", 1);
+  CALL(&program, 0, deep);
+  RET(&program, 0);
+}
+
+#define RUN(function, ...)                                                                           \
+  rvm_machine_call(machine, (int32_t)(function), (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1,     \
+                   COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1, &result)
+
+static void check_idle(void) {
+  CHECK(machine->top == machine->stack && machine->frame_count == 0 && machine->nesting == 0 && machine->entries == 0);
+  int64_t left = 0;
+  for (const rvm_value *value = machine->stack; value < machine->stack_end; value++) left += value->tag != RVM_TAG_NIL;
+  CHECK_INT(left, 0);
+}
+
+/* ---- an instrument that writes down what it sees ---- */
+
+typedef struct diary {
+  char text[1000];
+  int32_t skipped, stopped_before, stopped_after; /* functions; -1: none */
+} diary;
+
+static void note(diary *to, const char *format, ...) {
+  va_list arguments;
+  size_t used = strlen(to->text);
+  va_start(arguments, format);
+  vsnprintf(to->text + used, sizeof to->text - used, format, arguments);
+  va_end(arguments);
+}
+
+static rvm_status before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
+                         rvm_value *error) {
+  diary *to = host;
+  note(to, "%s(", rvm_executable_function_name(what.executable, function));
+  for (int32_t i = 0; i < count; i++)
+    note(to, arguments[i].tag == RVM_TAG_INT ? "%s%d" : "%s?", i > 0 ? "," : "", (int)arguments[i].as.i);
+  note(to, ") ");
+  *skip = function == to->skipped;
+  if (function != to->stopped_before) return RVM_OK;
+  return rvm_fail(error, RVM_ASSERTION_ERROR, "stopped before");
+}
+
+static rvm_status after(void *host, int32_t function, const rvm_value *arguments, int32_t count, rvm_status status,
+                        const rvm_value *value, rvm_value *error) {
+  diary *to = host;
+  (void)error;
+  if (status) {
+    note(to, "!%d ", status);
+  } else {
+    note(to, value->tag == RVM_TAG_INT ? "=%d" : "=?", (int)value->as.i);
+    note(to, count > 0 && arguments[0].tag == RVM_TAG_INT ? "of%d " : " ", (int)arguments[0].as.i);
+  }
+  return function == to->stopped_after ? RVM_INDEX_ERROR : RVM_OK; /* without an error */
+}
+
+enum { EVERYTHING = (1 << RVM_KIND_COUNT) - 1 };
+
+static rvm_instrument writes_to(diary *to, uint32_t kinds) {
+  *to = (diary){.skipped = -1, .stopped_before = -1, .stopped_after = -1};
+  return (rvm_instrument){.kinds = kinds, .before = before, .after = after, .host = to};
+}
+
+static void instrument_with(const rvm_instrument *instrument) {
+  CHECK_OK(rvm_machine_instrument(machine, instrument, &result), result);
+}
+
+#define CHECK_TEXT(got, expected)                                                             \
+  do {                                                                                        \
+    if (strcmp(got, expected) != 0) {                                                         \
+      printf("%s:%d: expected \"%s\"\n  got \"%s\"\n", __FILE__, __LINE__, expected, got);    \
+      checks_failed++;                                                                        \
+    }                                                                                         \
+  } while (0)
+
+static void every_call_is_seen_before_and_after(void) {
+  diary seen;
+  rvm_instrument instrument = writes_to(&seen, EVERYTHING);
+  instrument_with(&instrument);
+  CHECK_OK(RUN(outer, int_value(1)), result);
+  CHECK_INT(result.as.i, 32);
+  CHECK_TEXT(seen.text,
+             "outer(1) inner(1,10) test.add(1,10) =11of1 =11of1 vm.builtin.make_closure(?,20) =? "
+             "inner(1,20) test.add(1,20) =21of1 =21of1 test.add(11,21) =32of11 =32of1 ");
+  check_idle();
+}
+
+static void kinds_choose_what_is_seen(void) {
+  diary seen;
+  rvm_instrument instrument = writes_to(&seen, 1u << RVM_KIND_bytecode);
+  instrument_with(&instrument);
+  CHECK_OK(RUN(outer, int_value(1)), result);
+  CHECK_TEXT(seen.text, "outer(1) inner(1,10) =11of1 inner(1,20) =21of1 =32of1 ");
+  instrument_with(NULL);
+  seen.text[0] = 0;
+  CHECK_OK(RUN(outer, int_value(1)), result);
+  CHECK_TEXT(seen.text, "");
+}
+
+static void a_call_that_is_skipped_gives_nil(void) {
+  diary seen;
+  rvm_instrument instrument = writes_to(&seen, EVERYTHING);
+  seen.skipped = (int32_t)inner;
+  instrument_with(&instrument);
+  CHECK_FAILS(RUN(outer, int_value(1)), RVM_TYPE_ERROR, "test.add", result); /* nil and nil */
+  CHECK_TEXT(seen.text, "outer(1) inner(1,10) vm.builtin.make_closure(?,20) =? inner(1,20) test.add(?,?) !1 !1 ");
+  seen.skipped = (int32_t)outer;
+  CHECK_OK(RUN(outer, int_value(1)), result);
+  CHECK_INT(result.tag, RVM_TAG_NIL);
+  check_idle();
+}
+
+static void an_instrument_may_end_the_run(void) {
+  const uint32_t functions[] = {add, inner, outer};
+  for (int i = 0; i < COUNT_OF(functions); i++) {
+    diary seen;
+    rvm_instrument instrument = writes_to(&seen, EVERYTHING);
+    seen.stopped_before = (int32_t)functions[i];
+    instrument_with(&instrument);
+    CHECK_FAILS(RUN(outer, int_value(1)), RVM_ASSERTION_ERROR, "stopped before", result);
+    seen.stopped_before = -1, seen.stopped_after = (int32_t)functions[i];
+    CHECK_FAILS(RUN(outer, int_value(1)), RVM_INDEX_ERROR, "stopped by the host's instrument", result);
+    check_idle();
+  }
+}
+
+static void a_failure_is_seen_and_stays_what_it_is(void) {
+  diary seen;
+  rvm_instrument instrument = writes_to(&seen, EVERYTHING);
+  seen.stopped_after = (int32_t)inner;
+  instrument_with(&instrument);
+  CHECK_INT(RUN(failing), RVM_TYPE_ERROR);
+  CHECK(strstr(result.as.error->message, "test.add failed"));
+  CHECK_TEXT(result.as.error->trace, "  in inner at instruction 0\n  in failing at instruction 0");
+  rvm_value_release(&result);
+  CHECK_TEXT(seen.text, "failing() inner(?,?) test.add(?,?) !1 !1 !1 ");
+  CHECK_FAILS(RUN(inner, int_value(1)), RVM_ARGUMENT_ERROR, "inner: expected 2 arguments (x, y), got 1", result);
+  check_idle();
+}
+
+static void recursion_goes_as_deep_as_without(void) {
+  rvm_instrument instrument = {.kinds = 1u << RVM_KIND_bytecode};
+  instrument_with(&instrument);
+  CHECK_FAILS(RUN(deep), RVM_STACK_OVERFLOW, "deep: calls nest more than 5000 deep", result);
+  check_idle();
+}
+
+static rvm_status change_instrument(void *host, int32_t function, const rvm_value *arguments, int32_t count,
+                                    int32_t *skip, rvm_value *error) {
+  (void)host, (void)function, (void)arguments, (void)count, (void)skip;
+  return rvm_machine_instrument(machine, NULL, error);
+}
+
+/* Its own calls are not seen: else this would not end. */
+static rvm_status call_outer(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
+                             rvm_value *error) {
+  (void)function, (void)arguments, (void)count, (void)skip;
+  ++*(int *)host;
+  return rvm_machine_call(machine, (int32_t)outer, (rvm_value[]){int_value(5)}, 1, error);
+}
+
+static void an_instrument_may_call_its_machine_and_not_change_it(void) {
+  int calls = 0;
+  rvm_instrument instrument = {.kinds = 1u << RVM_KIND_packed, .before = call_outer, .host = &calls};
+  instrument_with(&instrument);
+  CHECK_OK(RUN(outer, int_value(1)), result);
+  CHECK_INT(result.as.i, 32);
+  CHECK_INT(calls, 4);
+  instrument.before = change_instrument;
+  instrument_with(&instrument);
+  CHECK_FAILS(RUN(outer, int_value(1)), RVM_BUSY, "instrument cannot be changed", result);
+  check_idle();
+}
+
+static void a_profile_counts_calls_and_bytes(void) {
+  rvm_profile *profile;
+  CHECK_OK(rvm_profile_new(what.executable, &profile, &result), result);
+  const rvm_instrument instrument = rvm_profile_instrument(profile);
+  instrument_with(&instrument);
+  for (int i = 0; i < 3; i++) CHECK_OK(RUN(outer, int_value(1)), result);
+  rvm_value tensor = tensor_value(RVM_DTYPE_f32, 1, (int64_t[]){6});
+  CHECK_FAILS(RUN(inner, tensor, int_value(1)), RVM_TYPE_ERROR, "test.add", result);
+  rvm_value_release(&tensor);
+  instrument_with(NULL);
+  CHECK_INT(rvm_profile_read(profile, (int32_t)add).count, 10);
+  CHECK(rvm_profile_read(profile, (int32_t)add).nanoseconds > 0);
+  CHECK_INT(rvm_profile_read(profile, (int32_t)add).bytes, 24);
+  CHECK_INT(rvm_profile_read(profile, (int32_t)make_closure).count, 3);
+  CHECK_INT(rvm_profile_read(profile, (int32_t)inner).count, 0);
+  CHECK_INT(rvm_profile_read(profile, 1000).count, 0);
+  rvm_profile_release(profile);
+  check_idle();
+}
+
+static void functions_are_values(void) {
+  rvm_value function = rvm_machine_function(machine, (int32_t)inner);
+  CHECK_OK(rvm_machine_invoke(machine, function, (rvm_value[]){int_value(3), int_value(4)}, 2, &result), result);
+  CHECK_INT(result.as.i, 7);
+  CHECK_INT(rvm_machine_function(machine, -1).tag, RVM_TAG_NIL);
+  CHECK_INT(rvm_machine_function(machine, 1000).tag, RVM_TAG_NIL);
+}
+
+int main(void) {
+  const rvm_machine_options options = {.call_depth = 5000};
+  CHECK_OK(rvm_register("test.add", host_add, NULL, 0, &result), result);
+  build();
+  MAKE(what, image_load(&program, &what, &result));
+  MAKE(machine, rvm_machine_new(what.executable, &options, &machine, &result));
+  every_call_is_seen_before_and_after();
+  kinds_choose_what_is_seen();
+  a_call_that_is_skipped_gives_nil();
+  an_instrument_may_end_the_run();
+  a_failure_is_seen_and_stays_what_it_is();
+  recursion_goes_as_deep_as_without();
+  an_instrument_may_call_its_machine_and_not_change_it();
+  a_profile_counts_calls_and_bytes();
+  functions_are_values();
+  rvm_machine_release(machine);
+  loaded_release(&what);
+  CHECK_OK(rvm_unregister("test.add", &result), result);
+  return CHECK_RESULT();
+}

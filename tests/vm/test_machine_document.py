@@ -1,0 +1,29 @@
+"""docs/machine.md and the docstrings of the machine: their examples run."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+from relvm.vm.runtime import machine, packed
+
+DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "machine.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", DOCUMENT, flags=re.DOTALL)
+
+
+def test_every_example_is_python():
+    assert DOCUMENT.count("```") == 2 * len(BLOCKS)
+
+
+def test_the_examples_run_one_after_the_other(tmp_path, capsys):
+    program = tmp_path / "program.py"
+    program.write_text("\n".join(BLOCKS))
+    exec(compile(program.read_text(), str(program), "exec"), {"__name__": "program"})
+    assert "matmul" in capsys.readouterr().out
+    packed.unregister_func("docs.scale")
+
+
+def test_the_examples_of_the_docstrings_run():
+    failures, count = doctest.testmod(machine)
+    assert failures == 0 and count > 20
