@@ -36,6 +36,7 @@ from relvm.ir.expr import (
     Module,
     OpCall,
     PackedCall,
+    PrimCall,
     Tuple,
     TupleItem,
     Var,
@@ -135,6 +136,10 @@ class Builder:
         found = find_operator(operator)
         return self.emit(OpCall(found, args, found.bind(args, attributes)), name)
 
+    def prim(self, function: str, *args: Expr, name: str | None = None) -> Var:
+        """Arithmetic on scalars, by its function in csrc/prim_operators.def."""
+        return self.emit(PrimCall(function, args), name)
+
     def tuple_(self, *fields: Expr, name: str | None = None) -> Var:
         return self.emit(Tuple(fields), name)
 
@@ -196,26 +201,56 @@ class Builder:
 
         recursive: `body` gets the function itself as a first argument; needs `result_type`.
         """
-        outer = self._frame()
-        var = Var(self._unique(name or "closure", name is None))
-        this = ()
         if recursive:
+            return self.local_functions([(name, params, result_type, body)])[0]
+        var = Var(self._unique(name or "closure", name is None))
+        return self._local_functions([(var, name, params, result_type, body)])[0]
+
+    def local_functions(
+        self, functions: Sequence[tuple[str | None, Params, Type | None, Callable[..., Expr]]]
+    ) -> tuple[Var, ...]:
+        """Closures that may call themselves and each other.
+
+        Parameters
+        ----------
+        functions
+            The name, the parameters, the result's type and the body of each; a body is called with all the functions,
+            then its own parameters.
+
+        Raises
+        ------
+        RelvmTypeError
+            One has no result type.
+        """
+        declared = []
+        for name, params, result_type, body in functions:
+            var = Var(self._unique(name or "closure", name is None))
             if result_type is None:
                 raise RelvmTypeError(f"{var.name}: a recursive function needs a result type")
-            var = replace(var, type=FuncType(tuple(type_ for _, type_ in params), result_type))
-            this = (var,)
-        variables: tuple[Var, ...] = ()
+            type_ = FuncType(tuple(each for _, each in params), result_type)
+            declared.append((replace(var, type=type_), name, params, result_type, body))
+        these = tuple(var for var, *_ in declared)
+        return self._local_functions(
+            [(*rest, lambda *args, body=body: body(*these, *args)) for *rest, body in declared]
+        )
 
-        def whole_body() -> Expr:
-            nonlocal variables
-            variables = self._bind_params(params)
-            return body(*this, *variables)
+    def _local_functions(self, functions: Sequence[tuple]) -> tuple[Var, ...]:
+        """functions: the variable, the name, the parameters, the result's type and the body of each."""
+        outer = self._frame()
+        bindings = []
+        for var, name, params, result_type, body in functions:
+            variables: tuple[Var, ...] = ()
 
-        block = self.block(whole_body)
-        binding = Binding(var, Function(name or "", variables, block, result_type))
-        typed = self._typed(Block((binding,), var))
+            def whole_body(params: Params = params, body: Callable[..., Expr] = body) -> Expr:
+                nonlocal variables
+                variables = self._bind_params(params)
+                return body(*variables)
+
+            block = self.block(whole_body)
+            bindings.append(Binding(var, Function(name or "", variables, block, result_type)))
+        typed = self._typed(Block(tuple(bindings), Tuple(tuple(var for var, *_ in functions))))
         outer.bindings.extend(typed.bindings)
-        return typed.result
+        return typed.result.fields
 
     def ret(self, value: Expr) -> None:
         """Ends the function: `value` is its result."""
@@ -274,6 +309,8 @@ def _numbered(expr: Expr) -> str:
             return op.name
         case Call(callee=FunctionRef(name) | Var(name)) | KernelCall(kernel=name) | BuiltinCall(name=name):
             return name
+        case PrimCall(function=function):
+            return function
         case PackedCall(name=name):
             return name.rsplit(".", 1)[-1]
         case TupleItem():

@@ -41,6 +41,7 @@ from relvm.ir.expr import (
 from relvm.ir.node import map_children, walk
 from relvm.ir.operator import Effect
 from relvm.ir.prims import DTYPE_OF_LETTER, find_row, has_value
+from relvm.ir.structure import function_runs
 from relvm.ir.types import (
     OBJECT,
     FuncType,
@@ -261,10 +262,10 @@ class _Inference:
 
     def block(self, block: Block) -> Block:
         bindings = []
-        for binding in block.bindings:
-            outer, self.place = self.place, f"{self.name}: {binding.var.name}"
+        for run in function_runs(block.bindings):
+            outer, self.place = self.place, f"{self.name}: {run[0].var.name}"
             try:
-                bindings.extend(self.binding(binding))
+                bindings.extend(self.functions(run) if isinstance(run[0].value, Function) else self.binding(run[0]))
             except RelvmError as error:
                 if str(error).startswith(self.name):
                     raise
@@ -273,19 +274,28 @@ class _Inference:
         result = self.expr(block.result)
         return replace(block, bindings=tuple(bindings), result=result, type=result.type)
 
+    def functions(self, run: tuple[Binding, ...]) -> Iterable[Binding]:
+        """Local functions that may call themselves and each other: those that state their results are known before."""
+        for binding in run:
+            if binding.value.result_type is not None:
+                self.vars[binding.var] = replace(binding.var, type=binding.value.func_type)
+        while True:
+            typed = []
+            changed = False
+            for binding in run:
+                self.place = f"{self.name}: {binding.var.name}"
+                value = self.function(binding.value)
+                known = self.vars.get(binding.var)
+                if known is None or known.type != value.type:  # it turned out to have effects: so may its callers
+                    changed |= known is not None
+                    self.vars[binding.var] = replace(binding.var, type=value.type)
+                typed.append(Binding(self.vars[binding.var], value))
+            if not changed:
+                return typed
+
     def binding(self, binding: Binding | MatchCast) -> Iterable[Binding | MatchCast]:
         var = binding.var
-        if isinstance(binding.value, Function) and binding.value.result_type is not None:
-            self.vars[var] = replace(var, type=var.type or binding.value.func_type)  # it may call itself
         value = self.expr(binding.value)
-        if isinstance(value, Function) and var in self.vars:
-            # The variable inside the body stands for the declared type; its purity may have been found to be less.
-            self.vars[var] = typed = (
-                self.vars[var] if self.vars[var].type == value.type else replace(var, type=value.type)
-            )
-            if typed.type != var.type and not value.pure:
-                value = self.function(binding.value)
-            return [replace(binding, var=typed, value=value)]
         expected = var.type
         if expected is not None and (reason := mismatch(expected, value.type)):
             raise self.error(f"{reason}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from relvm.ir.dims import DimVar, as_var, evaluate_with, var_dim
 from relvm.ir.expr import Binding, Constant, DimValue, Expr, Function, MatchCast, Module, Shape, Var
 from relvm.ir.node import Node, fields_of, map_children, walk
 from relvm.ir.types import FuncType, TupleType, Type, dims_of, map_dims, type_vars
+
+AnyBinding = Binding | MatchCast
 
 
 def rewrite(rule: Callable[[Expr], Expr | None], expr: Node) -> Node:
@@ -45,6 +47,22 @@ def free_vars(expr: Node) -> list[Var]:
     bound = bound_vars(expr)  # a variable is bound in one place only, so scopes need not be tracked
     used = (item for item in walk(expr) if isinstance(item, Var) and item not in bound)
     return list(dict.fromkeys(used))
+
+
+def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, ...]]:
+    """The bindings in order, those of local functions that follow each other together: they see each other."""
+    run: list[AnyBinding] = []
+    for binding in bindings:
+        is_function = isinstance(binding, Binding) and isinstance(binding.value, Function)
+        if run and not is_function:
+            yield tuple(run)
+            run = []
+        if is_function:
+            run.append(binding)
+        else:
+            yield (binding,)
+    if run:
+        yield tuple(run)
 
 
 def structural_equal(first: Node, second: Node) -> bool:
