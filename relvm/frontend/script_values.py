@@ -88,6 +88,13 @@ def is_static(value: Value) -> bool:
     return isinstance(value, bool | int | float | str | None | DType) and not isinstance(value, np.generic)
 
 
+def is_scalar(value: Value) -> bool:
+    """Whether `value` is a number, or a scalar of the program."""
+    if isinstance(value, Expr):
+        return isinstance(value.type, PrimType)
+    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+
+
 def number_as_tensor(value: bool | int | float, dtype: DType) -> Constant:
     """A 0-d constant of `dtype`.
 

@@ -252,6 +252,20 @@ class Builder:
         outer.bindings.extend(typed.bindings)
         return typed.result.fields
 
+    def known_dims(self) -> frozenset[DimVar]:
+        """The dimension variables that have a value where the next expression is emitted."""
+        return frozenset(self._frame().dims)
+
+    def names(self) -> Counter[str]:
+        """How often each name was given, for `restore_names`."""
+        return Counter(self._frame().names)
+
+    def restore_names(self, names: Counter[str]) -> None:
+        """Forgets the names given since: what they were given to is not in the module."""
+        counts = self._frame().names
+        counts.clear()
+        counts.update(names)
+
     def ret(self, value: Expr) -> None:
         """Ends the function: `value` is its result."""
         frame = self._frame()
