@@ -18,7 +18,6 @@ _numbers = itertools.count()
 # The body of a function of x: f32[n], c: bool and i: i64, with a mark, ¦, before the place of the error.
 BODIES = [
     ("¦while c:\n    i = 1.5\nreturn i", RelvmTypeError, "i is i64 before the loop and f64 after a round"),
-    ("¦break\nreturn x", RelvmSyntaxError, "a break or continue outside of a loop"),
     ("for y in ¦x:\n    x = y\nreturn x", RelvmSyntaxError, "cannot have a for loop"),
     ("¦with x:\n    pass\nreturn x", RelvmSyntaxError, "cannot have a With"),
     ("¦y: f32[n]\nreturn x", RelvmSyntaxError, "an annotation without a value"),
