@@ -81,7 +81,7 @@ def lower_to_routines(module: Module) -> LirModule:
     tables = _Tables(module)
     routines = tuple(_Generator(tables, function).routine() for function in module.functions)
     kernels = tuple(kernel for _, kernel in module.kernels if isinstance(kernel, Kernel))
-    signature = {f.name: _signature(f) for f in module.functions}
+    signature = {f.name: _signature(f) for f in module.functions if not f.private}
     return LirModule(routines, kernels, tuple(tables.functions), tuple(tables.constants), signature)
 
 
@@ -128,7 +128,7 @@ class _Generator:
     def routine(self) -> Routine:
         params = tuple(param.name for param in self.function.params)
         body = self.block(self.function.body, Register(len(params)))
-        return Routine(self.function.name, params, self.next_register, body)
+        return Routine(self.function.name, params, self.next_register, body, self.function.private)
 
     def new_register(self) -> Register:
         self.next_register += 1

@@ -104,13 +104,14 @@ class _Parser(LiteralReader):
             attributes = self.attributes()
         functions: dict[str, Function] = {}
         while self.token.kind != "end":
+            private = self.accept("private")
             self.expect("def")
             start = self.token
             name = self.symbol("the name of a function")
             if name in functions:
                 raise self.error(RelvmSyntaxError, f"function {name} is defined twice", start)
             self.dims, self.own_names = {}, {}
-            functions[name] = self.function(name)
+            functions[name] = replace(self.function(name), private=private)
         for name, token in self.references:
             if name not in functions:
                 raise self.error(RelvmNameError, f"no function {name}{near_matches(name, functions)}", token)

@@ -72,12 +72,23 @@ class Builder:
 
     @contextmanager
     def function(
-        self, name: str, params: Params, result_type: Type | None = None, *, attributes: Attributes = ()
+        self,
+        name: str,
+        params: Params,
+        result_type: Type | None = None,
+        *,
+        attributes: Attributes = (),
+        private: bool = False,
     ) -> Iterator[tuple[Var, ...]]:
         """A function of the module: gives its parameters; what is emitted inside, up to `ret`, is its body.
 
         Functions may be built inside one another (each is a function of the module).  One that is called before it is
         finished, recursively or by a function before it, needs `result_type` or `declare`.
+
+        Parameters
+        ----------
+        private
+            Only the module itself calls it; passes may inline or remove it.
 
         Raises
         ------
@@ -103,7 +114,7 @@ class Builder:
         known = {var for _, type_ in params for var in plain_dim_vars(type_)}
         result = result_type or forget_vars(body.type, known.__contains__)
         self._types[name] = FuncType(tuple(type_ for _, type_ in params), result)
-        self._functions[name] = Function(name, variables, body, result_type, attributes=attributes)
+        self._functions[name] = Function(name, variables, body, result_type, attributes=attributes, private=private)
 
     def declare(self, name: str, params: Params, result_type: Type) -> None:
         """States the type of a function that is built later, so that it can be called now."""

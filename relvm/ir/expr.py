@@ -234,7 +234,7 @@ class Function(Expr):
     """A function: of the module, or (as an expression) local, a closure over the variables around it.
 
     result_type: as annotated, or None where it is to be inferred.  name: the module's key, or a local function's own
-    name.
+    name.  private: of a function of the module that only the module itself calls; passes may change or remove it.
     """
 
     name: str
@@ -243,6 +243,7 @@ class Function(Expr):
     result_type: Type | None = field(default=None, metadata={"derived": True})
     pure: bool = True
     attributes: Attributes = ()
+    private: bool = False
     type: Type | None = _typed()
 
     @property

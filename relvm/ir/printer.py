@@ -144,7 +144,7 @@ class _Printer:
 
     def top_level(self, function: Function) -> str:
         self.find_unused(function)
-        self.out.append(f"def {_name(function.name)}")
+        self.out.append(f"{'private ' if function.private else ''}def {_name(function.name)}")
         self.signature_and_body(function)
         return "".join(self.out)
 

@@ -33,7 +33,7 @@ def lift_lambdas(module: Module) -> Module:
     """Turn each local function into a function of the module that takes what it captured as its last parameters, and
     its definition into the making of a closure:
 
-    g = fn (a) { add(a, b) }   ->   g = make_closure(@main_g, b)        with  def main_g(a, b) { add(a, b) }
+    g = fn (a) { add(a, b) }   ->   g = make_closure(@main_g, b)     with  private def main_g(a, b) { add(a, b) }
 
     A function that captures nothing becomes a plain reference.  Dimensions of the surrounding function that no
     parameter's shape gives are captured as one shape.
@@ -90,7 +90,7 @@ class _Lifter:
                 body = replace(body, bindings=(Binding(own, closure), *body.bindings))
             body = substitute(body, {var: own})
         body = self.block(body, name)
-        lifted = replace(local, name=name, params=(*local.params, *params), body=body, type=None)
+        lifted = replace(local, name=name, params=(*local.params, *params), body=body, type=None, private=True)
         self.lifted.append(replace(lifted, type=lifted.func_type))
         if not values:
             return reference

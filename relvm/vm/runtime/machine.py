@@ -216,7 +216,10 @@ class VirtualMachine:
         return lib.rvm_executable_function_kind(self.executable.shared.pointer, index)
 
     def _is_callable(self, index: int) -> bool:
-        return self._kind(index) in (_KINDS["bytecode"], _KINDS["native"])
+        found = (
+            lib.rvm_executable_find(self.executable.shared.pointer, self._name(index).encode()) == index
+        )  # not private
+        return found and self._kind(index) in (_KINDS["bytecode"], _KINDS["native"])
 
     def __repr__(self) -> str:
         return f"<VirtualMachine of {', '.join(self.functions)}>"
