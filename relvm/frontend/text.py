@@ -209,9 +209,10 @@ class _Parser(LiteralReader):
         value = self.expression()
         self.expect(",")
         var = Var(name, type=self.type())
+        where = self.string() if self.accept(",") else ""
         self.expect(")")
         self.bind(var)
-        return MatchCast(var, value)
+        return MatchCast(var, value, where)
 
     def expression(self) -> Expr:
         self.deeper()

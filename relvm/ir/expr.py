@@ -214,10 +214,12 @@ class Binding(Node):
 @node
 class MatchCast(Node):
     """`var = match_cast(value, type)`: the same value, checked at run time to be of the variable's type.  A dimension
-    variable seen here for the first time takes the value found."""
+    variable seen here for the first time takes the value found.  where: what an error's message begins with; empty: the
+    function's and the variable's names."""
 
     var: Var
     value: Expr
+    where: str = ""
 
 
 @node

@@ -1,5 +1,7 @@
 """Private functions: only the module itself calls them."""
 
+# ruff: noqa: F821
+
 from __future__ import annotations
 
 import numpy as np
@@ -36,16 +38,16 @@ def test_the_host_neither_finds_nor_lists_them(way, tmp_path) -> None:
         machine = vm.VirtualMachine(each)
         assert machine.functions == ["main"]
         assert "_repeat" not in machine
-        with pytest.raises(RelvmNameError, match="no function _repeat$"):
+        with pytest.raises(RelvmNameError, match=r"no function _repeat$"):
             machine["_repeat"]
-        with pytest.raises(RelvmNameError, match="no function _mai; did you mean main"):
+        with pytest.raises(RelvmNameError, match=r"no function _mai; did you mean main"):
             machine["_mai"]
         np.testing.assert_array_equal(plain(machine["main"](np.int64(3), X, X)), 4 * X)
 
 
 def test_a_private_function_does_not_stand_among_the_near_matches() -> None:
     machine = vm.VirtualMachine(vm.build(parse_module(RECURSIVE)))
-    with pytest.raises(RelvmNameError, match="no function _repeatt$"):
+    with pytest.raises(RelvmNameError, match=r"no function _repeatt$"):
         machine["_repeatt"]
 
 
@@ -73,7 +75,9 @@ def test_a_private_function_as_a_value_is_called_from_python() -> None:
 
 
 def test_the_text_says_it_and_reads_back() -> None:
-    module = parse_module("private def _f(x: f32[n]) -> f32[n] = relu(x)\n\ndef private(x: f32[n]) -> f32[n] = @_f(x)\n")
+    module = parse_module(
+        "private def _f(x: f32[n]) -> f32[n] = relu(x)\n\ndef private(x: f32[n]) -> f32[n] = @_f(x)\n"
+    )
     assert [f.private for f in module.functions] == [True, False]
     assert print_module(parse_module(print_module(module))) == print_module(module)
 
@@ -81,10 +85,10 @@ def test_the_text_says_it_and_reads_back() -> None:
 def test_a_function_of_a_script_whose_name_begins_with_an_underscore_is_private() -> None:
     @script
     class Model:
-        def _helper(x: "f32[n]") -> "f32[n]":
+        def _helper(x: f32[n]) -> f32[n]:
             return relu(x)
 
-        def main(x: "f32[n]") -> "f32[n]":
+        def main(x: f32[n]) -> f32[n]:
             return _helper(x)
 
     assert {f.name: f.private for f in Model.functions} == {"_helper": True, "main": False}
@@ -92,13 +96,13 @@ def test_a_function_of_a_script_whose_name_begins_with_an_underscore_is_private(
 
 
 @script
-def _by_reference(x: "f32[n]") -> "f32[n]":
+def _by_reference(x: f32[n]) -> f32[n]:
     return x * 2
 
 
 def test_a_private_function_by_reference() -> None:
     @script
-    def main(x: "f32[n]") -> "f32[n]":
+    def main(x: f32[n]) -> f32[n]:
         return _by_reference(x)
 
     assert {f.name: f.private for f in main.module.functions} == {"main": False, "_by_reference": True}
