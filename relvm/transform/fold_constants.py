@@ -7,11 +7,25 @@ from dataclasses import replace
 import numpy as np
 
 from relvm.ir.dims import AnyDim
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, If, OpCall, Shape, Tuple, TupleItem, Var, constant
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    Constant,
+    Expr,
+    Function,
+    If,
+    OpCall,
+    Prim,
+    Shape,
+    Tuple,
+    TupleItem,
+    Var,
+    constant,
+)
 from relvm.ir.node import map_children
 from relvm.ir.operator import Effect
 from relvm.ir.stages import Stage
-from relvm.ir.types import TensorType
+from relvm.ir.types import OBJECT, ShapeType, TensorType
 from relvm.transform.passes import function_pass
 
 SIZE_LIMIT_BYTES = 64 << 20  # a folded constant is not larger than this and its arguments together
@@ -23,7 +37,8 @@ def fold_constants(function: Function) -> Function:
 
     y = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))   ->   const(f32[2], [4, 6])
 
-    An item of a known tuple is taken, an if on a known condition keeps the branch that it must take.
+    An item of a known tuple is taken, an if on a known condition keeps the branch that it must take, an if between
+    a value and itself is that value, and the shape of a tensor of known sizes is a constant.
     """
     return replace(function, body=_block(function.body, {}))
 
@@ -46,29 +61,37 @@ def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
     match value:
         case If(cond, then, orelse):
             cond = _atom(cond, known)
-            if isinstance(cond, Constant):
-                taken = _block(then if cond.value.item() else orelse, known)
-                if taken.result.type == binding.var.type:
-                    known[binding.var] = taken.result
-                    return list(taken.bindings)
-            return [
-                replace(
-                    binding, value=replace(value, cond=cond, then=_block(then, known), orelse=_block(orelse, known))
-                )
-            ]
+            if isinstance(cond, Constant | Prim):
+                taken = _block(then if np.asarray(cond.value).item() else orelse, known)
+                return [*taken.bindings, *_named(binding, taken.result, known)]
+            then, orelse = _block(then, known), _block(orelse, known)
+            if then.result is orelse.result and not then.bindings and not orelse.bindings and cond.type != OBJECT:
+                return _named(binding, then.result, known)
+            return [replace(binding, value=replace(value, cond=cond, then=then, orelse=orelse))]
         case Function(body=body):
             return [replace(binding, value=replace(value, body=_block(body, known)))]
-        case TupleItem(tuple_, index) if isinstance(known.get(tuple_), Tuple):
-            known[binding.var] = known[tuple_].fields[index]
-            return []
-    value = _with_known_atoms(value, known)
+    value = _atom(value, known) if isinstance(value, Var) else _with_known_atoms(value, known)
     match value:
+        case TupleItem(tuple_, index) if isinstance(known.get(tuple_), Tuple):
+            return _named(binding, known[tuple_].fields[index], known)
+        case OpCall(op, type=ShapeType(dims=dims)) if (
+            op.effect is Effect.PURE and dims is not None and _all_known(dims)
+        ):
+            return _named(binding, Shape(dims), known)
         case Tuple():
             known[binding.var] = value
         case OpCall() if folded := _evaluate(value):
             known[binding.var] = folded
             return []
     return [replace(binding, value=value)]
+
+
+def _named(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding]:
+    """What is left of `binding` when its value is `atom`, which takes the variable's place if it is of its type."""
+    if atom.type != binding.var.type:
+        return [replace(binding, value=atom)]
+    known[binding.var] = atom
+    return []
 
 
 def _with_known_atoms(value: Expr, known: dict[Var, Expr]) -> Expr:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 
 from relvm.ir.dims import AnyDim, DimVar, dim_var
 from relvm.ir.expr import (
@@ -22,7 +23,7 @@ from relvm.ir.expr import (
     is_atom,
 )
 from relvm.ir.infer import match_dims, plain_dim_vars
-from relvm.ir.node import map_children, walk
+from relvm.ir.node import children, map_children, walk
 from relvm.ir.stages import Stage
 from relvm.ir.structure import fresh_copy
 from relvm.ir.types import is_proven, substitute_dims
@@ -30,6 +31,7 @@ from relvm.transform.casts import in_binding_order
 from relvm.transform.passes import module_pass
 
 SMALL = 8  # bindings, those of inner blocks included: a function of so many is inlined wherever it is called
+DEEPEST = 24  # blocks inside each other: no inlining makes more
 
 
 @module_pass("inline_functions", at=Stage.NORMAL)
@@ -44,7 +46,8 @@ def inline_functions(module: Module) -> Module:
     the call would check it.  A module grows by no more than SMALL bindings for each of its calls.
     """
     functions = {f.name: f for f in module.functions}
-    references = {f.name: _references(f) for f in module.functions}
+    has_private = any(f.private for f in module.functions)
+    references = {f.name: _references(f) if has_private else [] for f in module.functions}
     uses = Counter(name for names in references.values() for name in names)
     inlinable: dict[str, Function] = {}
     for name in _callees_first(references):
@@ -60,12 +63,25 @@ def _allowed(function: Function) -> bool:
 
 
 def _is_small(function: Function) -> bool:
-    count = 0
-    for item in walk(function.body):
-        count += isinstance(item, Binding | MatchCast)
-        if count > SMALL:
-            return False
-    return True
+    return sum(1 for _ in islice(_bindings(function.body), SMALL + 1)) <= SMALL
+
+
+def _bindings(block: Block) -> Iterator[Binding | MatchCast]:
+    """The bindings of a block and of those inside it."""
+    for binding in block.bindings:
+        yield binding
+        match binding.value:
+            case If(then=then, orelse=orelse):
+                yield from _bindings(then)
+                yield from _bindings(orelse)
+            case Function(body=body):
+                yield from _bindings(body)
+
+
+def _depth(block: Block) -> int:
+    """How many blocks the innermost one in `block` is in."""
+    inner = [part for b in block.bindings if isinstance(b.value, If | Function) for part in children(b.value)]
+    return max((1 + _depth(part) for part in inner if isinstance(part, Block)), default=0)
 
 
 def _references(function: Function) -> list[str]:
@@ -93,7 +109,7 @@ class _Inliner:
 
     inlinable: functions of the module that may be, by name.  locals: local functions that are, by variable, and the
     dimension variables that are their own.  renamed: results of inlined calls -> what they are now.  known: the
-    dimension variables bound so far.
+    dimension variables bound so far.  depth: how many blocks the present one is in.
     """
 
     def __init__(self, inlinable: Mapping[str, Function]) -> None:
@@ -102,6 +118,7 @@ class _Inliner:
         self.locals: dict[Var, tuple[Function, list[DimVar]]] = {}
         self.renamed: dict[Var, Expr] = {}
         self.known: set[DimVar] = set()
+        self.depth = 0
 
     def function(self, function: Function) -> Function:
         self.called_once = _called_once(function)
@@ -115,8 +132,10 @@ class _Inliner:
 
     def block(self, block: Block) -> Block:
         bindings: list[Binding | MatchCast] = []
+        self.depth += 1
         for binding in block.bindings:
             self.binding(binding, bindings)
+        self.depth -= 1
         result = self.atom(block.result)
         unchanged = len(bindings) == len(block.bindings) and all(map(_same, bindings, block.bindings))
         if unchanged and result is block.result:
@@ -172,10 +191,12 @@ class _Inliner:
         self, name: str, function: Function, own: list[DimVar], args: tuple[Expr, ...], bindings: list
     ) -> Expr | None:
         """Appends the body of `function` applied to `args`; gives its result.  None where a check of the arguments
-        cannot be written as match_casts: then nothing is appended.
+        cannot be written as match_casts, or blocks would nest too deeply: then nothing is appended.
 
         name: of the function, for messages.  own: its dimension variables.
         """
+        if self.depth + _depth(function.body) > DEEPEST:
+            return None
         dims: dict[DimVar, AnyDim] = {}
         for param, arg in zip(function.params, args, strict=True):
             match_dims(param.type, arg.type, dims)
@@ -206,7 +227,7 @@ def _same(first: object, second: object) -> bool:
 
 def _called_once(function: Function) -> set[Var]:
     """The variables of local functions that are used once, in a call outside of themselves."""
-    found = [item for item in walk(function.body) if isinstance(item, Binding) and isinstance(item.value, Function)]
+    found = [each for each in _bindings(function.body) if isinstance(each.value, Function)]
     if not found:
         return set()
     uses = Counter(item for item in walk(function.body) if isinstance(item, Var))
@@ -215,7 +236,7 @@ def _called_once(function: Function) -> set[Var]:
     return {each.var for each in found if each.var in once and all(item is not each.var for item in walk(each.value))}
 
 
-def _bound_dims(expr: Expr) -> Iterable[DimVar]:
+def _bound_dims(expr: Expr) -> Iterator[DimVar]:
     """The dimension variables that parameters, match_casts and results of packed functions bind inside `expr`."""
     for item in walk(expr):
         match item:

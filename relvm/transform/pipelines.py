@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from relvm.ir.infer import infer_types
 from relvm.ir.stages import Stage
+from relvm.transform.eliminate_common import eliminate_common
 from relvm.transform.eliminate_dead import eliminate_dead
 from relvm.transform.fold_constants import fold_constants
 from relvm.transform.inline_functions import inline_functions
@@ -31,6 +32,7 @@ def build_pipeline(target: str) -> tuple[Pass, ...]:
         normalize,
         inline_functions,
         fold_constants,
+        eliminate_common,
         eliminate_dead,
         lift_lambdas,
         legalize(target),
