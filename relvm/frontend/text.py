@@ -130,9 +130,9 @@ class _Parser(LiteralReader):
         """From the parameters to the end of the body."""
         self.scopes.append({})
         params = self.parameters()
-        result_type, pure = None, True
+        result_type, pure, claims_pure = None, True, False
         if self.at("->") or self.at("=>"):
-            pure = self.take().text == "->"
+            pure = claims_pure = self.take().text == "->"
             if pure or not (self.at("{") or self.at("=") or self.at("with")):
                 result_type = self.type()
         attributes = self.attributes() if self.accept("with") else ()
@@ -143,7 +143,7 @@ class _Parser(LiteralReader):
         else:
             raise self.unexpected("{ or = and the body of the function")
         self.scopes.pop()
-        return Function(name, params, body, result_type, pure, attributes)
+        return Function(name, params, body, result_type, pure, attributes, claims_pure=claims_pure)
 
     def parameters(self) -> tuple[Var, ...]:
         self.expect("(")

@@ -237,6 +237,8 @@ class Function(Expr):
 
     result_type: as annotated, or None where it is to be inferred.  name: the module's key, or a local function's own
     name.  private: of a function of the module that only the module itself calls; passes may change or remove it.
+    pure: False where it may have effects; inference finds out.  claims_pure: whether the program says that it has none,
+    so that an effect in it is an error.
     """
 
     name: str
@@ -246,6 +248,7 @@ class Function(Expr):
     pure: bool = True
     attributes: Attributes = ()
     private: bool = False
+    claims_pure: bool = field(default=False, metadata={"derived": True})
     type: Type | None = _typed()
 
     @property

@@ -136,7 +136,7 @@ def test_long_constants_can_be_elided_and_then_do_not_parse():
 
 
 def test_types_of_bindings_can_be_left_out():
-    typed = infer_types(parse_module('def f(x: f32[n]) -> f32[n] { y = relu(x)\n return packed("p", y) : f32[n] }'))
+    typed = infer_types(parse_module('def f(x: f32[n]) => f32[n] { y = relu(x)\n return packed("p", y) : f32[n] }'))
     text = print_module(typed, show_types=False)
     assert "  y = relu(x)\n" in text and 'packed("p", y) : f32[n]' in text
     assert print_module(infer_types(parse_module(text))) == print_module(typed)
