@@ -35,6 +35,7 @@ from relvm.ir.expr import (
     Tuple,
     TupleItem,
     Var,
+    constant_key,
     prim,
 )
 from relvm.ir.types import VOID, format_type
@@ -109,7 +110,7 @@ class _Tables:
         """value: np.ndarray, tuple of int, str, DType.  Equal constants share an entry."""
         key = (type(value), value)
         if isinstance(value, np.ndarray):
-            key = (value.dtype.str, value.shape, value.tobytes()) if value.nbytes <= 256 else id(value)
+            key = constant_key(value)
         if key not in self.constant_index:
             self.constant_index[key] = len(self.constants)
             self.constants.append(value)

@@ -241,7 +241,7 @@ class Builder:
         missing = [name for name in self._types if name not in self._functions]
         if missing:
             raise RelvmNameError(f"function {missing[0]} is declared and not built")
-        return infer_types(Module(tuple(self._functions.values()), attributes=self._attributes))
+        return infer_types(Module(tuple(self._functions.values()), attributes=self._attributes), stated=False)
 
     def _typed(self, expr: Expr, name: str | None = None) -> Expr:
         frame = self._frames[-1]

@@ -6,6 +6,7 @@ bindings and a result, so no walk recurses along the length of a program.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -291,6 +292,11 @@ def constant(value, dtype: str | DType | None = None) -> Constant:
         array = array.astype(np.float32)
     array.flags.writeable = False
     return Constant(array)
+
+
+def constant_key(array: np.ndarray) -> Hashable:
+    """What two constants have in common if their elements are the same, bit for bit; a large one only with itself."""
+    return (array.dtype.str, array.shape, array.tobytes()) if array.nbytes <= 256 else id(array)
 
 
 def prim(value: bool | int | float) -> Prim:

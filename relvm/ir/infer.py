@@ -58,8 +58,14 @@ from relvm.tables import BUILTINS
 _IMPURE_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "IMPURE")
 
 
-def infer_types(module: Module) -> Module:
+def infer_types(module: Module, *, stated: bool = True) -> Module:
     """The module with every expression typed.
+
+    Parameters
+    ----------
+    stated
+        Whether the types that variables have are the program's own words, which are checked; if not, they were inferred
+        before all functions were known, and are inferred again.
 
     Raises
     ------
@@ -76,7 +82,7 @@ def infer_types(module: Module) -> Module:
         declared = {f.name: replace(f, pure=f.claims_pure or f.name not in impure) for f in module.functions}
         finished: dict[str, Function] = {}
         for name in declared:
-            _finish(name, declared, finished, references, ())
+            _finish(name, declared, finished, references, (), stated)
         found = {f.name for f in finished.values() if not f.pure} - impure
         if found.isdisjoint(name for names in references.values() for name in names):
             return module.with_functions(tuple(finished[f.name] for f in module.functions))
@@ -106,6 +112,7 @@ def _finish(
     finished: dict[str, Function],
     references: dict[str, list[str]],
     trail: tuple[str, ...],
+    stated: bool,
 ) -> None:
     """Types function `name`, and first those it refers to whose result type is not annotated."""
     if name in finished:
@@ -115,13 +122,13 @@ def _finish(
         if other in declared and other not in finished and declared[other].result_type is None:
             if other == name or other in trail:
                 raise RelvmTypeError(f"{other}: a recursive function needs a result type; annotate it")
-            _finish(other, declared, finished, references, (*trail, name))
+            _finish(other, declared, finished, references, (*trail, name), stated)
 
     def type_of(other: str) -> FuncType | None:
         known = finished.get(other) or declared.get(other)
         return known and known.func_type
 
-    finished[name] = _Inference(name, type_of, declared.keys(), set()).function(function)
+    finished[name] = _Inference(name, type_of, declared.keys(), set(), stated).function(function)
 
 
 def _referenced(function: Function) -> list[str]:
@@ -187,12 +194,13 @@ def is_impure_call(item) -> bool:
 class _Inference:
     """The inference of one function of the module."""
 
-    def __init__(self, name: str, type_of, names: Iterable[str], known_dims: set[DimVar]) -> None:
+    def __init__(self, name: str, type_of, names: Iterable[str], known_dims: set[DimVar], stated: bool = True) -> None:
         self.name = name
         self.type_of = type_of
         self.names = names
         self.vars: dict[Var, Var] = {}  # as written -> as typed
         self.known = known_dims
+        self.stated = stated
         self.place = name
 
     def error(self, message: str, kind: type[Exception] = RelvmTypeError) -> Exception:
@@ -300,7 +308,7 @@ class _Inference:
             if typed.type != var.type and not value.pure:
                 value = self.function(binding.value)
             return [replace(binding, var=typed, value=value)]
-        expected = var.type
+        expected = var.type if self.stated or isinstance(binding, MatchCast) else None
         if expected is not None and (reason := mismatch(expected, value.type)):
             raise self.error(f"{reason}")
         if isinstance(binding, MatchCast):
@@ -314,7 +322,8 @@ class _Inference:
             self.vars[var] = var
             unchecked = Var(var.name, type=value.type)
             return [Binding(unchecked, value), MatchCast(var, unchecked)]
-        self.vars[var] = var if expected is not None else replace(var, type=value.type)
+        unchanged = expected is not None or var.type == value.type
+        self.vars[var] = var if unchanged else replace(var, type=value.type)
         return [replace(binding, var=self.vars[var], value=value)]
 
     def conditional(self, expr: If) -> If:

@@ -27,6 +27,7 @@ from relvm.ir.expr import (
     Tuple,
     TupleItem,
     Var,
+    constant_key,
 )
 from relvm.ir.infer import is_impure_call
 from relvm.ir.node import map_children
@@ -34,8 +35,6 @@ from relvm.ir.stages import Stage
 from relvm.ir.types import FuncType
 from relvm.tables import BUILTINS
 from relvm.transform.passes import function_pass
-
-LARGE_BYTES = 256  # of a constant: a larger one is equal to itself only
 
 _MERGED_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "PURE")
 
@@ -131,9 +130,7 @@ def _atom_key(atom: Expr) -> Hashable:
         case Var():
             return atom
         case Constant(value=array):
-            if array.nbytes > LARGE_BYTES:
-                return (Constant, id(array))
-            return (Constant, array.dtype.str, array.shape, array.tobytes())
+            return (Constant, constant_key(array))
         case Prim(value, dtype):
             return (Prim, dtype, repr(value))
         case String(value) | DTypeValue(value) | FunctionRef(value) | PackedRef(value):

@@ -89,6 +89,20 @@ def test_the_arrow_of_python_claims_nothing() -> None:
     assert not main.function.pure
 
 
+def test_a_function_found_to_be_impure_after_it_was_used_as_a_value() -> None:
+    @script
+    class Model:
+        def main(x: object, c: bool) -> object:
+            pair = (note, x) if c else (note, 1)
+            f = pair[0]
+            return f(x)
+
+        def note(x: object) -> object:
+            return packed("test.note", x)
+
+    assert not Model["main"].pure
+
+
 def test_a_builder_infers_it() -> None:
     b = Builder()
     with b.function("note", [("x", OBJECT)]) as (x,):
