@@ -37,7 +37,8 @@ static inline int32_t rvm_argument_payload(uint32_t word) { return (int32_t)word
 /* One record of the function section, as it stands in the file. */
 typedef struct rvm_function_record {
   uint32_t name; /* string index */
-  uint32_t kind;
+  uint16_t kind;
+  uint16_t is_private; /* 0; 1: of a function with code that no name finds, only the program itself calls */
   uint32_t symbol; /* string index, or RVM_NO_STRING */
   int32_t parameter_count;
   uint32_t first_parameter;

@@ -193,7 +193,7 @@ int32_t rvm_executable_function_count(const rvm_executable *executable);
 const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index);
 int32_t rvm_executable_function_kind(const rvm_executable *executable, int32_t index);      /* enum rvm_function_kind */
 int32_t rvm_executable_function_parameters(const rvm_executable *executable, int32_t index); /* -1: any number */
-int32_t rvm_executable_find(const rvm_executable *executable, const char *name);            /* index, or -1 */
+int32_t rvm_executable_find(const rvm_executable *executable, const char *name); /* index; -1: none, or private */
 
 /* ---- machines ---- */
 typedef struct rvm_machine_options {

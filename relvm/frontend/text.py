@@ -122,13 +122,14 @@ class _Parser(LiteralReader):
             attributes = self.attributes()
         functions: dict[str, Function] = {}
         while self.token.kind != "end":
+            private = self.accept("private")
             self.expect("def")
             start = self.token
             name = self.symbol("the name of a function")
             if name in functions:
                 raise self.error(RelvmSyntaxError, f"function {name} is defined twice", start)
             self.dims, self.own_names = {}, {}
-            functions[name] = self.function(name)
+            functions[name] = replace(self.function(name), private=private)
         for name, token in self.references:
             if name not in functions:
                 raise self.error(RelvmNameError, f"no function {name}{near_matches(name, functions)}", token)
@@ -147,9 +148,9 @@ class _Parser(LiteralReader):
         """From the parameters to the end of the body."""
         self.scopes.append({})
         params = self.parameters()
-        result_type, pure = None, True
+        result_type, pure, claims_pure = None, True, False
         if self.at("->") or self.at("=>"):
-            pure = self.take().text == "->"
+            pure = claims_pure = self.take().text == "->"
             if pure or not (self.at("{") or self.at("=") or self.at("with")):
                 result_type = self.type()
         attributes = self.attributes() if self.accept("with") else ()
@@ -160,7 +161,7 @@ class _Parser(LiteralReader):
         else:
             raise self.unexpected("{ or = and the body of the function")
         self.scopes.pop()
-        return Function(name, params, body, result_type, pure, attributes)
+        return Function(name, params, body, result_type, pure, attributes, claims_pure=claims_pure)
 
     def parameters(self) -> tuple[Var, ...]:
         self.expect("(")
@@ -262,9 +263,10 @@ class _Parser(LiteralReader):
         value = self.expression()
         self.expect(",")
         var = Var(name, type=self.type())
+        where = self.string() if self.accept(",") else ""
         self.expect(")")
         self.bind(var)
-        return MatchCast(var, value)
+        return MatchCast(var, value, where)
 
     def expression(self) -> Expr:
         self.deeper()

@@ -41,7 +41,7 @@ from relvm.ir.expr import (
     TupleItem,
     Var,
 )
-from relvm.ir.infer import infer_expr, infer_types, plain_dim_vars
+from relvm.ir.infer import impure_call, infer_expr, infer_types, plain_dim_vars
 from relvm.ir.operator import find_operator
 from relvm.ir.types import OBJECT, VOID, FuncType, Type, forget_vars, type_vars
 
@@ -73,12 +73,23 @@ class Builder:
 
     @contextmanager
     def function(
-        self, name: str, params: Params, result_type: Type | None = None, *, attributes: Attributes = ()
+        self,
+        name: str,
+        params: Params,
+        result_type: Type | None = None,
+        *,
+        attributes: Attributes = (),
+        private: bool = False,
     ) -> Iterator[tuple[Var, ...]]:
         """A function of the module: gives its parameters; what is emitted inside, up to `ret`, is its body.
 
         Functions may be built inside one another (each is a function of the module).  One that is called before it is
         finished, recursively or by a function before it, needs `result_type` or `declare`.
+
+        Parameters
+        ----------
+        private
+            Only the module itself calls it; passes may inline or remove it.
 
         Raises
         ------
@@ -103,8 +114,9 @@ class Builder:
             self._frames.pop()
         known = {var for _, type_ in params for var in plain_dim_vars(type_)}
         result = result_type or forget_vars(body.type, known.__contains__)
-        self._types[name] = FuncType(tuple(type_ for _, type_ in params), result)
-        self._functions[name] = Function(name, variables, body, result_type, attributes=attributes)
+        pure = impure_call(body) is None
+        self._types[name] = FuncType(tuple(type_ for _, type_ in params), result, pure)
+        self._functions[name] = Function(name, variables, body, result_type, attributes=attributes, private=private)
 
     def declare(self, name: str, params: Params, result_type: Type) -> None:
         """States the type of a function that is built later, so that it can be called now."""
@@ -278,7 +290,7 @@ class Builder:
         missing = [name for name in self._types if name not in self._functions]
         if missing:
             raise RelvmNameError(f"function {missing[0]} is declared and not built")
-        return infer_types(Module(tuple(self._functions.values()), attributes=self._attributes))
+        return infer_types(Module(tuple(self._functions.values()), attributes=self._attributes), stated=False)
 
     def _typed(self, expr: Expr, name: str | None = None) -> Expr:
         frame = self._frames[-1]

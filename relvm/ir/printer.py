@@ -148,7 +148,7 @@ class _Printer:
 
     def top_level(self, function: Function) -> str:
         self.find_unused(function)
-        self.out.append(f"def {_name(function.name)}")
+        self.out.append(f"{'private ' if function.private else ''}def {_name(function.name)}")
         self.signature_and_body(function)
         return "".join(self.out)
 
@@ -214,7 +214,8 @@ class _Printer:
             assert var.type is not None, f"match_cast {var.name} has no type"
             self.out.append(f"{self.var(var)} = match_cast(")
             self.expr(value)
-            self.out.append(f", {self.type(var.type)})")
+            where = f", {_literal(binding.where)}" if binding.where else ""
+            self.out.append(f", {self.type(var.type)}{where})")
             return
         void = var in self.unused and (var.type == VOID or var.type is None) and is_void_call(value)
         if void and var.type is None:  # `_ = run k()` states a void; this one states nothing

@@ -197,7 +197,7 @@ class _Evaluator:
             if isinstance(value, Closure) and value.function is binding.value:
                 value.variables[binding.var] = value
             if isinstance(binding, MatchCast):
-                _check(f"match_cast {binding.var.name}", binding.var.type, value, dims)
+                _check(binding.where or f"match_cast {binding.var.name}", binding.var.type, value, dims)
             variables[binding.var] = value
 
     def packed_function(self, name: str) -> Callable:

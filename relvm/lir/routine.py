@@ -124,12 +124,13 @@ def ends_in_calls(body: tuple[Statement, ...]) -> bool:
 @dataclass(frozen=True)
 class Routine:
     """name: the function's.  params: r[0..n-1]; the result is left in r[n].  registers: how many there are, at least
-    n+1."""
+    n+1.  private: whether hosts do not find it by its name."""
 
     name: str
     params: tuple[str, ...]
     registers: int
     body: tuple[Statement, ...]
+    private: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ class LirModule:
     """Everything a module lowers to, before it is printed as bytecode or C.
 
     functions: the function table's names in order of first use, c the constants' values: np.ndarray, tuple of int (a
-    shape), str, ir DType, int or float.  signature: function name -> its parameter and result types as text.
+    shape), str, ir DType, int or float.  signature: public function -> its parameter and result types as text.
     """
 
     routines: tuple[Routine, ...]

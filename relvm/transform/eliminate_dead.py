@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relvm.ir.expr import Binding, Block, Expr, Function, If, MatchCast, Module, Var
+from relvm.ir.expr import Binding, Block, Expr, Function, FunctionRef, If, MatchCast, Module, Var
 from relvm.ir.infer import is_impure_call, may_fail
 from relvm.ir.node import children, walk
 from relvm.ir.stages import Stage
@@ -14,8 +14,27 @@ from relvm.transform.passes import module_pass
 
 @module_pass("eliminate_dead", at=Stage.NORMAL)
 def eliminate_dead(module: Module) -> Module:
-    """Remove bindings whose value is never used and has no effect.  A `match_cast` is a check, and stays."""
-    return module.with_functions(tuple(replace(f, body=_block(f.body, set())) for f in module.functions))
+    """Remove bindings whose value is never used and has no effect, then private functions that no public function
+    leads to.  A `match_cast` is a check, and stays."""
+    return _used_functions(module.with_functions(tuple(map(_function, module.functions))))
+
+
+def _function(function: Function) -> Function:
+    body = _block(function.body, set())
+    return function if body is function.body else replace(function, body=body)
+
+
+def _used_functions(module: Module) -> Module:
+    if not any(f.private for f in module.functions):
+        return module
+    functions = {f.name: f for f in module.functions}
+    used = {f.name for f in module.functions if not f.private}
+    waiting = list(used)
+    while waiting:
+        found = {item.name for item in walk(functions[waiting.pop()].body) if isinstance(item, FunctionRef)} - used
+        used |= found
+        waiting += found
+    return module.with_functions(tuple(f for f in module.functions if f.name in used))
 
 
 def _block(block: Block, used: set[Var]) -> Block:

@@ -125,7 +125,9 @@ class _Lifter:
         body = replace(body, bindings=(*made, *substitute(body, own).bindings), result=substitute(body.result, own))
         params = {value: Var(getattr(value, "name", "dims"), type=value.type) for value in lifted.captured}
         body = substitute(body, {value: param for value, param in params.items() if isinstance(value, Var)})
-        function = replace(local, name=lifted.reference.name, params=(*local.params, *params.values()), body=body)
+        function = replace(
+            local, name=lifted.reference.name, params=(*local.params, *params.values()), body=body, private=True
+        )
         self.lifted.append(replace(function, type=lifted.reference.type))
 
     def unique(self, wanted: str) -> str:

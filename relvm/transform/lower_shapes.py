@@ -91,9 +91,9 @@ class _Lowering:
     def block(self, block: Block, scope: _Scope) -> Block:
         for binding in block.bindings:
             match binding:
-                case MatchCast(var, value):
+                case MatchCast(var, value, where):
                     value = self.value(value, scope)
-                    self.check(f"{self.name}: match_cast {var.name}", var.type, value, value.type, scope)
+                    self.check(where or f"{self.name}: match_cast {var.name}", var.type, value, value.type, scope)
                     self.check_pending(scope)
                     self.renamed[var] = value
                 case Binding(var, Var() as value):

@@ -115,9 +115,10 @@ class _Entries:
             return FunctionEntry(name, "packed")
         routine = self.routines[name]
         if self.bytecode is None:
-            return FunctionEntry(name, "native", routine.params, routine.registers, symbol=routine_symbol(name))
+            kind, symbol = "native", routine_symbol(name)
+            return FunctionEntry(name, kind, routine.params, routine.registers, symbol=symbol, private=routine.private)
         registers, code = self.bytecode.registers[name], self.bytecode.code[name]
-        return FunctionEntry(name, "bytecode", routine.params, registers, code)
+        return FunctionEntry(name, "bytecode", routine.params, registers, code, private=routine.private)
 
 
 def _expect_choice(name: str, got: str, choices: tuple[str, ...]) -> None:

@@ -136,7 +136,7 @@ def test_long_constants_can_be_elided_and_then_do_not_parse():
 
 
 def test_types_of_bindings_can_be_left_out():
-    typed = infer_types(parse_module('def f(x: f32[n]) -> f32[n] { y = relu(x)\n return packed("p", y) : f32[n] }'))
+    typed = infer_types(parse_module('def f(x: f32[n]) => f32[n] { y = relu(x)\n return packed("p", y) : f32[n] }'))
     text = print_module(typed, show_types=False)
     assert "  y = relu(x)\n" in text and 'packed("p", y) : f32[n]' in text
     assert print_module(infer_types(parse_module(text))) == print_module(typed)
@@ -244,7 +244,8 @@ def modules(draw) -> Module:
             kind = draw(st.integers(0, 3))
             var = Var(draw(names), type=draw(types() if kind == 0 else annotation))
             if kind == 0:
-                bindings.append(ir.MatchCast(var, expression(scope, depth)))
+                where = draw(st.sampled_from(["", 'f: "x"\n']))
+                bindings.append(ir.MatchCast(var, expression(scope, depth), where))
             elif kind == 1 and depth:
                 bindings.append(Binding(var, function([*scope, var], depth - 1, "g")))
             else:
@@ -257,7 +258,7 @@ def modules(draw) -> Module:
         body = block([*scope, *params], depth) if draw(st.booleans()) else expression([*scope, *params], depth)
         return Function(name, params, body, draw(annotation), draw(st.booleans()))
 
-    return Module((function([], 2, "main"), function([], 1, "a name")))
+    return Module((function([], 2, "main"), replace(function([], 1, "a name"), private=draw(st.booleans()))))
 
 
 @settings(max_examples=60, deadline=None)

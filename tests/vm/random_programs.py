@@ -4,6 +4,7 @@ closures."""
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,14 +36,15 @@ COMPARISONS = (ops.less, ops.equal, ops.greater_equal)
 
 
 class Generator:
-    """Makes a module from a seed: the same one each time."""
+    """Makes a module from a seed: the same one each time.  Every second function is private."""
 
     def __init__(self, seed: int, functions: int = 8, bindings: int = 8) -> None:
         self.random = random.Random(seed)
         self.functions: list[Function] = []
         self.count = 0
         for i in range(functions):
-            self.functions.append(self.function(f"f{i}", self.random.randint(1, bindings)))
+            function = self.function(f"f{i}", self.random.randint(1, bindings))
+            self.functions.append(replace(function, private=i % 2 == 0))
 
     def module(self) -> Module:
         return Module(tuple(self.functions))

@@ -178,7 +178,7 @@ class Executable:
 
     @property
     def signature(self) -> dict[str, Any]:
-        """Function name -> its parameter and result types."""
+        """Function -> its parameter and result types; private functions have none."""
         return self.program.signature
 
     @property

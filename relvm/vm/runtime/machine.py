@@ -368,7 +368,10 @@ class VirtualMachine:
         return self._outputs[name]
 
     def _is_callable(self, index: int) -> bool:
-        return self.executable.function_kind(index) in ("bytecode", "native")
+        if self.executable.function_kind(index) not in ("bytecode", "native"):
+            return False
+        name = self.executable.function_name(index).encode()
+        return lib.rvm_executable_find(self.executable.shared.pointer, name) == index  # not private
 
     def __repr__(self) -> str:
         return f"<VirtualMachine of {', '.join(self.functions)}>"
