@@ -480,8 +480,10 @@ rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_v
 
 rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                                  rvm_value *failure) {
+  const rvm_value invoked[] = {{.tag = RVM_TAG_CONTEXT, .as.machine = machine}, callee};
   rvm_value error;
-  rvm_status status = lay_out_callee(machine, callee, arguments, count, &machine->tail, &error);
+  rvm_status status = rvm_check_arguments(RVM_BUILTIN_invoke_closure, "cf", invoked, 2, &error);
+  if (!status) status = lay_out_callee(machine, callee, arguments, count, &machine->tail, &error);
   if (!status) {
     retain_all(machine->top, machine->tail.count);
     return RVM_TAIL_CALL;

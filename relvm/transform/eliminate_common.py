@@ -11,6 +11,7 @@ from relvm.ir.expr import (
     BuiltinCall,
     Call,
     Constant,
+    DimValue,
     DTypeValue,
     Expr,
     Function,
@@ -137,6 +138,8 @@ def _atom_key(atom: Expr) -> Hashable:
             return (type(atom), value)
         case Shape(dims):
             return (Shape, dims)
+        case DimValue(dim):
+            return (DimValue, dim)
         case Null():
             return Null
     raise AssertionError(f"no atom: {type(atom).__name__}")

@@ -22,6 +22,8 @@ def test_a_built_module_is_built_again(seed: int) -> None:
     assert again.as_text() == executable.as_text()
     machines = [vm.VirtualMachine(each) for each in (executable, again)]
     for function in module.functions:
+        if function.private:
+            continue
         args = arguments(seed, 2, 3)
         with np.errstate(all="ignore"):
             assert_same_bits(*(plain(machine[function.name](*args)) for machine in machines))
