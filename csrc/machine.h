@@ -62,6 +62,7 @@ struct rvm_machine {
   _Atomic(uint64_t) run;         /* the number of the present or, when the machine is idle, of the next run */
   _Atomic(uint64_t) interrupted; /* the number of the run that is to end; 0: none */
   _Atomic(rvm_dropped *) dropped;
+  _Atomic(const rvm_executable *) upgrade; /* rvm_machine_upgrade: still to be done; or NULL */
   rvm_machine_options options;
   rvm_instrument instrument;
 };

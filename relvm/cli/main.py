@@ -80,7 +80,7 @@ def _add_run(commands) -> None:
         "--random", action="store_true", help="random inputs (symbolic dimensions are 1 unless --dim says)"
     )
     command.add_argument("--seed", type=int, default=0, help="for --random (default: 0)")
-    command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
+    command.add_argument("--exec-mode", choices=("bytecode", "compiled", "auto"), help="default: bytecode")
     command.add_argument("--save-outputs", metavar="OUT.npz", help="write each output under its name")
     command.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times and print the median time")
     command.add_argument("--profile", action="store_true", help="run once more and print where the time went")

@@ -31,7 +31,8 @@ def show(options: argparse.Namespace) -> int:
         case "routine":
             print(format_module(lower(_at(module, Stage.PLANNED, target))), end="")
         case "c":
-            print(print_c(lower(_at(module, Stage.PLANNED, target)), routines=True), end="")
+            lir = lower(_at(module, Stage.PLANNED, target))
+            print(print_c(lir, routines=[routine.name for routine in lir.routines]), end="")
         case "bytecode":
             program = build_model(module, options, "bytecode").program
             print(as_text(program) if options.full_constants else listing(program), end="")

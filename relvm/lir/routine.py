@@ -6,6 +6,7 @@ bytecode and C are both printed from it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,6 +110,21 @@ class IfStatement:
 
 
 Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement | IfStatement
+
+
+def used_functions(routine: Routine, functions: tuple[str, ...]) -> Iterator[str]:
+    """The functions that a routine calls or has as values; functions: the function table."""
+    stack = list(routine.body)
+    while stack:
+        statement = stack.pop()
+        if isinstance(statement, IfStatement):
+            stack += [*statement.then, *statement.orelse]
+            continue
+        if isinstance(statement, CallStatement | TailCallStatement):
+            yield statement.function
+        for operand in getattr(statement, "args", ()):
+            if isinstance(operand, FunctionItem):
+                yield functions[operand.index]
 
 
 def ends_in_calls(body: tuple[Statement, ...]) -> bool:
