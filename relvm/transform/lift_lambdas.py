@@ -26,7 +26,7 @@ from relvm.ir.infer import plain_dim_vars
 from relvm.ir.node import Node, children, walk
 from relvm.ir.stages import Stage
 from relvm.ir.structure import free_vars, function_runs, substitute
-from relvm.ir.types import FuncType, Type, type_vars
+from relvm.ir.types import FuncType, Type, is_proven, type_vars
 from relvm.transform.passes import module_pass
 
 
@@ -39,8 +39,9 @@ def lift_lambdas(module: Module) -> Module:
     g = fn (a) { add(a, b) }; t = (g,)   ->   g = make_closure(@main_g, b); t = (g,)
 
     A function that captures nothing is a plain reference where it is a value.  Functions next to each other may call
-    each other: each captures what those that it uses do.  Dimensions of the surrounding function that nothing else
-    gives are captured as one shape.
+    each other: each captures what those that it uses do.  Dimensions of the surrounding function are captured as one
+    shape, where nothing else gives them, or where an argument is to be checked against them.  The attribute `captured`
+    counts the parameters added.
     """
     lifter = _Lifter({f.name for f in module.functions})
     outer = [lifter.top_level(function) for function in module.functions]
@@ -62,23 +63,26 @@ _Known = Mapping[Var, _Lifted]  # the local functions that can be called by name
 
 
 class _Lifter:
-    """values: the variables of the present function of the module that are used otherwise than to be called."""
+    """Of the present function of the module, values: the variables that are used otherwise than to be called.
+    unproven: those that are called with arguments which are not known to be of the parameters' types."""
 
     def __init__(self, names: set[str]) -> None:
         self.names = names
         self.lifted: list[Function] = []
         self.values: set[Var] = set()
+        self.unproven: set[Var] = set()
 
     def top_level(self, function: Function) -> Function:
-        self.values = _values(function)
-        return replace(function, body=self.block(function.body, function.name, {}))
+        self.values, self.unproven = _values(function), _unproven(function)
+        return replace(function, body=self.block(function.body, function.name, {}, _plain_dims(function.params)))
 
-    def block(self, block: Block, owner: str, known: _Known) -> Block:
+    def block(self, block: Block, owner: str, known: _Known, dims: frozenset[DimVar]) -> Block:
+        """dims: the dimension variables that have a value there."""
         bindings: list[Binding | MatchCast] = []
         references = self.references(known)
         for run in function_runs(block.bindings):
             if isinstance(run[0].value, Function):
-                known = self.functions(run, owner, known)
+                known = self.functions(run, owner, known, dims)
                 references = self.references(known)
                 for var in (binding.var for binding in run):
                     if var in self.values and known[var].captured:
@@ -86,12 +90,16 @@ class _Lifter:
                 continue
             (binding,) = run
             value = binding.value
+            if isinstance(binding, MatchCast) or isinstance(value, PackedCall):
+                dims |= _plain_dims([binding.var])
             match value:
                 case Call(callee=Var() as callee, args=args) if callee in known:
                     lifted = known[callee]
                     value = replace(value, callee=lifted.reference, args=(*args, *lifted.captured))
                 case If(then=then, orelse=orelse):
-                    value = replace(value, then=self.block(then, owner, known), orelse=self.block(orelse, owner, known))
+                    value = replace(
+                        value, then=self.block(then, owner, known, dims), orelse=self.block(orelse, owner, known, dims)
+                    )
             bindings.append(
                 substitute(binding if value is binding.value else replace(binding, value=value), references)
             )
@@ -101,9 +109,11 @@ class _Lifter:
         """The functions that are the same everywhere, as values."""
         return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
 
-    def functions(self, run: tuple[Binding, ...], owner: str, known: _Known) -> _Known:
+    def functions(self, run: tuple[Binding, ...], owner: str, known: _Known, dims: frozenset[DimVar]) -> _Known:
         """Lifts local functions that see each other; gives the known ones with them."""
-        captured = _captured({binding.var: binding.value for binding in run}, known)
+        checked = {b.var for b in run if b.var in self.values or b.var in self.unproven}
+        outer = {b.var: dims if b.var in checked else frozenset() for b in run}
+        captured = _captured({binding.var: binding.value for binding in run}, known, outer)
         these = {}
         for binding in run:
             local, values = binding.value, captured[binding.var]
@@ -113,22 +123,25 @@ class _Lifter:
             these[binding.var] = _Lifted(FunctionRef(name, type=type_), values)
         known = {**known, **these}
         for binding in run:
-            self.function(binding.value, these[binding.var], these, known)
+            self.function(binding.value, these[binding.var], these, known, dims)
         return known
 
-    def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known) -> None:
+    def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known, dims: frozenset[DimVar]) -> None:
         """Adds the function of the module that a local function becomes."""
-        body = self.block(local.body, lifted.reference.name, known)
+        body = self.block(local.body, lifted.reference.name, known, dims | _plain_dims(local.params))
         used = _values(body)
         own = {var: Var(var.name, type=var.type) for var in run if var in used}
         made = tuple(Binding(own[var], run[var].closure(var.type)) for var in own)
         body = replace(body, bindings=(*made, *substitute(body, own).bindings), result=substitute(body.result, own))
         params = {value: Var(getattr(value, "name", "dims"), type=value.type) for value in lifted.captured}
         body = substitute(body, {value: param for value, param in params.items() if isinstance(value, Var)})
-        function = replace(
-            local, name=lifted.reference.name, params=(*local.params, *params.values()), body=body, private=True
-        )
-        self.lifted.append(replace(function, type=lifted.reference.type))
+        name, type_ = lifted.reference.name, lifted.reference.type
+        attributes = local.attributes
+        if params:
+            attributes = (*attributes, ("captured", len(params)))
+        params = (*local.params, *params.values())
+        local = replace(local, name=name, params=params, body=body, private=True, attributes=attributes, type=type_)
+        self.lifted.append(local)
 
     def unique(self, wanted: str) -> str:
         name, count = wanted, 0
@@ -159,8 +172,28 @@ def _values(expr: Node) -> set[Var]:
     return found
 
 
-def _captured(run: Mapping[Var, Function], known: _Known) -> dict[Var, tuple[Expr, ...]]:
-    """What each function of a run captures: what it uses itself, and what those that it uses capture."""
+def _plain_dims(variables: Iterable[Var]) -> frozenset[DimVar]:
+    return frozenset(dim for var in variables for dim in plain_dim_vars(var.type))
+
+
+def _unproven(expr: Node) -> set[Var]:
+    """The variables that are called with arguments which are not known to be of the parameters' types."""
+    found: set[Var] = set()
+    for item in walk(expr):
+        match item:
+            case Call(callee=Var(type=FuncType(params=params)) as callee, args=args):
+                if not all(is_proven(param, arg.type) for param, arg in zip(params, args, strict=True)):
+                    found.add(callee)
+    return found
+
+
+def _captured(
+    run: Mapping[Var, Function], known: _Known, outer: Mapping[Var, frozenset[DimVar]]
+) -> dict[Var, tuple[Expr, ...]]:
+    """What each function of a run captures: what it uses itself, and what those that it uses capture.
+
+    outer: for each, the dimensions of the surrounding function that its parameters are checked against.
+    """
     variables: dict[Var, dict[Var, None]] = {}
     uses: dict[Var, list[Var]] = {}
     dims: dict[Var, dict[DimVar, None]] = {}
@@ -175,7 +208,7 @@ def _captured(run: Mapping[Var, Function], known: _Known) -> dict[Var, tuple[Exp
     _close(variables, uses)
     for var, local in run.items():
         dims[var].update(dict.fromkeys(_used_dims(local)))
-    given = {var: _given_dims(local, variables[var]) for var, local in run.items()}
+    given = {var: _given_dims(local, variables[var], outer[var]) for var, local in run.items()}
     dims = {var: {dim: None for dim in needed if dim not in given[var]} for var, needed in dims.items()}
     _close(dims, uses)
     captured: dict[Var, tuple[Expr, ...]] = {}
@@ -206,20 +239,22 @@ def _dims(value: Expr) -> Iterable[DimVar]:
     return (var for dim in value.dims for var in dim_vars(dim)) if isinstance(value, Shape) else ()
 
 
-def _given_dims(local: Function, captured: Iterable[Var]) -> set[DimVar]:
-    """The dimension variables that parameters, captured values or checks inside give."""
-    given = {dim for var in (*local.params, *captured) for dim in plain_dim_vars(var.type)}
+def _given_dims(local: Function, captured: Iterable[Var], outer: frozenset[DimVar]) -> set[DimVar]:
+    """The dimension variables that parameters (those of `outer` aside), captured values or checks inside give."""
+    given = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
     for item in walk(local):
         match item:
             case MatchCast(var=Var(type=type_)) | PackedCall(type=type_):
-                given.update(plain_dim_vars(type_))
+                given.update(_plain_dims([Var("", type=type_)]) - outer)
             case Function(params=params) if item is not local:
-                given.update(dim for param in params for dim in plain_dim_vars(param.type))
+                given.update(_plain_dims(params) - outer)
     return given
 
 
 def _used_dims(local: Function) -> Iterable[DimVar]:
-    """The dimension variables that the body and the result's type mention."""
+    """The dimension variables that the parameters, the body and the result's type mention."""
+    for param in local.params:
+        yield from type_vars(param.type)
     for item in walk(local):
         match item:
             case Function():

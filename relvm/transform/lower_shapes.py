@@ -49,7 +49,9 @@ def lower_shapes(function: Function) -> Function:
     """
     lowering = _Lowering(function.name)
     scope = _Scope()
-    for param in function.params:
+    captured = dict(function.attributes).get("captured", 0)  # of a lifted function: what they give is given
+    first = len(function.params) - captured
+    for param in (*function.params[first:], *function.params[:first]):
         lowering.check(f"{function.name}: argument {param.name}", param.type, param, OBJECT, scope)
     lowering.check_pending(scope)
     body = lowering.block(function.body, scope)
