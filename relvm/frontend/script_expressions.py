@@ -457,6 +457,18 @@ class ExpressionTranslator:
         args = [self.expr(arg) for arg in node.args[1:]]
         return self.builder.packed(function, *args, result=result, pure=pure, name=name)
 
+    def call_partial(self, node: ast.Call, name: str | None) -> Expr:
+        """`partial(f, b)`: f with its last arguments given"""
+        self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
+        if not node.args:
+            raise RelvmArgumentError("partial takes a function and its last arguments")
+        function = self.expr(node.args[0])
+        params = function.type.params if isinstance(function.type, FuncType) else ()
+        given = node.args[1:]
+        expected = (*(None,) * max(0, len(given) - len(params)), *params[max(0, len(params) - len(given)) :])
+        args = [self.expr(arg, type_) for arg, type_ in zip(given, expected, strict=True)]
+        return self.builder.partial(function, *args, name=name)
+
     def call_match_cast(self, node: ast.Call, name: str | None) -> Expr:
         """`match_cast(x, "f32[m]")`"""
         self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)

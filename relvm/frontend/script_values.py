@@ -22,6 +22,7 @@ SCRIPT_FUNCTIONS = (
     "const",
     "match_cast",
     "packed",
+    "partial",
     "shape",
 )  # what a script calls that is neither operator nor function
 

@@ -161,6 +161,10 @@ class Builder:
             callee = self.function_ref(callee)
         return self.emit(Call(callee, args), name)
 
+    def partial(self, function: Expr, *last: Expr, name: str | None = None) -> Var:
+        """A function whose last arguments are `last`; it takes the ones before them."""
+        return self.emit(BuiltinCall("make_closure", (function, *last)), name or "partial")
+
     def function_ref(self, name: str) -> FunctionRef:
         """A function of the module, built or declared, as a value."""
         if name not in self._types:

@@ -291,6 +291,8 @@ class _Inference:
                 raise self.error(
                     f"the call of {expr.kernel if isinstance(expr, KernelCall) else expr.name} needs a type"
                 )
+            case BuiltinCall("make_closure", (callee, *captured)) if expr.type in (None, OBJECT):
+                return replace(expr, type=self.closure_type(callee, captured))
             case PackedCall():
                 self.bind_dims(expr.type)  # its result is checked at run time, as a match_cast is
         return expr
@@ -388,6 +390,21 @@ class _Inference:
             raise type(error)(f"{self.place}: {error}") from error
         return result
 
+    def closure_type(self, callee: Expr, captured: list[Expr]) -> Type:
+        """The type of a function whose last arguments are given."""
+        match callee.type:
+            case FuncType(params, result, pure) if len(params) >= len(captured):
+                given = len(params) - len(captured)
+                for i, (param, value) in enumerate(zip(params[given:], captured, strict=True)):
+                    if reason := mismatch(forget_vars(param, lambda var: False), value.type):
+                        raise self.error(f"argument {given + i} of {getattr(callee, 'name', 'the function')}: {reason}")
+                return FuncType(params[:given], forget_vars(result, set(_own_dims(params[:given])).__contains__), pure)
+            case FuncType(params):
+                raise self.error(f"{len(captured)} arguments given to a function of {len(params)}", RelvmArgumentError)
+            case ObjectType():
+                return OBJECT
+        raise self.error(f"arguments given to {callee.type}, which is no function")
+
     def prim_type(self, call: PrimCall) -> Type:
         dtypes = tuple(arg.type.dtype for arg in call.args if isinstance(arg.type, PrimType))
         if len(dtypes) < len(call.args):
@@ -435,6 +452,10 @@ class _Inference:
                 raise self.error(
                     f"dimension {var.name} is not known here: no parameter's shape gives it", RelvmNameError
                 )
+
+
+def _own_dims(types: Iterable[Type]) -> Iterable[DimVar]:
+    return (var for type_ in types for var in plain_dim_vars(type_))
 
 
 def _described(call: Expr) -> str:
