@@ -42,7 +42,9 @@ def test_recursion_factorial_on_a_tensor_counter() -> None:
 
 def test_mutual_recursion() -> None:
     text = """
-    def even(i: i64[], x: f32[n]) -> f32[n] = if equal(i, const(i64[], 0)) then x else @odd(subtract(i, const(i64[], 1)), x)
+    def even(i: i64[], x: f32[n]) -> f32[n] {
+      return if equal(i, const(i64[], 0)) then x else @odd(subtract(i, const(i64[], 1)), x)
+    }
     def odd(i: i64[], x: f32[n]) -> f32[n] = negative(@even(subtract(i, const(i64[], 1)), x))
     """
     assert run_everywhere(parse_module(text), np.int64(6), X, name="even").tolist() == (-X).tolist()
