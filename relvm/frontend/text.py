@@ -102,14 +102,14 @@ class _Run(NamedTuple):
 class _Parser(LiteralReader):
     """Reads a module.
 
-    scopes: the variables by name, innermost last.  own_names: local functions' own names, the variables that hold them.
-    runs: of local functions that are being read, innermost last.  references: where functions of the module are named.
-    without_type: the last call whose result type was left out.
+    scopes: the variables by name, innermost last; outermost the module's constants.  own_names: local functions' own
+    names, the variables that hold them. runs: of local functions that are being read, innermost last.  references:
+    where functions of the module are named. without_type: the last call whose result type was left out.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
         super().__init__(source, dims)
-        self.scopes: list[dict[str, Var]] = []
+        self.scopes: list[dict[str, Expr]] = []
         self.own_names: dict[str, Var] = {}
         self.runs: list[_Run] = []
         self.references: list[tuple[str, Token]] = []
@@ -121,7 +121,11 @@ class _Parser(LiteralReader):
             self.expect("with")
             attributes = self.attributes()
         functions: dict[str, Function] = {}
+        self.scopes.append({})
         while self.token.kind != "end":
+            if self.accept("const"):
+                self.module_constant()
+                continue
             private = self.accept("private")
             self.expect("def")
             start = self.token
@@ -134,6 +138,15 @@ class _Parser(LiteralReader):
             if name not in functions:
                 raise self.error(RelvmNameError, f"no function {name}{near_matches(name, functions)}", token)
         return Module(tuple(functions.values()), attributes=attributes)
+
+    def module_constant(self) -> None:
+        """`name = const(...)`, seen by the functions after it."""
+        token = self.identifier("the name of a constant")
+        if token.text in self.scopes[0]:
+            raise self.error(RelvmSyntaxError, f"constant {token} is defined twice", token)
+        self.expect("=")
+        self.expect("const")
+        self.scopes[0][token.text] = self.constant()
 
     def symbol(self, expected: str) -> str:
         """The name of a function or kernel: an identifier, or any string."""
