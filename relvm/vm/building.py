@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from relvm.codegen.bytecode import Bytecode, print_bytecode
 from relvm.codegen.c import print_c
@@ -92,10 +92,10 @@ def build(
     report("code generation")
     lir = lower(module)
     compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
-    executable = Executable.from_program(_program(lir, compiled, report))
+    executable = Executable.from_program(assemble(lir, compiled, report))
     if exec_mode == "auto":
         names = frozenset(routine.name for routine in lir.routines)
-        executable.upgrade = Upgrade(lambda: Executable.from_program(_program(lir, names, lambda step: None)))
+        executable.upgrade = Upgrade(lambda: Executable.from_program(assemble(lir, names)))
     return executable
 
 
@@ -130,8 +130,8 @@ def _spread(mode: str, start: Routine, routines: dict[str, Routine], functions: 
                 waiting.append(routines[name])
 
 
-def _program(lir: LirModule, compiled: frozenset[str], report: Progress) -> Program:
-    """compiled: the functions that are native code; the others are bytecode."""
+def assemble(lir: LirModule, compiled: Collection[str], report: Progress = lambda step: None) -> Program:
+    """The program of lowered functions.  compiled: those that are native code; the others are bytecode."""
     native, source = None, ""
     if lir.kernels or compiled:
         text = print_c(lir, routines=compiled)
