@@ -48,7 +48,7 @@ class Escape(enum.IntEnum):
 
     NONE = 0
     RESULT = 1  # in the block's result
-    KEPT = 2  # with whom it was passed to: a function of the module or the host, or a closure
+    KEPT = 2  # with whom it was passed to, a function or a closure; or in the result of an `if`, on one of its paths
 
 
 @dataclass
@@ -115,7 +115,7 @@ def _binding(binding: Binding | MatchCast, point: int, fields: Fields, found: Li
         case If(then=then, orelse=orelse) as value:
             found.need(value.cond, point)
             for branch in (then, orelse):
-                _branch(branch, point, fields, found, last, escape)
+                _branch(branch, point, fields, found, last)
         case TupleItem(tuple=whole, index=index) if whole in fields:
             found.need(whole, point)
             found.need(fields[whole][index], last, escape)
@@ -140,14 +140,11 @@ def _need_all(value: Expr, point: int, escape: Escape, found: Lifetimes) -> None
         found.need(item, point, escape)
 
 
-def _branch(branch: Block, point: int, fields: Fields, found: Lifetimes, last: int, escape: Escape) -> None:
-    """What a branch of the `if` at `point` needs: what may be in its result lives as long as the `if`'s result."""
+def _branch(branch: Block, point: int, fields: Fields, found: Lifetimes, last: int) -> None:
+    """What a branch of the `if` at `point` needs: what may be in its result may live to `last`, as the `if`'s does."""
     inner = lifetimes(branch, fields_in(branch, fields))
     for value, leaves in inner.escape.items():
-        match leaves:
-            case Escape.NONE:
-                found.need(value, point)
-            case Escape.RESULT:
-                found.need(value, last, escape)
-            case Escape.KEPT:
-                found.need(value, last, Escape.KEPT)
+        if leaves is Escape.NONE:
+            found.need(value, point)
+        else:
+            found.need(value, last, Escape.KEPT)
