@@ -28,11 +28,29 @@ class Writer:
     def lines(self, values: list[Value], bindings: int, depth: int) -> tuple[list[str], list[Value]]:
         values, lines = list(values), []
         for _ in range(bindings):
+            if self.random.random() < 0.1:
+                more, value = self.tuple_lines(values, depth)
+                lines += more
+                values.append(value)
+                continue
             text, shape = self.value(values, depth)
             name = self.name()
             lines.append("  " * depth + f"{name} = {text}")
             values.append((name, shape))
         return lines, values
+
+    def tuple_lines(self, values: list[Value], depth: int) -> tuple[list[str], Value]:
+        """A tuple that is bound, perhaps by an `if`, used by something else, and taken apart."""
+        (name, shape), (other, _) = self.random.choice(values[-3:]), self.random.choice(values)
+        pair, item = self.name(), self.name()
+        made = f"(({name}, 1), {other})"
+        if self.random.random() < 0.5:
+            third = self.random.choice([v for v, of in values if of == shape])
+            made = f"if c then {made} else (({third}, 1), {other})"
+        kept = "  " * depth + f"{self.name()} = packed(\"memory.note\", {other}) : ()"
+        lines = [f"{pair} = {made}", f"{item} = {pair}.0.0"]
+        lines = ["  " * depth + line for line in lines]
+        return (lines[:1] + [kept] + lines[1:] if self.random.random() < 0.3 else lines), (item, shape)
 
     def value(self, values: list[Value], depth: int) -> tuple[str, tuple[str, str]]:
         name, (a, b) = self.random.choice(values[-3:] if self.random.random() < 0.85 else values)
