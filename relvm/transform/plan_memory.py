@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from relvm.errors import RelvmUnsupportedError
@@ -29,7 +29,7 @@ from relvm.ir.stages import Stage
 from relvm.ir.types import OBJECT, VOID, TensorType, TupleType
 from relvm.transform.lifetimes import Fields, Value, fields_in
 from relvm.transform.passes import module_pass
-from relvm.transform.sharing import BlockPlan, Storage, plan_block, tensors_made
+from relvm.transform.sharing import BlockPlan, Storage, name_of, plan_block, tensors_made
 
 
 @module_pass("plan_memory", at=Stage.LEGAL, to=Stage.PLANNED)
@@ -53,6 +53,30 @@ def plan_memory(module: Module) -> Module:
 def _function(function: Function, kernels: Mapping[str, object]) -> Function:
     planner = _Planner(kernels, stated_ranges(function))
     return replace(function, body=planner.block(function.body, ChainMap()))
+
+
+def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
+    """The plans that plan_memory follows: of each function's block, then of those inside it, each with where it is.
+
+    Parameters
+    ----------
+    module
+        At stage LEGAL.
+    """
+    kernels = dict(module.kernels)
+    for function in module.functions:
+        yield from _plans(function.name, function.body, ChainMap(), kernels, stated_ranges(function))
+
+
+def _plans(
+    place: str, block: Block, around: Fields, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]
+) -> Iterator[tuple[str, BlockPlan]]:
+    fields = fields_in(block, around)
+    yield place, plan_block(block, fields, kernels, ranges)
+    for binding in block.bindings:
+        if isinstance(binding.value, If):
+            yield from _plans(f"{place}, {binding.var.name}: then", binding.value.then, fields, kernels, ranges)
+            yield from _plans(f"{place}, {binding.var.name}: else", binding.value.orelse, fields, kernels, ranges)
 
 
 class _Planner:
@@ -117,8 +141,3 @@ class _Placing:
         var = Var("arena" if storage.is_arena else f"{first}_storage", type=OBJECT)
         self.bindings.append(Binding(var, BuiltinCall("alloc_storage", size)))
         return var
-
-
-def name_of(value: Value) -> str:
-    """What a tensor is called: its variable's name, with its number where that holds several."""
-    return value.name if isinstance(value, Var) else f"{value[0].name}_{value[1]}"

@@ -27,7 +27,7 @@ from relvm.ir.types import VOID, PrimType, ShapeType, TensorType, TupleType
 from relvm.lir.kernel import Kernel
 from relvm.tables import BUILTINS
 from relvm.transform.lifetimes import CALLS_OUT, Escape, Fields, Lifetimes, Value, lifetimes
-from relvm.transform.storage import Arena, Request, align, plan_arena
+from relvm.transform.storage import Request, align, lower_bound, plan_arena
 
 _VIEWS = frozenset(row.name for row in BUILTINS if row.signature == "tensor shape -> tensor")
 _DIVISIONS = 24  # how often the tensors of a run are divided before they get storages of their own
@@ -41,7 +41,6 @@ class Slot:
     """
 
     values: list[Value]
-    type: TensorType
     size_bytes: AnyDim
     first: int
     last: int
@@ -56,7 +55,8 @@ class Slot:
 class Storage:
     """What is allocated at once, and the slots in it, in order of first use, with their offsets in bytes.
 
-    lower_bound: the most bytes in use at one point.
+    size_bytes, and lower_bound, the most bytes in use at one point: of an arena with each slot's bytes rounded up to the
+    alignment.
     """
 
     slots: list[Slot]
@@ -82,14 +82,11 @@ class BlockPlan:
         Tensor -> its storage and the offset in it.
     over
         Tensor -> the variable that it is written over, for those in place.
-    points
-        Tensor -> the first and the last point at which it is needed.
     """
 
     storages: list[Storage] = field(default_factory=list)
     place: dict[Value, tuple[Storage, int]] = field(default_factory=dict)
     over: dict[Value, Var] = field(default_factory=dict)
-    points: dict[Value, tuple[int, int]] = field(default_factory=dict)
 
 
 def plan_block(
@@ -118,6 +115,11 @@ def plan_block(
         for slot, offset in zip(storage.slots, storage.offsets, strict=True):
             plan.place |= dict.fromkeys(slot.values, (storage, offset))
     return plan
+
+
+def name_of(value: Value) -> str:
+    """What a tensor is called: its variable's name, with its number where that holds several."""
+    return value.name if isinstance(value, Var) else f"{value[0].name}_{value[1]}"
 
 
 def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
@@ -153,9 +155,8 @@ def _slots(
             case KernelCall() as call:
                 for value, type_ in tensors_made(binding.var, call):
                     last, escape = found.of(value, point)
-                    plan.points[value] = (point, last)
-                    slot = Slot([value], type_, size_of(type_, ranges), point, last, escape)
-                    single.append(Slot([value], type_, slot.size_bytes, point, last, escape))
+                    slot = Slot([value], size_of(type_, ranges), point, last, escape)
+                    single.append(Slot([value], slot.size_bytes, point, last, escape))
                     over = _overwritten(call, kernels.get(call.kernel), slot_of, point)
                     if over is None:
                         slots.append(slot)
@@ -195,23 +196,16 @@ class _Timeline:
         self.run_starts = sorted(starts)
         counted = [slot for slot in slots if slot.is_fixed and slot.escape is not Escape.KEPT]
         values = {value for slot in counted for value in slot.values}
-        self.held = self.profile(counted)
+        self.held = _held(counted, 0, self.end + 1)
         self.worst: dict[int, int] = {}  # run -> the most bytes held in it before anything is shared
-        for point, size in enumerate(self.profile(slot for slot in before if slot.values[0] in values)):
+        before = [slot for slot in before if slot.values[0] in values]
+        for point, size in enumerate(_held(before, 0, self.end + 1)):
             run = self.run(point)
             self.worst[run] = max(self.worst.get(run, 0), size)
 
     def run(self, point: int) -> int:
         """The number of the run that a point is in."""
         return bisect_right(self.run_starts, point)
-
-    def profile(self, slots: Iterable[Slot]) -> list[int]:
-        """The bytes held at each point while each slot has a storage of its own."""
-        changes = [0] * (self.end + 2)
-        for slot in slots:
-            changes[slot.first] += _cost(slot.size_bytes)
-            changes[slot.last + 1] -= _cost(slot.size_bytes)
-        return list(accumulate(changes))[: self.end + 1]
 
     def arenas(self, slots: list[Slot]) -> tuple[list[Storage], list[Slot]]:
         """The arenas, and the slots that are in none."""
@@ -229,22 +223,22 @@ class _Timeline:
         """Puts the slots into one arena, or as few as keep what is held within the limit."""
         if len(group) < 2 or divisions == 0:
             return
-        arena = plan_arena([Request("", slot.size_bytes, slot.first, slot.last) for slot in group])
-        start, stop = min(slot.first for slot in group), max(slot.last for slot in group) + 1
-        own = [0] * (stop - start + 1)
-        for slot in group:
-            own[slot.first - start] += _cost(slot.size_bytes)
-            own[slot.last + 1 - start] -= _cost(slot.size_bytes)
-        others = [held - live for held, live in zip(self.held[start:stop], accumulate(own), strict=False)]
-        over = [start + i for i, size in enumerate(others) if size + _cost(arena.size_bytes) > limit]
+        start, stop = group[0].first, max(slot.last for slot in group) + 1
+        others = [held - own for held, own in zip(self.held[start:stop], _held(group, start, stop), strict=True)]
+        requests = [Request("", align(slot.size_bytes), slot.first, slot.last) for slot in group]
+        over = _exceeding(others, lower_bound(requests), limit)  # quickly, before the arena is planned
         if not over:
-            self.held[start:stop] = [size + _cost(arena.size_bytes) for size in others]
-            arenas.append(_arena_storage(group, arena))
-            return
+            arena = plan_arena(requests)
+            over = _exceeding(others, arena.size_bytes, limit)
+            if not over:
+                self.held[start:stop] = [size + _cost(arena.size_bytes) for size in others]
+                arenas.append(Storage(group, list(arena.offsets), arena.size_bytes, arena.lower_bound_bytes))
+                return
+        low, high = start + over[0], start + over[-1]
         parts = [
-            [slot for slot in group if slot.last < over[0]],
-            [slot for slot in group if slot.last >= over[0] and slot.first <= over[-1]],
-            [slot for slot in group if slot.first > over[-1]],
+            [slot for slot in group if slot.last < low],
+            [slot for slot in group if slot.last >= low and slot.first <= high],
+            [slot for slot in group if slot.first > high],
         ]
         if len(parts[1]) == len(group):
             middle = len(group) // 2
@@ -253,8 +247,18 @@ class _Timeline:
             self.divide(part, limit, divisions - 1, arenas)
 
 
-def _arena_storage(group: list[Slot], arena: Arena) -> Storage:
-    return Storage(group, list(arena.offsets), arena.size_bytes, arena.lower_bound_bytes)
+def _held(slots: Iterable[Slot], start: int, stop: int) -> list[int]:
+    """The bytes held at the points from `start` to before `stop` while each slot has a storage of its own."""
+    changes = [0] * (stop - start + 1)
+    for slot in slots:
+        changes[slot.first - start] += _cost(slot.size_bytes)
+        changes[slot.last + 1 - start] -= _cost(slot.size_bytes)
+    return list(accumulate(changes[:-1]))
+
+
+def _exceeding(others: list[int], arena_bytes: int, limit: int) -> list[int]:
+    """Where the bytes of others and those of an arena are together more than the limit."""
+    return [i for i, size in enumerate(others) if size + _cost(arena_bytes) > limit]
 
 
 def _handed_on(slots: list[Slot], arenas: list[Storage], timeline: _Timeline) -> list[Storage]:
