@@ -1,4 +1,4 @@
-"""What the sizes in a function can be: stated bounds of its dimension variables, and interval arithmetic on dimensions."""
+"""What sizes can be: the bounds that a function states for its dimension variables, and intervals of dimensions."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ def lower_shapes(function: Function) -> Function:
     shape(n * 2, 4)       ->   _ = builtin.compute_dim(heap, 1, mul, EQUAL_HEAP, 0, EQUAL, 2)
                                s = builtin.make_shape(heap, 2, EQUAL_HEAP, 1, EQUAL, 4)
 
-    Compound dimensions are computed at their first use in a block, and checked when all variables are known.  A variable
-    whose bounds the function states (relvm/ir/bounds.py) is checked to be within them.
+    Compound dimensions are computed at their first use in a block, and checked when all variables are known.  A
+    variable whose bounds the function states (relvm/ir/bounds.py) is checked to be within them.
     """
     lowering = _Lowering(function.name)
     scope = _Scope()

@@ -55,8 +55,8 @@ class Slot:
 class Storage:
     """What is allocated at once, and the slots in it, in order of first use, with their offsets in bytes.
 
-    size_bytes, and lower_bound, the most bytes in use at one point: of an arena with each slot's bytes rounded up to the
-    alignment.
+    size_bytes, and lower_bound, the most bytes in use at one point: of an arena with each slot's bytes rounded up to
+    the alignment.
     """
 
     slots: list[Slot]

@@ -1,8 +1,8 @@
 """The memory planner proper: blocks of known size and lifetime get offsets into one arena.
 
 Pure functions over numbers; what a block is for is the caller's business.  Placing blocks so that an arena is as small
-as possible is NP-hard (dynamic storage allocation); first fit by size, tried in a few orders, comes within a few percent
-of the lower bound, the most bytes alive at once.
+as possible is NP-hard (dynamic storage allocation); first fit by size, tried in a few orders, comes within a few
+percent of the lower bound, the most bytes alive at once.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def plan_arena(requests: Sequence[Request]) -> Arena:
     """Place requests so that no two in use at the same point overlap.
 
     Largest first, each at the lowest offset that is free; then other orders as long as they may gain something: by
-    size times lifetime, by lifetime, by first use, and, a bounded number of times, with the block that ends highest moved to the
-    front.  The best is taken.
+    size times lifetime, by lifetime, by first use, and, a bounded number of times, with the block that ends highest
+    moved to the front.  The best is taken.
 
     Parameters
     ----------
@@ -138,7 +138,9 @@ def _first_fit(requests: tuple[Request, ...], spans: list[tuple[int, int]], orde
     for i in order:
         request, (first, last) = requests[i], spans[i]
         free = 0  # the lowest offset above all taken ranges seen so far
-        for offset, end in sorted((offsets[j], offsets[j] + requests[j].size_bytes) for j in placed.within(first, last)):
+        for offset, end in sorted(
+            (offsets[j], offsets[j] + requests[j].size_bytes) for j in placed.within(first, last)
+        ):
             if align(free, request.alignment) + request.size_bytes <= offset:
                 break
             free = max(free, end)

@@ -213,5 +213,3 @@ def arrays_in(value: object) -> Iterator[Array]:
     elif isinstance(value, tuple):
         for part in value:
             yield from arrays_in(part)
-
-

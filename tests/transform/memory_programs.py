@@ -19,7 +19,9 @@ class Writer:
         lines, values = self.lines(start, bindings, depth=1)
         result = ", ".join(name for name, _ in self.random.sample(values[-5:], 2))
         body = "\n".join(lines)
-        self.text = f"{HELPER}def main(c: bool, x: f32[n, m], y: f32[4, m]) => object {{\n{body}\n  return ({result})\n}}\n"
+        self.text = (
+            f"{HELPER}def main(c: bool, x: f32[n, m], y: f32[4, m]) => object {{\n{body}\n  return ({result})\n}}\n"
+        )
 
     def name(self) -> str:
         self.count += 1
@@ -47,10 +49,10 @@ class Writer:
         if self.random.random() < 0.5:
             third = self.random.choice([v for v, of in values if of == shape])
             made = f"if c then {made} else (({third}, 1), {other})"
-        kept = "  " * depth + f"{self.name()} = packed(\"memory.note\", {other}) : ()"
+        kept = "  " * depth + f'{self.name()} = packed("memory.note", {other}) : ()'
         lines = [f"{pair} = {made}", f"{item} = {pair}.0.0"]
         lines = ["  " * depth + line for line in lines]
-        return (lines[:1] + [kept] + lines[1:] if self.random.random() < 0.3 else lines), (item, shape)
+        return ([*lines[:1], kept, *lines[1:]] if self.random.random() < 0.3 else lines), (item, shape)
 
     def value(self, values: list[Value], depth: int) -> tuple[str, tuple[str, str]]:
         name, (a, b) = self.random.choice(values[-3:] if self.random.random() < 0.85 else values)
