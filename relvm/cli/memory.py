@@ -33,10 +33,10 @@ def _summary(plan: BlockPlan) -> str:
 
 
 def _print_storage(storage: Storage) -> None:
-    kind = "arena" if storage.is_arena else "storage"
-    bound = storage.lower_bound
-    sizes = _sizes(storage.size_bytes, bound) if isinstance(bound, int) else f"{bound} bytes"
-    print(f"  {kind} of {sizes}")
+    if storage.is_arena:
+        print(f"  arena of {_sizes(storage.size_bytes, storage.lower_bound)}")
+    else:
+        print(f"  storage of {_number(storage.size_bytes)} bytes")
     print(f"    {'offset':>12} {'bytes':>12} {'from':>6} {'to':>6}  tensors")
     for slot, offset in zip(storage.slots, storage.offsets, strict=True):
         print(f"    {offset:>12,} {_number(slot.size_bytes):>12} {slot.first:>6} {slot.last:>6}  {_names(slot)}")

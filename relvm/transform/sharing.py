@@ -30,6 +30,7 @@ from relvm.transform.lifetimes import CALLS_OUT, Escape, Fields, Lifetimes, Valu
 from relvm.transform.storage import Request, align, lower_bound, plan_arena
 
 _VIEWS = frozenset(row.name for row in BUILTINS if row.signature == "tensor shape -> tensor")
+_HEAD_BYTES = 96  # of a storage besides its bytes: its head, room to align them, malloc's own; see rvm_storage_new
 _DIVISIONS = 24  # how often the tensors of a run are divided before they get storages of their own
 
 
@@ -292,8 +293,8 @@ def _handed_on(slots: list[Slot], arenas: list[Storage], timeline: _Timeline) ->
 
 
 def _cost(size_bytes: int) -> int:
-    """What a storage takes: its bytes, and no less than one alignment more for its head and its own alignment."""
-    return align(size_bytes) + align(1)
+    """What the machine asks for where a program asks for a storage."""
+    return size_bytes + _HEAD_BYTES
 
 
 def _calls(value: object) -> bool:

@@ -33,7 +33,6 @@ from relvm.ir.stages import Stage
 from relvm.ir.types import OBJECT, VOID, ShapeType, TupleType
 from relvm.transform.passes import Pass, function_pass, run_passes
 from relvm.transform.pipelines import build_pipeline
-from relvm.transform.storage import align
 
 
 @function_pass("a storage for each", at=Stage.LEGAL, to=Stage.PLANNED)
@@ -186,7 +185,7 @@ class _Run:
         """Notes the bytes held, with what each storage takes besides."""
         regions = {array.region for value in self.registers.values() for array in arrays_in(value)}
         regions |= {value for value in self.registers.values() if isinstance(value, Region)}
-        held = sum(align(region.size_bytes) + align(1) for region in regions)
+        held = sum(region.size_bytes + 96 for region in regions)
         where.append(held)
         if where is not self.trace.held:
             self.trace.held.append(held)
