@@ -1,7 +1,7 @@
 """The programs whose cost is measured.
 
-Most rows are a counting loop with the same statements many times in a round: the cost is that of one, the loop's own being
-subtracted.  They are written at stage PLANNED, so that no optimisation takes them away.
+Most rows are a counting loop with the same statements many times in a round: the cost is that of one, the loop's own
+being subtracted.  They are written at stage PLANNED, so that no optimisation takes them away.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from relvm.frontend.text import parse_module
-from relvm.ir.expr import Module
+from relvm.ir.infer import infer_types
 from relvm.transform.kill_dead import kill_dead
 from relvm.transform.lower_shapes import lower_shapes
 from relvm.transform.passes import run_passes
@@ -22,8 +22,8 @@ UNROLLED = 20  # how often the statements of a row stand in a round
 
 @dataclass(frozen=True)
 class Row:
-    """body: the statements, with {k} for the number of the repetition; they see i, a counter, o, any value, x, a tensor of one
-    element, t, a pair of them, and f, a closure of one value."""
+    """body: the statements, with {k} for the number of the repetition; they see i, a counter, o, any value, x, a tensor
+    of one element, t, a pair of them, and f, a closure of one value."""
 
     name: str
     body: str
@@ -82,12 +82,6 @@ def row_executable(row: Row | None, mode: str) -> Executable:
         [step for step in build_pipeline("c") if step.name in ("infer_types", "normalize", "legalize")],
     ).kernels
     module = replace(parse_module(_LOOP.format(body=body)), kernels=kernels)
-    lir = lower(run_passes(_typed(module), [lower_shapes, kill_dead]))
+    lir = lower(run_passes(infer_types(module), [lower_shapes, kill_dead]))
     names = [routine.name for routine in lir.routines] if mode == "compiled" else []
     return Executable.from_program(assemble(lir, names))
-
-
-def _typed(module: Module) -> Module:
-    from relvm.ir.infer import infer_types
-
-    return infer_types(module)

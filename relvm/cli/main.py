@@ -101,7 +101,9 @@ def _add_compile(commands) -> None:
 def _add_show(commands) -> None:
     command = commands.add_parser("show", help="print a model at a stage of its way down")
     _add_model(command, "an .onnx model, a .relvm text, or (stages bytecode and c) an executable")
-    command.add_argument("--stage", choices=STAGES, default="typed")
+    what = command.add_mutually_exclusive_group()
+    what.add_argument("--stage", choices=STAGES, default="typed")
+    what.add_argument("--memory", action="store_true", help="print where tensors are: storages, offsets, lifetimes")
     command.add_argument("--full-constants", action="store_true", help="print large constants whole")
     command.set_defaults(run=_run_show)
 

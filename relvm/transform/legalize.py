@@ -162,7 +162,9 @@ class _Legalizer:
         inputs, outputs = buffers[: len(types) - output_count], buffers[len(types) - output_count :]
         builder = KernelBuilder(names=dict.fromkeys(names, 1))
         call.op.lower.function(builder, inputs, outputs, **dict(call.attributes))
-        kernel = Kernel("", inputs, outputs, builder.finish(), _comment(call))
+        same = tuple(i for i, buffer in enumerate(inputs) if _is_like(buffer, outputs[0]))
+        in_place = same if call.op.lower.pointwise else ()
+        kernel = Kernel("", inputs, outputs, builder.finish(), _comment(call), in_place)
         return self.add(spec, call, kernel)
 
     def add(self, spec: _Spec, call: OpCall, kernel: Kernel | ReferenceKernel) -> str:
@@ -175,6 +177,10 @@ class _Legalizer:
         self.known[spec] = name
         self.kernels[name] = replace(kernel, name=name) if isinstance(kernel, Kernel) else kernel
         return name
+
+
+def _is_like(buffer: Buffer, other: Buffer) -> bool:
+    return (buffer.dtype, buffer.shape) == (other.dtype, other.shape)
 
 
 def _known_shape(type_: Type, call: OpCall) -> tuple[AnyDim, ...]:
