@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode.h"
 #include "verify.h"
 
 static const unsigned char magic[8] = {0x89, 'R', 'V', 'M', '\r', '\n', 0x1a, '\n'};
@@ -380,7 +381,8 @@ rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_
   if (!status && executable->sections[RVM_SECTION_native].bytes && !(options && options->trust_native))
     status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, and the load options do not trust it");
   load_step *const steps[] = {read_strings,          read_texts,  read_functions, read_constants,
-                              rvm_executable_verify, read_native, find_symbols};
+                              rvm_executable_verify, rvm_executable_decode,
+                              read_native,           find_symbols};
   for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) status = steps[i](executable, error);
   if (status) {
     rvm_executable_release(executable);
@@ -399,6 +401,10 @@ void rvm_executable_release(rvm_executable *executable) {
   }
   rvm_library_close(&executable->library);
   rvm_free(executable->constants);
+  rvm_free(executable->codes);
+  rvm_free(executable->steps);
+  rvm_free(executable->objects);
+  rvm_free(executable->literals);
   rvm_free(executable->symbols);
   rvm_free(executable->by_name);
   rvm_free(executable);

@@ -69,6 +69,8 @@ typedef struct rvm_library {
   int descriptor;
 } rvm_library;
 
+struct rvm_code;
+
 struct rvm_executable {
   rvm_section sections[RVM_SECTION_COUNT + 1]; /* by id */
   const rvm_string_record *strings;
@@ -78,6 +80,10 @@ struct rvm_executable {
   rvm_function_name *by_name; /* sorted */
   void **symbols;             /* of native and kernel functions, by function index */
   rvm_value *constants;       /* immortal objects */
+  struct rvm_code *codes;     /* of bytecode functions, by function index (decode.h) */
+  int32_t *steps, *objects;   /* what they point into */
+  rvm_value *literals;        /* operands of steps; a FUNCTION holds its index, a CONTEXT nothing */
+  int64_t literal_count;
   rvm_library library;
   int32_t string_count, function_count, constant_count;
   uint32_t code_words;

@@ -35,7 +35,7 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
   machine->function_values[index] = (rvm_value){.tag = RVM_TAG_FUNCTION, .as.function = function};
   switch (function->kind) {
     case RVM_KIND_packed: return find_packed(function, error);
-    case RVM_KIND_bytecode: function->code = executable->code + record->code_start; break;
+    case RVM_KIND_bytecode: function->code = &executable->codes[index]; break;
     case RVM_KIND_native: memcpy(&function->routine, &executable->symbols[index], sizeof function->routine); break;
     case RVM_KIND_kernel:
       memcpy(&function->call, &executable->symbols[index], sizeof function->call);
@@ -63,8 +63,15 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   machine->function_values = rvm_allocate(function_count * sizeof *machine->function_values);
   machine->stack = rvm_allocate_zeroed((size_t)stack_values * sizeof *machine->stack);
   machine->frames = rvm_allocate((size_t)machine->frame_limit * sizeof *machine->frames);
-  if (!machine->functions || !machine->function_values || !machine->stack || !machine->frames)
+  machine->literals = rvm_allocate((size_t)executable->literal_count * sizeof *machine->literals);
+  if (!machine->functions || !machine->function_values || !machine->literals || !machine->stack || !machine->frames)
     return rvm_out_of_memory(error);
+  for (int64_t i = 0; i < executable->literal_count; i++) {
+    rvm_value *literal = &machine->literals[i];
+    *literal = executable->literals[i];
+    if (literal->tag == RVM_TAG_FUNCTION) literal->as.function = &machine->functions[literal->as.i];
+    if (literal->tag == RVM_TAG_CONTEXT) literal->as.machine = machine;
+  }
   machine->top = machine->stack;
   machine->stack_end = machine->stack + stack_values;
   rvm_status status = RVM_OK;
@@ -101,6 +108,7 @@ void rvm_machine_release(rvm_machine *machine) {
   release_dropped(machine);
   rvm_free(machine->functions);
   rvm_free(machine->function_values);
+  rvm_free(machine->literals);
   rvm_free(machine->stack);
   rvm_free(machine->frames);
   rvm_free(machine);
