@@ -2,6 +2,7 @@
 #ifndef RELVM_BUILTINS_H
 #define RELVM_BUILTINS_H
 
+#include "native.h"
 #include "value.h"
 
 #define RVM_BUILTIN_PREFIX "vm.builtin."
@@ -13,13 +14,6 @@
 
 #define RVM_BUILTIN(name) \
   rvm_status rvm_builtin_##name(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)
-
-enum rvm_builtin {
-#define BUILTIN(name, signature, effect, meaning) RVM_BUILTIN_##name,
-#include "builtins.def"
-#undef BUILTIN
-  RVM_BUILTIN_COUNT
-};
 
 /* Compares a builtin's arguments with `kinds`, one letter each (builtins.c); '*' at the end: any number of the last
    kind.  ARGUMENT_ERROR or TYPE_ERROR name the builtin, its signature and the argument. */

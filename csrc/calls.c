@@ -10,7 +10,7 @@
 
 rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
   return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: the value stack of %lld values is exhausted", function->name,
-                  (long long)(machine->stack_end - machine->stack));
+                  (long long)(machine->head.stack_end - machine->stack));
 }
 
 /* "NAME: expected 2 arguments (x, y), got 3"; what a closure has captured counts on neither side. */
@@ -35,22 +35,22 @@ static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_
 static rvm_status open_window(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *error) {
   if (count != function->parameter_count) return fail_arity(function, count, captured, error);
-  if (machine->stack_end - machine->top < function->registers) return rvm_fail_stack(machine, function, error);
-  machine->top += function->registers;
+  if (machine->head.stack_end - machine->head.top < function->registers) return rvm_fail_stack(machine, function, error);
+  machine->head.top += function->registers;
   return RVM_OK;
 }
 
 /* That of a native function. */
 static void close_window(rvm_machine *machine, rvm_value *registers) {
-  for (rvm_value *value = registers; value < machine->top; value++)
+  for (rvm_value *value = registers; value < machine->head.top; value++)
     if (rvm_value_is_object(*value)) rvm_release(value);
-  machine->top = registers;
+  machine->head.top = registers;
 }
 
 /* Moves the `count` values from `values` on down to the top. */
 static void lower_values(rvm_machine *machine, rvm_value *values, int64_t count) {
-  rvm_value *end = values + count, *left = machine->top + count;
-  memmove(machine->top, values, (size_t)count * sizeof *values);
+  rvm_value *end = values + count, *left = machine->head.top + count;
+  memmove(machine->head.top, values, (size_t)count * sizeof *values);
   if (left < values) left = values;
   rvm_forget_all(left, end - left);
 }
@@ -72,18 +72,17 @@ static rvm_status call_packed(rvm_machine *machine, const rvm_function *function
                               rvm_value *result) {
   if (function->parameter_count >= 0 && count != function->parameter_count)
     return fail_arity(function, count, captured, result);
-  rvm_value *arguments = machine->top;
-  machine->top += count;
+  rvm_value *arguments = machine->head.top;
+  machine->head.top += count;
   *result = (rvm_value){.tag = RVM_TAG_NIL};
   rvm_status status = function->call(function->self, arguments, (int32_t)count, result);
-  machine->top = arguments;
+  machine->head.top = arguments;
   return check_result(function, status, result);
 }
 
 enum { STACK_RESERVE_BYTES = 128 << 10 }; /* for what a call needs before the next look */
 
-/* Whether this thread's C stack is nearly used up; threads may have small ones. */
-static int stack_is_short(void) {
+const char *rvm_lowest_of_stack(void) {
   static _Thread_local char *lowest;
   pthread_attr_t attributes;
   if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) {
@@ -91,39 +90,39 @@ static int stack_is_short(void) {
     size_t size_bytes;
     pthread_attr_getstack(&attributes, &start, &size_bytes);
     pthread_attr_destroy(&attributes);
-    lowest = start;
+    lowest = (char *)start + STACK_RESERVE_BYTES;
   }
-  return lowest && (char *)__builtin_frame_address(0) - lowest < STACK_RESERVE_BYTES;
+  return lowest;
 }
 
-static rvm_status check_stack(const rvm_function *function, rvm_value *error) {
-  if (!stack_is_short()) return RVM_OK;
+static rvm_status check_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
+  if ((const char *)__builtin_frame_address(0) >= machine->head.lowest) return RVM_OK;
   return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: calls nest deeper than this thread's C stack allows", function->name);
 }
 
 /* Whether one more function may be entered. */
 static rvm_status check_depth(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
-  if (machine->frame_count + machine->nesting < machine->frame_limit) return RVM_OK;
+  if (machine->head.frame_count + machine->head.nesting < machine->head.frame_limit) return RVM_OK;
   return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: calls nest more than %lld deep", function->name,
-                  (long long)machine->frame_limit);
+                  (long long)machine->head.frame_limit);
 }
 
 /* Native code leaves its result, or its error, in the register behind its parameters; or it asks for a tail call, whose
    arguments then lie at the top.  Takes over the arguments. */
 static rvm_status call_native(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *result) {
-  rvm_value *registers = machine->top;
+  rvm_value *registers = machine->head.top;
   rvm_status status;
-  if ((status = check_stack(function, result)) || (status = check_depth(machine, function, result)) ||
+  if ((status = check_stack(machine, function, result)) || (status = check_depth(machine, function, result)) ||
       (status = open_window(machine, function, count, captured, result))) {
     rvm_release_all(registers, count);
     return status;
   }
-  machine->nesting++;
+  machine->head.nesting++;
   status = function->routine(machine, registers, machine->executable->constants, machine->function_values);
-  machine->nesting--;
+  machine->head.nesting--;
   if (status == RVM_TAIL_CALL) {
-    rvm_value *arguments = machine->top;
+    rvm_value *arguments = machine->head.top;
     close_window(machine, registers);
     lower_values(machine, arguments, machine->tail.count);
     return RVM_TAIL_CALL;
@@ -140,24 +139,24 @@ static rvm_status call_native(rvm_machine *machine, const rvm_function *function
 
 /* Takes over the arguments, unless it fails. */
 static rvm_status push_frame(rvm_machine *machine, rvm_pending call, rvm_value *error) {
-  rvm_value *registers = machine->top;
+  rvm_value *registers = machine->head.top;
   rvm_status status;
   if ((status = check_depth(machine, call.function, error)) ||
       (status = open_window(machine, call.function, call.count, call.captured, error)))
     return status;
-  machine->frames[machine->frame_count++] =
+  machine->frames[machine->head.frame_count++] =
       (rvm_frame){.function = call.function, .registers = registers, .pc = call.function->code->steps};
   return RVM_OK;
 }
 
 void rvm_machine_pop_frame(rvm_machine *machine) {
-  const rvm_frame *frame = &machine->frames[--machine->frame_count];
+  const rvm_frame *frame = &machine->frames[--machine->head.frame_count];
   rvm_release_objects(frame->function->code, frame->registers);
-  machine->top = frame->registers;
+  machine->head.top = frame->registers;
 }
 
 void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call) {
-  rvm_value *arguments = machine->top;
+  rvm_value *arguments = machine->head.top;
   if (call->count < 2 || arguments[0].tag != RVM_TAG_CONTEXT) return;
   rvm_value callee = arguments[1];
   if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE) return;
@@ -166,7 +165,7 @@ void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call) {
   const rvm_function *function = rvm_callee_function(callee, &captured, &captured_count);
   if (function->machine != machine || function->kind == RVM_KIND_packed || function->kind == RVM_KIND_kernel) return;
   int64_t given = call->count - 2;
-  if (machine->stack_end - arguments < given + captured_count) return;
+  if (machine->head.stack_end - arguments < given + captured_count) return;
   memmove(arguments, arguments + 2, (size_t)given * sizeof *arguments);
   rvm_forget_all(arguments + given, 2);
   for (int32_t i = 0; i < captured_count; i++) arguments[given + i] = captured[i];
@@ -175,22 +174,22 @@ void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call) {
 
 /* Calls a function that the instrument watches, with the owned arguments at the top. */
 static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value *result) {
-  rvm_value *arguments = machine->top;
+  rvm_value *arguments = machine->head.top;
   rvm_status status;
-  if (machine->stack_end - arguments < 2 * call.count) {
+  if (machine->head.stack_end - arguments < 2 * call.count) {
     status = rvm_fail_stack(machine, call.function, result);
   } else {
-    machine->top += call.count;
-    memcpy(machine->top, arguments, (size_t)call.count * sizeof *arguments);
+    machine->head.top += call.count;
+    memcpy(machine->head.top, arguments, (size_t)call.count * sizeof *arguments);
     status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
-    machine->top = arguments;
+    machine->head.top = arguments;
   }
   rvm_release_all(arguments, call.count);
   return status;
 }
 
 rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entered, rvm_value *result) {
-  rvm_value *arguments = machine->top;
+  rvm_value *arguments = machine->head.top;
   rvm_status status;
   *entered = 0;
   while (call.function->kind == RVM_KIND_native) {
@@ -214,8 +213,8 @@ rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entere
 
 static rvm_status call_unwatched(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                                  rvm_value *result) {
-  rvm_value *arguments = machine->top;
-  rvm_status status = check_stack(function, result);
+  rvm_value *arguments = machine->head.top;
+  rvm_status status = check_stack(machine, function, result);
   if (status) {
     rvm_forget_all(arguments, count);
     return status;
@@ -235,7 +234,7 @@ static rvm_status call_unwatched(rvm_machine *machine, const rvm_function *funct
 rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                                    rvm_value *result) {
   if (!rvm_is_watched(machine, function)) return call_unwatched(machine, function, count, captured, result);
-  rvm_value *arguments = machine->top;
+  rvm_value *arguments = machine->head.top;
   int32_t skip;
   *result = (rvm_value){.tag = RVM_TAG_NIL};
   rvm_status status = rvm_instrument_before(machine, function, count, &skip, result);
@@ -259,9 +258,9 @@ static rvm_status lay_out_callee(rvm_machine *machine, rvm_value callee, const r
   call->count = (int64_t)count + call->captured;
   if (call->function->machine != machine)
     return rvm_fail(error, RVM_TYPE_ERROR, "call: the function belongs to another machine");
-  if (machine->stack_end - machine->top < call->count) return rvm_fail_stack(machine, call->function, error);
-  for (int32_t i = 0; i < count; i++) machine->top[i] = arguments[i];
-  for (int32_t i = 0; i < call->captured; i++) machine->top[count + i] = captured[i];
+  if (machine->head.stack_end - machine->head.top < call->count) return rvm_fail_stack(machine, call->function, error);
+  for (int32_t i = 0; i < count; i++) machine->head.top[i] = arguments[i];
+  for (int32_t i = 0; i < call->captured; i++) machine->head.top[count + i] = captured[i];
   return RVM_OK;
 }
 
@@ -279,10 +278,20 @@ rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const r
   rvm_status status = rvm_check_arguments(RVM_BUILTIN_invoke_closure, "cf", invoked, 2, &error);
   if (!status) status = lay_out_callee(machine, callee, arguments, count, &machine->tail, &error);
   if (!status) {
-    rvm_retain_all(machine->top, machine->tail.count);
+    rvm_retain_all(machine->head.top, machine->tail.count);
     return RVM_TAIL_CALL;
   }
   rvm_release(failure);
   *failure = error;
   return status;
+}
+
+rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window, int32_t count, rvm_value *result) {
+  rvm_value *arguments = machine->head.top;
+  int entered;
+  rvm_release_all(window, count);
+  machine->head.top = window;
+  lower_values(machine, arguments, machine->tail.count);
+  rvm_status status = rvm_machine_start(machine, machine->tail, &entered, result);
+  return entered ? rvm_machine_run(machine, result) : status;
 }

@@ -29,14 +29,23 @@ RVM_HELPER rvm_failed(rvm_value error, rvm_status status, rvm_value *failure) {
   return status;
 }
 
-/* Every entry of a routine counts towards the poll for interruption. */
-RVM_HELPER rvm_enter(rvm_machine *ctx, rvm_value *failure) {
+static inline rvm_machine_head *rvm_head(rvm_machine *ctx) { return (rvm_machine_head *)ctx; }
+static inline int rvm_is_watched(rvm_machine *ctx) { return rvm_head(ctx)->watched_kinds != 0; }
+static inline int rvm_is_object(rvm_value value) { return value.tag >= RVM_TAG_TENSOR; }
+static inline void rvm_retain(rvm_value value) {
+  if (rvm_is_object(value) && value.as.object->references >= 0) value.as.object->references++;
+}
+
+RVM_HELPER rvm_poll(rvm_machine *ctx, rvm_value *failure) {
   rvm_value error = RVM_NIL;
   rvm_status status = rvm_api->poll(ctx, &error);
   return status == RVM_OK ? RVM_OK : rvm_failed(error, status, failure);
 }
 
-static inline int rvm_is_object(rvm_value value) { return value.tag >= RVM_TAG_TENSOR; }
+/* Every entry of a routine counts towards the poll for interruption. */
+static inline rvm_status rvm_enter(rvm_machine *ctx, rvm_value *failure) {
+  return --rvm_head(ctx)->fuel > 0 ? RVM_OK : rvm_poll(ctx, failure);
+}
 
 /* anylist_setitem */
 static inline void rvm_put(rvm_value *destination, rvm_value value) {
@@ -59,7 +68,76 @@ RVM_HELPER rvm_call(rvm_machine *ctx, rvm_value callee, const rvm_value *argumen
   return RVM_OK;
 }
 
-static inline int rvm_is_watched(const rvm_machine *ctx) { return ((const rvm_machine_head *)ctx)->watched_kinds != 0; }
+/* The same of a builtin that calls nothing. */
+RVM_HELPER rvm_builtin(rvm_machine *ctx, rvm_value callee, enum rvm_builtin builtin, const rvm_value *arguments,
+                       int32_t count, rvm_value *destination, rvm_value *failure) {
+  if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
+  rvm_value result = RVM_NIL;
+  rvm_status status = rvm_api->builtins[builtin](NULL, arguments, count, &result);
+  if (status != RVM_OK) return rvm_failed(result, status, failure);
+  if (destination) rvm_put(destination, result);
+  return RVM_OK;
+}
+
+static inline rvm_status rvm_copy(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value *destination,
+                                  rvm_value *failure) {
+  if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, &value, 1, destination, failure);
+  rvm_retain(value);
+  rvm_put(destination, value);
+  return RVM_OK;
+}
+
+static inline rvm_status rvm_item(rvm_machine *ctx, rvm_value callee, rvm_value tuple, rvm_value index,
+                                  rvm_value *destination, rvm_value *failure) {
+  if (rvm_is_watched(ctx) || tuple.tag != RVM_TAG_TUPLE || index.tag != RVM_TAG_INT ||
+      (uint64_t)index.as.i >= (uint64_t)tuple.as.tuple->size)
+    return rvm_call(ctx, callee, (const rvm_value[]){tuple, index}, 2, destination, failure);
+  rvm_value item = tuple.as.tuple->items[index.as.i];
+  rvm_retain(item);
+  rvm_put(destination, item);
+  return RVM_OK;
+}
+
+/* Whether a call has to go by way of the function table: an instrument sees it, or it is refused. */
+static inline int rvm_is_slow(rvm_machine *ctx) {
+  const rvm_machine_head *head = rvm_head(ctx);
+  return head->watched_kinds != 0 || head->frame_count + head->nesting >= head->frame_limit ||
+         (const char *)__builtin_frame_address(0) < head->lowest;
+}
+
+/* The same of another routine of this file, in a window of its own. */
+RVM_HELPER rvm_direct(rvm_machine *ctx, rvm_value callee, rvm_routine routine, int32_t registers, const rvm_value *arguments,
+                      int32_t count, rvm_value *destination, const rvm_value *c, const rvm_value *f, rvm_value *failure) {
+  rvm_machine_head *head = rvm_head(ctx);
+  rvm_value *window = head->top;
+  if (rvm_is_slow(ctx) || head->stack_end - window < registers)
+    return rvm_call(ctx, callee, arguments, count, destination, failure);
+  for (int32_t i = 0; i < count; i++) {
+    window[i] = arguments[i];
+    rvm_retain(arguments[i]);
+  }
+  head->top = window + registers;
+  head->nesting++;
+  rvm_status status = routine(ctx, window, c, f);
+  head->nesting--;
+  rvm_value result = RVM_NIL;
+  if (status == RVM_TAIL_CALL) {
+    status = rvm_api->finish_tail_call(ctx, window, registers, &result);
+  } else {
+    result = window[count];
+    window[count].tag = RVM_TAG_NIL;
+    for (int32_t i = 0; i < registers; i++)
+      if (rvm_is_object(window[i])) rvm_api->release(&window[i]);
+    head->top = window;
+    if (status != RVM_OK) rvm_api->trace(result, rvm_api->function_name(callee));
+  }
+  if (status != RVM_OK) return rvm_failed(result, status, failure);
+  if (destination)
+    rvm_put(destination, result);
+  else
+    rvm_api->release(&result);
+  return RVM_OK;
+}
 
 /* call_cpacked of a kernel: directly, or as the function `callee` of the table where an instrument is to see it. */
 RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments, int32_t count,
@@ -109,6 +187,58 @@ static inline rvm_status rvm_condition(rvm_value condition, int32_t *truth, rvm_
     return RVM_OK;
   }
   return rvm_read_condition(condition, truth, failure);
+}
+
+/* ---- scalar functions: what they fail with is left in the machine's head ---- */
+
+RVM_HELPER rvm_scalar_poll(rvm_machine *ctx) { return rvm_api->poll(ctx, &rvm_head(ctx)->error); }
+
+static inline rvm_status rvm_scalar_enter(rvm_machine *ctx) {
+  return --rvm_head(ctx)->fuel > 0 ? RVM_OK : rvm_scalar_poll(ctx);
+}
+
+static inline rvm_value rvm_scalar_error(rvm_machine *ctx) {
+  rvm_value error = rvm_head(ctx)->error;
+  rvm_head(ctx)->error.tag = RVM_TAG_NIL;
+  return error;
+}
+
+RVM_HELPER rvm_scalar_prim_failed(rvm_machine *ctx, int32_t row, rvm_value a, rvm_value b) {
+  return rvm_api->prim_fail(row, a, b, &rvm_head(ctx)->error);
+}
+
+RVM_HELPER rvm_scalar_tail_call(rvm_machine *ctx, int32_t place, const rvm_value *arguments, int32_t count) {
+  rvm_value error = RVM_NIL;
+  rvm_status status = rvm_api->tail_call(ctx, rvm_head(ctx)->function_values[place], arguments, count, &error);
+  if (status > RVM_OK) rvm_head(ctx)->error = error;
+  return status;
+}
+
+/* A result that is to be of one tag, or the error in its place. */
+RVM_HELPER rvm_scalar_result(rvm_machine *ctx, rvm_status status, int64_t tag, rvm_value *result) {
+  if (status == RVM_OK && result->tag == tag) return RVM_OK;
+  if (status == RVM_OK) {
+    rvm_api->release(result);
+    status = rvm_api->fail(result, RVM_TYPE_ERROR, "a call that was to give a scalar gave none");
+  }
+  rvm_head(ctx)->error = *result;
+  return status;
+}
+
+/* A call by way of the function table. */
+RVM_HELPER rvm_scalar_call(rvm_machine *ctx, int32_t place, const rvm_value *arguments, int32_t count, int64_t tag,
+                           rvm_value *result) {
+  rvm_status status = rvm_api->call(ctx, rvm_head(ctx)->function_values[place], arguments, count, result);
+  return rvm_scalar_result(ctx, status, tag, result);
+}
+
+/* What a scalar function came to that has no result yet: it failed, or goes on with a tail call. */
+RVM_HELPER rvm_scalar_end(rvm_machine *ctx, const char *name, rvm_status status, int64_t tag, rvm_value *result) {
+  if (status != RVM_TAIL_CALL) {
+    rvm_api->trace(rvm_head(ctx)->error, name);
+    return status;
+  }
+  return rvm_scalar_result(ctx, rvm_api->finish_tail_call(ctx, rvm_head(ctx)->top, 0, result), tag, result);
 }
 
 #endif

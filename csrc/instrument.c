@@ -17,28 +17,28 @@ static int32_t index_of(const rvm_machine *machine, const rvm_function *function
 rvm_status rvm_instrument_before(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t *skip,
                                  rvm_value *error) {
   const rvm_instrument *instrument = &machine->instrument;
-  rvm_value *arguments = machine->top;
+  rvm_value *arguments = machine->head.top;
   rvm_status status = RVM_OK;
   *skip = 0;
   *error = (rvm_value){.tag = RVM_TAG_NIL};
-  if (machine->stack_end - arguments < 2 * count) return rvm_fail_stack(machine, function, error);
-  machine->top += count;
+  if (machine->head.stack_end - arguments < 2 * count) return rvm_fail_stack(machine, function, error);
+  machine->head.top += count;
   if (instrument->before) {
     uint32_t kinds = begin_showing(machine);
     status = instrument->before(instrument->host, index_of(machine, function), arguments, (int32_t)count, skip, error);
     end_showing(machine, kinds);
   }
-  if (status || *skip) machine->top = arguments;
+  if (status || *skip) machine->head.top = arguments;
   if (status) return rvm_host_failed(status, "instrument", error);
   if (*skip) return RVM_OK;
-  for (int64_t i = 0; i < count; i++) machine->top[i] = arguments[i];
+  for (int64_t i = 0; i < count; i++) machine->head.top[i] = arguments[i];
   return RVM_OK;
 }
 
 rvm_status rvm_instrument_after(rvm_machine *machine, const rvm_function *function, int64_t count, rvm_status status,
                                 rvm_value *result) {
   const rvm_instrument *instrument = &machine->instrument;
-  rvm_value *arguments = machine->top - count, error = {.tag = RVM_TAG_NIL};
+  rvm_value *arguments = machine->head.top - count, error = {.tag = RVM_TAG_NIL};
   rvm_status stopped = RVM_OK;
   if (instrument->after) {
     uint32_t kinds = begin_showing(machine);
@@ -47,7 +47,7 @@ rvm_status rvm_instrument_after(rvm_machine *machine, const rvm_function *functi
     end_showing(machine, kinds);
   }
   for (int64_t i = 0; i < count; i++) arguments[i].tag = RVM_TAG_NIL;
-  machine->top = arguments;
+  machine->head.top = arguments;
   if (status || !stopped) {
     rvm_release(&error);
     return status;

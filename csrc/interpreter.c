@@ -10,8 +10,8 @@
 /* Pops all frames down to `floor`, writing them into the error's trace.  A parameter that is to hold no object may do so
    until the function has checked it. */
 static void unwind(rvm_machine *machine, int64_t floor, rvm_value error) {
-  for (; machine->frame_count > floor; rvm_machine_pop_frame(machine)) {
-    const rvm_frame *frame = &machine->frames[machine->frame_count - 1];
+  for (; machine->head.frame_count > floor; rvm_machine_pop_frame(machine)) {
+    const rvm_frame *frame = &machine->frames[machine->head.frame_count - 1];
     int traced = error.as.error->frames < RVM_TRACE_LINES;
     rvm_error_add_frame(error, frame->function->name,
                         traced ? rvm_code_instruction(frame->function->code, frame->pc) : 0);
@@ -35,8 +35,8 @@ static rvm_status lay_out(rvm_machine *machine, const rvm_value *registers, cons
                           rvm_value *error) {
   rvm_status status = rvm_machine_spend(machine, function->cost, error);
   if (status) return status;
-  if (machine->stack_end - machine->top < count) return rvm_fail_stack(machine, function, error);
-  for (int64_t i = 0; i < count; i++) machine->top[i] = *operand(registers, literals, words[i]);
+  if (machine->head.stack_end - machine->head.top < count) return rvm_fail_stack(machine, function, error);
+  for (int64_t i = 0; i < count; i++) machine->head.top[i] = *operand(registers, literals, words[i]);
   *call = (rvm_pending){.function = function, .count = count};
   if (function->invokes) rvm_machine_unfold_invoke(machine, call);
   return RVM_OK;
@@ -58,7 +58,7 @@ static int fits(const rvm_code *code, int32_t destination, rvm_value value) {
 
 /* The call at pc, of whatever it is of.  `entered`: a frame was pushed; else *result is what it gave. */
 static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, const int32_t *pc, int *entered, rvm_value *result) {
-  rvm_value *arguments = machine->top;
+  rvm_value *arguments = machine->head.top;
   rvm_pending call;
   rvm_status status = lay_out(machine, frame->registers, machine->literals + machine->executable->literal_count,
                               &machine->functions[pc[2]], pc[3], pc + 4, &call, result);
@@ -89,11 +89,11 @@ static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, const i
     if (!status) rvm_machine_pop_frame(machine);
     return status;
   }
-  rvm_value *arguments = machine->top;
+  rvm_value *arguments = machine->head.top;
   rvm_retain_all(arguments, call.count);
   rvm_machine_pop_frame(machine);
-  memmove(machine->top, arguments, (size_t)call.count * sizeof *arguments);
-  rvm_value *left = machine->top + call.count < arguments ? arguments : machine->top + call.count;
+  memmove(machine->head.top, arguments, (size_t)call.count * sizeof *arguments);
+  rvm_value *left = machine->head.top + call.count < arguments ? arguments : machine->head.top + call.count;
   rvm_forget_all(left, arguments + call.count - left);
   return rvm_machine_start(machine, call, entered, result);
 }
@@ -110,7 +110,7 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
 #include "prim_operators.def"
 #undef PRIM_OPERATOR
   };
-  const int64_t floor = machine->frame_count - 1;
+  const int64_t floor = machine->head.frame_count - 1;
   const rvm_value *const literals = machine->literals + machine->executable->literal_count;
   rvm_frame *frame;
   rvm_value *registers;
@@ -127,7 +127,7 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
 #define WATCHED (machine->head.watched_kinds != 0)
 
 enter: /* the top frame, at its pc */
-  frame = &machine->frames[machine->frame_count - 1];
+  frame = &machine->frames[machine->head.frame_count - 1];
   registers = frame->registers;
   pc = frame->pc;
   NEXT(0);
@@ -135,18 +135,18 @@ enter: /* the top frame, at its pc */
 do_call: {
   const rvm_function *callee = &machine->functions[pc[2]];
   int32_t count = pc[3];
-  rvm_value *window = machine->top;
-  int is_direct = callee->kind == RVM_KIND_bytecode && !WATCHED && machine->stack_end - window >= callee->registers &&
-                  machine->frame_count + machine->nesting < machine->frame_limit;
+  rvm_value *window = machine->head.top;
+  int is_direct = callee->kind == RVM_KIND_bytecode && !WATCHED && machine->head.stack_end - window >= callee->registers &&
+                  machine->head.frame_count + machine->head.nesting < machine->head.frame_limit;
   frame->pc = pc;
-  if (!is_direct || --machine->fuel <= 0) goto call;
+  if (!is_direct || --machine->head.fuel <= 0) goto call;
   for (int32_t i = 0; i < count; i++) {
     rvm_value value = S(4 + i);
     rvm_retain(value);
     window[i] = value;
   }
-  machine->top = window + callee->registers;
-  machine->frame_count++;
+  machine->head.top = window + callee->registers;
+  machine->head.frame_count++;
   frame++;
   frame->function = callee;
   frame->registers = registers = window;
@@ -163,13 +163,13 @@ call: /* any call, frame->pc being pc */
 do_call_builtin: {
   const rvm_function *callee = &machine->functions[pc[2]];
   int32_t count = pc[3];
-  rvm_value *arguments = machine->top;
-  if (WATCHED || machine->stack_end - arguments < count) goto do_call;
+  rvm_value *arguments = machine->head.top;
+  if (WATCHED || machine->head.stack_end - arguments < count) goto do_call;
   for (int32_t i = 0; i < count; i++) arguments[i] = S(4 + i);
-  machine->top = arguments + count;
+  machine->head.top = arguments + count;
   result->tag = RVM_TAG_NIL;
   status = callee->call(callee->self, arguments, count, result);
-  machine->top = arguments;
+  machine->head.top = arguments;
   rvm_forget_all(arguments, count);
   if (status) goto failed_here;
 }
@@ -227,9 +227,9 @@ do_tail_call:
 do_tail_self: {
   const rvm_code *code = frame->function->code;
   int32_t count = pc[2];
-  rvm_value *arguments = machine->top;
-  if (WATCHED || frame->function->kind != RVM_KIND_bytecode || machine->stack_end - arguments < count ||
-      --machine->fuel <= 0)
+  rvm_value *arguments = machine->head.top;
+  if (WATCHED || frame->function->kind != RVM_KIND_bytecode || machine->head.stack_end - arguments < count ||
+      --machine->head.fuel <= 0)
     goto do_tail_call;
   for (int32_t i = 0; i < count; i++) arguments[i] = S(3 + i);
   if (code->object_count > 0) {
@@ -256,8 +256,8 @@ do_ret_scalar:
   rvm_machine_pop_frame(machine);
 
 returned: /* the top frame is gone, *result is what it gave */
-  if (machine->frame_count == floor) return RVM_OK;
-  frame = &machine->frames[machine->frame_count - 1];
+  if (machine->head.frame_count == floor) return RVM_OK;
+  frame = &machine->frames[machine->head.frame_count - 1];
   registers = frame->registers;
   pc = frame->pc;
   goto finish_call;
@@ -266,14 +266,14 @@ do_go:
   NEXT(pc[1]);
 
 do_go_back:
-  if (--machine->fuel <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
+  if (--machine->head.fuel <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
   NEXT(pc[1]);
 
 do_unless: {
   int32_t truth;
   if ((status = rvm_value_truth(registers[pc[1]], &truth, result))) goto failed_here;
   if (truth) NEXT(3);
-  if (pc[2] <= 0 && --machine->fuel <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
+  if (pc[2] <= 0 && --machine->head.fuel <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
   NEXT(pc[2]);
 }
 

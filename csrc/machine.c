@@ -50,19 +50,19 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
                                rvm_value *error) {
   if (options) machine->options = *options;
   int64_t stack_values = machine->options.stack_values ? machine->options.stack_values : DEFAULT_STACK_VALUES;
-  machine->frame_limit = machine->options.call_depth ? machine->options.call_depth : DEFAULT_CALL_DEPTH;
-  if (stack_values < 0 || machine->frame_limit < 0 || stack_values > LARGEST_STACK ||
-      machine->frame_limit > LARGEST_STACK)
+  machine->head.frame_limit = machine->options.call_depth ? machine->options.call_depth : DEFAULT_CALL_DEPTH;
+  if (stack_values < 0 || machine->head.frame_limit < 0 || stack_values > LARGEST_STACK ||
+      machine->head.frame_limit > LARGEST_STACK)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a stack of %lld values and %lld frames is out of range",
-                    (long long)stack_values, (long long)machine->frame_limit);
+                    (long long)stack_values, (long long)machine->head.frame_limit);
   size_t function_count = (size_t)executable->function_count;
   machine->executable = executable;
-  machine->fuel = RVM_POLL_INTERVAL;
+  machine->head.fuel = RVM_POLL_INTERVAL;
   atomic_init(&machine->run, 1);
   machine->functions = rvm_allocate(function_count * sizeof *machine->functions);
   machine->function_values = rvm_allocate(function_count * sizeof *machine->function_values);
   machine->stack = rvm_allocate_zeroed((size_t)stack_values * sizeof *machine->stack);
-  machine->frames = rvm_allocate((size_t)machine->frame_limit * sizeof *machine->frames);
+  machine->frames = rvm_allocate((size_t)machine->head.frame_limit * sizeof *machine->frames);
   machine->literals = rvm_allocate((size_t)executable->literal_count * sizeof *machine->literals);
   if (!machine->functions || !machine->function_values || !machine->literals || !machine->stack || !machine->frames)
     return rvm_out_of_memory(error);
@@ -72,8 +72,9 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
     if (literal->tag == RVM_TAG_FUNCTION) literal->as.function = &machine->functions[literal->as.i];
     if (literal->tag == RVM_TAG_CONTEXT) literal->as.machine = machine;
   }
-  machine->top = machine->stack;
-  machine->stack_end = machine->stack + stack_values;
+  machine->head.top = machine->stack;
+  machine->head.function_values = machine->function_values;
+  machine->head.stack_end = machine->stack + stack_values;
   rvm_status status = RVM_OK;
   for (int32_t i = 0; i < executable->function_count && !status; i++) status = function_fill(machine, i, error);
   return status;
@@ -149,6 +150,7 @@ static int machine_enter(rvm_machine *machine, uintptr_t briefly) {
       owner = 0;
     }
   }
+  if (machine->entries == 0) machine->head.lowest = rvm_lowest_of_stack();
   if (machine->entries++ == 0 && atomic_load_explicit(&machine->upgrade, memory_order_relaxed)) apply_upgrade(machine);
   return 1;
 }
@@ -269,7 +271,7 @@ rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *e
 }
 
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
-  machine->fuel = RVM_POLL_INTERVAL;
+  machine->head.fuel = RVM_POLL_INTERVAL;
   if (atomic_load_explicit(&machine->upgrade, memory_order_relaxed)) apply_upgrade(machine);
   if (rvm_machine_is_interrupted(machine)) {
     atomic_store(&machine->interrupted, 0);
@@ -290,12 +292,26 @@ rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, i
 
 static rvm_status native_poll(rvm_machine *machine, rvm_value *error) { return rvm_machine_spend(machine, 1, error); }
 
+static void add_trace(rvm_value error, const char *name) { rvm_error_add_frame(error, name, -1); }
+
+static const char *name_of_function(rvm_value function) { return function.as.function->name; }
+
+static const rvm_packed_function builtins[] = {
+#define BUILTIN(name, signature, effect, meaning) rvm_builtin_##name,
+#include "builtins.def"
+#undef BUILTIN
+};
+
 const rvm_native_api rvm_machine_native_api = {
     .abi_version = RVM_ABI_VERSION,
     .fail = rvm_fail,
     .call = rvm_machine_apply,
     .truth = rvm_value_truth,
     .tail_call = rvm_machine_tail_call,
+    .finish_tail_call = rvm_machine_finish_tail_call,
+    .trace = add_trace,
+    .function_name = name_of_function,
+    .builtins = builtins,
     .prim_fail = rvm_prim_fail,
     .release = rvm_value_release,
     .poll = native_poll,

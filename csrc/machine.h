@@ -52,12 +52,9 @@ struct rvm_machine {
   rvm_function *functions;
   rvm_value *function_values; /* the same as FUNCTION values, for native code */
   rvm_value *literals;        /* the executable's, those of functions and of the context being this machine's */
-  rvm_value *stack, *stack_end, *top;
+  rvm_value *stack;
   rvm_frame *frames;
-  int64_t frame_count, frame_limit;
   rvm_pending tail;       /* of a routine that returned RVM_TAIL_CALL */
-  int64_t fuel;           /* costs until the next poll */
-  int64_t nesting;        /* native functions being run */
   int32_t entries;        /* how often its thread is inside it */
   atomic_uintptr_t owner; /* the thread inside it (machine.c); 0: none */
   _Atomic(uint64_t) run;         /* the number of the present or, when the machine is idle, of the next run */
@@ -81,8 +78,8 @@ static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
 /* Counts `cost` and polls the host when enough has come together; INTERRUPTED, or what the host says, ends the run. */
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
 static inline rvm_status rvm_machine_spend(rvm_machine *machine, int32_t cost, rvm_value *error) {
-  machine->fuel -= cost;
-  if (machine->fuel > 0 && !rvm_machine_is_interrupted(machine)) return RVM_OK;
+  machine->head.fuel -= cost;
+  if (machine->head.fuel > 0 && !rvm_machine_is_interrupted(machine)) return RVM_OK;
   return rvm_machine_poll_now(machine, error);
 }
 
@@ -120,9 +117,12 @@ rvm_status rvm_instrument_after(rvm_machine *machine, const rvm_function *functi
 /* ---- calls.c ---- */
 
 rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error);
-/* native.h: tail_call */
+/* How far down this thread's C stack may be used; threads may have small ones. */
+const char *rvm_lowest_of_stack(void);
+/* native.h: tail_call, finish_tail_call */
 rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                                  rvm_value *failure);
+rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window, int32_t count, rvm_value *result);
 /* Calls `function` with the `count` borrowed arguments that lie at the machine's top, of which the last `captured` came
    with a closure; they are gone afterwards.  Everything is as it was before the call, whether it succeeds or not. */
 rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,

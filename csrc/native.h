@@ -5,9 +5,23 @@
 
 #include "relvm.h"
 
+enum rvm_builtin {
+#define BUILTIN(name, signature, effect, meaning) RVM_BUILTIN_##name,
+#include "builtins.def"
+#undef BUILTIN
+  RVM_BUILTIN_COUNT
+};
+
 /* How every machine begins: what native code reads of one. */
 typedef struct rvm_machine_head {
   uint32_t watched_kinds; /* of the machine's instrument, see rvm_instrument; 0: it has none */
+  int64_t fuel;           /* costs until the next poll */
+  int64_t nesting;        /* native functions being run */
+  int64_t frame_count, frame_limit; /* of bytecode; together with `nesting` they are at most frame_limit */
+  rvm_value *top, *stack_end;       /* of the value stack: what comes next is not in use, and no object */
+  const char *lowest;               /* of the C stack of the thread that is inside: what is below may not be used */
+  rvm_value error;                  /* of a scalar function that failed */
+  const rvm_value *function_values; /* the function table */
 } rvm_machine_head;
 
 typedef struct rvm_native_api {
@@ -21,6 +35,12 @@ typedef struct rvm_native_api {
      the callee runs and its result is the routine's; any number of such calls takes no more room than one. */
   rvm_status (*tail_call)(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                           rvm_value *failure);
+  /* What `tail_call` has laid out above a window, is called once the `count` registers of that are released. */
+  rvm_status (*finish_tail_call)(rvm_machine *machine, rvm_value *window, int32_t count, rvm_value *result);
+  /* Adds a line to an error's trace. */
+  void (*trace)(rvm_value error, const char *name);
+  const char *(*function_name)(rvm_value function);
+  const rvm_packed_function *builtins; /* in the order of builtins.def */
   /* Says why prim.h has no value for these operands of a row of prim_operators.def. */
   rvm_status (*prim_fail)(int32_t row, rvm_value a, rvm_value b, rvm_value *error);
   void (*release)(rvm_value *value);

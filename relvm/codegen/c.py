@@ -6,11 +6,13 @@ The kernels and the routines want different compiler flags (relvm/vm/toolchain.p
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relvm.codegen.c_kernel import kernel_prototype, print_kernel
-from relvm.codegen.c_routine import print_routine
+from relvm.codegen.c_routine import print_checks, print_prototype, print_routine
+from relvm.codegen.c_scalar import print_declarations, print_scalar_routine
 from relvm.lir.routine import LirModule
+from relvm.lir.scalars import scalar_routines
 
 _OPEN = """const rvm_native_api *rvm_api;
 
@@ -41,7 +43,16 @@ def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
     if not printed:
         return CSource(kernels, "")
     functions = {name: i for i, name in enumerate(module.functions)}
+    named = {routine.name: routine for routine in printed}
+    scalars = scalar_routines(replace(module, routines=tuple(printed)))
     parts = ["/* routines */", '#include <math.h>\n\n#include "driver.h"']
-    parts.append("\n".join(map(kernel_prototype, module.kernels)))
-    parts += [print_routine(routine, functions) for routine in printed]
+    parts.append("\n".join([*map(kernel_prototype, module.kernels), *map(print_prototype, printed)]))
+    parts.append("\n".join(map(print_declarations, scalars.values())))
+    for routine in printed:
+        scalar = scalars.get(routine.name)
+        if scalar:
+            checks = print_checks(routine.body[: scalar.checks], functions)
+            parts.append(print_scalar_routine(scalar, functions, checks))
+        else:
+            parts.append(print_routine(routine, functions, named))
     return CSource(kernels, "\n\n".join(part for part in parts if part) + "\n")

@@ -10,40 +10,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from relvm.codegen.c_names import kernel_symbol, routine_symbol
+from relvm.codegen.c_operands import comment_text, operand_text
 from relvm.lir.routine import (
     INVOKES,
     CallStatement,
-    ConstantItem,
-    ContextPointer,
-    FunctionItem,
     IfStatement,
-    Immediate,
-    NullHandle,
     Operand,
     PrimStatement,
-    Register,
     ResetStatement,
     Routine,
     Statement,
     TailCallStatement,
 )
+from relvm.tables import BUILTINS
 
 # A C compiler's time grows faster than a function's length: a longer block is printed as functions of this many
 # statements, which is possible because all values are in the registers.
 PART_STATEMENTS = 200
 
+_PREFIX = "vm.builtin."
+# Builtins that call nothing, which are called by themselves.
+_CALLING = ("invoke_closure", "invoke_pure_closure", "print", "call_py_func")
+_DIRECT = frozenset(_PREFIX + row.name for row in BUILTINS if row.name not in _CALLING)
+
 _PARAMETERS = "(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f)"
 
 
-def print_routine(routine: Routine, functions: Mapping[str, int]) -> str:
+def print_prototype(routine: Routine) -> str:
+    """The declaration of what `print_routine` defines."""
+    return f"rvm_status {routine_symbol(routine.name)}{_PARAMETERS};"
+
+
+def print_routine(routine: Routine, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> str:
     """The C text of one routine.
 
     Parameters
     ----------
     functions
         The place of each function in the function table f.
+    routines
+        Those that are printed into the same file, by name.
     """
-    printer = _Printer(routine, functions)
+    printer = _Printer(routine, functions, routines)
     body = printer.block(routine.body, "  ")
     comment = f"/* {routine.name}({', '.join(routine.params)}) */".replace("\n", " ")
     start = ["start:;"] if printer.restarts else []
@@ -55,8 +63,9 @@ def print_routine(routine: Routine, functions: Mapping[str, int]) -> str:
 class _Printer:
     """Prints the statements of one routine; collects the functions that long blocks became."""
 
-    def __init__(self, routine: Routine, functions: Mapping[str, int]) -> None:
+    def __init__(self, routine: Routine, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> None:
         self.routine = routine
+        self.routines = routines
         self.symbol = routine_symbol(routine.name)
         self.split = _is_split(routine.body)
         self.restarts = False  # whether something jumps to the start
@@ -85,20 +94,20 @@ class _Printer:
     def statement(self, statement: Statement, indent: str) -> list[str]:
         match statement:
             case CallStatement():
-                return [indent + _call(statement, self.functions)]
+                return [indent + _call(statement, self.functions, self.routines)]
             case TailCallStatement():
                 return self.tail_call(statement, indent)
             case PrimStatement(row, args, destination, comment):
-                first, second = (*map(_operand, args), "RVM_NIL")[:2]
-                comment = f"  /* {_safe(comment)} */" if comment else ""
+                first, second = (*map(operand_text, args), "RVM_NIL")[:2]
+                comment = f"  /* {comment_text(comment)} */" if comment else ""
                 return [f"{indent}RVM_TRY(rvm_set_{row}({first}, {second}, &r[{destination}], failure));{comment}"]
             case ResetStatement(register):
-                return [f"{indent}rvm_api->release(&r[{register}]);"]
+                return [f"{indent}rvm_put(&r[{register}], RVM_NIL);"]
             case IfStatement(cond, then, orelse):
                 return [
                     f"{indent}{{",
                     f"{indent}  int32_t truth;",
-                    f"{indent}  RVM_TRY(rvm_condition({_operand(cond)}, &truth, failure));",
+                    f"{indent}  RVM_TRY(rvm_condition({operand_text(cond)}, &truth, failure));",
                     f"{indent}  if (truth) {{",
                     *self.block(then, indent + "    "),
                     f"{indent}  }} else {{",
@@ -112,9 +121,9 @@ class _Printer:
         """A jump to the start where the routine calls itself and is one C function, else what the machine jumps by."""
         callee, args = f"f[{self.functions.get(call.function)}]", call.args
         if call.function in INVOKES:
-            callee, args = _operand(call.args[1]), call.args[2:]
+            callee, args = operand_text(call.args[1]), call.args[2:]
         leave = f"return rvm_api->tail_call(ctx, {callee}, {_array(args)}, {len(args)}, failure);"
-        comment = f"  /* {_safe(call.function)} */"
+        comment = f"  /* {comment_text(call.function)} */"
         if call.function != self.routine.name or self.split:
             return [f"{indent}{leave}{comment}"]
         self.restarts = True
@@ -130,50 +139,38 @@ def _is_split(body: tuple[Statement, ...]) -> bool:
 
 
 def _array(args: tuple[Operand, ...]) -> str:
-    return f"(const rvm_value[]){{{', '.join(map(_operand, args))}}}" if args else "NULL"
+    return f"(const rvm_value[]){{{', '.join(map(operand_text, args))}}}" if args else "NULL"
 
 
-def _safe(text: str) -> str:
-    """Text for a comment."""
-    return text.replace("*/", "* /").replace("\n", " ")
+def print_checks(statements: tuple[Statement, ...], functions: Mapping[str, int]) -> str:
+    """The statements that a routine begins with, as lines."""
+    return "\n".join(f"  {_call(statement, functions, {})}" for statement in statements)
 
 
-def _call(call: CallStatement, functions: Mapping[str, int]) -> str:
-    array = _array(call.args)
+def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> str:
+    """routines: those that are C functions of the same file, which are called by themselves."""
+    array, count = _array(call.args), len(call.args)
     destination = "NULL" if call.destination is None else f"&r[{call.destination}]"
     text = call.function if not call.comment else f"{call.comment} = {call.function}"
-    comment = f"  /* {_safe(text)} */"
-    place = functions[call.function]
+    comment = f"  /* {comment_text(text)} */"
+    callee = f"f[{functions[call.function]}]"
     if call.kernel:
-        kernel = kernel_symbol(call.function)
-        return f"RVM_TRY(rvm_kernel(ctx, f[{place}], {kernel}, {array}, {len(call.args)}, failure));{comment}"
-    return f"RVM_TRY(rvm_call(ctx, f[{place}], {array}, {len(call.args)}, {destination}, failure));{comment}"
-
-
-def _operand(operand: Operand) -> str:
-    match operand:
-        case Register(index):
-            return f"r[{index}]"
-        case ConstantItem(index):
-            return f"c[{index}]"
-        case FunctionItem(index):
-            return f"f[{index}]"
-        case Immediate(bool() as value):
-            return f"RVM_BOOL({int(value)})"
-        case Immediate(int() as value):
-            return f"RVM_INT({value if value != -(2**63) else 'INT64_MIN'})"
-        case Immediate(value):
-            return f"RVM_FLOAT({_float(value)})"
-        case ContextPointer():
-            return "RVM_CONTEXT(ctx)"
-        case NullHandle():
-            return "RVM_NIL"
-    raise AssertionError(f"no C for {operand!r}")
-
-
-def _float(value: float) -> str:
-    if value != value:
-        return "NAN"
-    if value in (float("inf"), float("-inf")):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    return value.hex()
+        return (
+            f"RVM_TRY(rvm_kernel(ctx, {callee}, {kernel_symbol(call.function)}, {array}, {count}, failure));{comment}"
+        )
+    if call.function in routines:
+        routine = f"{routine_symbol(call.function)}, {routines[call.function].registers}"
+        return (
+            f"RVM_TRY(rvm_direct(ctx, {callee}, {routine}, {array}, {count}, {destination}, c, f, failure));{comment}"
+        )
+    builtin = call.function.removeprefix(_PREFIX)
+    args = ", ".join(map(operand_text, call.args))
+    match builtin, call.args:
+        case "copy", (_,) if call.destination is not None:
+            return f"RVM_TRY(rvm_copy(ctx, {callee}, {args}, {destination}, failure));{comment}"
+        case "tuple_getitem", (_, _) if call.destination is not None:
+            return f"RVM_TRY(rvm_item(ctx, {callee}, {args}, {destination}, failure));{comment}"
+    if call.function in _DIRECT:
+        row = f"RVM_BUILTIN_{builtin}"
+        return f"RVM_TRY(rvm_builtin(ctx, {callee}, {row}, {array}, {count}, {destination}, failure));{comment}"
+    return f"RVM_TRY(rvm_call(ctx, {callee}, {array}, {count}, {destination}, failure));{comment}"

@@ -18,9 +18,9 @@ static void bench_open(bench *b, const rvm_machine_options *options) {
 
 /* Nothing is left on the stacks. */
 static void check_idle(const rvm_machine *machine) {
-  CHECK(machine->top == machine->stack && machine->frame_count == 0 && machine->nesting == 0 && machine->entries == 0);
+  CHECK(machine->head.top == machine->stack && machine->head.frame_count == 0 && machine->head.nesting == 0 && machine->entries == 0);
   int64_t left = 0;
-  for (const rvm_value *value = machine->stack; value < machine->stack_end; value++) left += rvm_value_is_object(*value);
+  for (const rvm_value *value = machine->stack; value < machine->head.stack_end; value++) left += rvm_value_is_object(*value);
   CHECK_INT(left, 0);
 }
 

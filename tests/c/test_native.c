@@ -115,7 +115,7 @@ static void native_and_bytecode_call_each_other(void) {
               "pair: expected 1 argument (x), got 0", result);
   CHECK_FAILS(rvm_machine_call(machine, MAIN, (rvm_value[]){one, one}, 2, &result), RVM_TYPE_ERROR,
               "add_one: argument 0", result);
-  CHECK(machine->top == machine->stack && machine->nesting == 0 && machine->entries == 0);
+  CHECK(machine->head.top == machine->stack && machine->head.nesting == 0 && machine->entries == 0);
   rvm_machine_release(machine);
   loaded_release(&what);
   rvm_value_release(&tensors[0]);

@@ -29,7 +29,7 @@ LONG_BRANCH = (
 def test_long_blocks_become_parts_that_compute_the_same(text: str) -> None:
     module = parse_module(text)
     lir = vm.lower(run_passes(module, build_pipeline("c")))
-    printed = print_routine(lir.routines[0], {name: i for i, name in enumerate(lir.functions)})
+    printed = print_routine(lir.routines[0], {name: i for i, name in enumerate(lir.functions)}, {})
     functions = printed.split("\n}\n")
     assert len(functions) > COUNT // PART_STATEMENTS
     assert max(function.count("\n") for function in functions) <= PART_STATEMENTS + 10

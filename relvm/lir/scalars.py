@@ -1,0 +1,172 @@
+"""Routines that compute with scalars only: what compiled mode makes of them are C functions over C variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from relvm.ir.dtypes import BOOL, F64, I64, DType
+from relvm.lir.routine import (
+    CallStatement,
+    ConstantItem,
+    IfStatement,
+    Immediate,
+    LirModule,
+    Operand,
+    PrimStatement,
+    Register,
+    Routine,
+    Statement,
+    TailCallStatement,
+)
+from relvm.tables import PRIM_OPERATORS
+
+_COPY, _CHECK = "vm.builtin.copy", "vm.builtin.check_prim_value_info"
+_LETTERS = {I64: "i", F64: "f", BOOL: "b"}
+_ROWS = {row.name: row for row in PRIM_OPERATORS}
+
+
+@dataclass(frozen=True)
+class ScalarRoutine:
+    """letters: the type of each register that is written, i (i64), f (f64) or b (bool); the parameters come first.
+    result: that of the result.  checks: how many statements the routine begins with that check its parameters."""
+
+    routine: Routine
+    letters: dict[int, str]
+    result: str
+    checks: int
+
+
+def scalar_routines(module: LirModule) -> dict[str, ScalarRoutine]:
+    """The routines of which every parameter, value and result is a scalar of one known type, and that call none but
+    each other."""
+    entries = {routine.name: _entry(routine, module) for routine in module.routines}
+    routines = {r.name: r for r in module.routines if len(entries[r.name]) == len(r.params)}
+    while True:
+        typed = _types(routines, entries)
+        kept = {name: routines[name] for name in typed}
+        if len(kept) == len(routines):
+            return {
+                name: ScalarRoutine(routine, typed[name], typed[name][len(routine.params)], len(routine.params))
+                for name, routine in routines.items()
+            }
+        routines = kept
+
+
+def _entry(routine: Routine, module: LirModule) -> dict[int, str]:
+    """The types that the routine checks its parameters for before anything else."""
+    found: dict[int, str] = {}
+    for statement in routine.body:
+        match statement:
+            case CallStatement(function=name, args=(Register(index), ConstantItem(dtype), _), destination=None) if (
+                name == _CHECK and index < len(routine.params) and index not in found
+            ):
+                value = module.constants[dtype]
+                if not isinstance(value, DType) or value not in _LETTERS:
+                    break
+                found[index] = _LETTERS[value]
+            case _:
+                break
+    return found
+
+
+def _types(routines: dict[str, Routine], entries: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
+    """The types of the registers of those routines that can be typed, the others' calls being of unknown type."""
+    types = {name: dict(entries[name]) for name in routines}
+    changed = True
+    while changed:
+        changed = False
+        for name, routine in list(routines.items()):
+            if name not in types:
+                continue
+            before = len(types[name])
+            if not _walk(routine, routine.body[len(routine.params) :], routines, types):
+                del types[name]
+                changed = True
+            else:
+                changed |= len(types[name]) > before
+    whole = (name for name in types if _is_whole(routines[name], types))
+    return {name: types[name] for name in whole}
+
+
+def _walk(
+    routine: Routine, body: tuple[Statement, ...], routines: dict[str, Routine], types: dict[str, dict[int, str]]
+) -> bool:
+    """Gives registers the types of what is written to them; False where one gets two, or a statement is of no
+    scalars."""
+    known = types[routine.name]
+    result = len(routine.params)
+
+    def write(register: int, letter: str | None) -> bool:
+        return letter is None or known.setdefault(register, letter) == letter
+
+    for statement in body:
+        match statement:
+            case PrimStatement(row, args, destination):
+                operands = (_letter(arg, known) for arg in args)
+                wanted = _ROWS[row].operands
+                if any(got not in (None, want) for got, want in zip(operands, wanted, strict=True)):
+                    return False
+                if not write(destination, _ROWS[row].result):
+                    return False
+            case CallStatement(function=name, args=(value,), destination=int(destination)) if name == _COPY:
+                if not _is_scalar(value) or not write(destination, _letter(value, known)):
+                    return False
+            case CallStatement(function=name, args=args, destination=int(destination)) if name in types:
+                if not all(map(_is_scalar, args)) or not write(
+                    destination, types[name].get(len(routines[name].params))
+                ):
+                    return False
+            case TailCallStatement(function=name, args=args) if name in types:
+                if not all(map(_is_scalar, args)) or not write(result, types[name].get(len(routines[name].params))):
+                    return False
+            case IfStatement(cond, then, orelse):
+                if not _is_scalar(cond) or _letter(cond, known) == "f":
+                    return False
+                if not _walk(routine, then, routines, types) or not _walk(routine, orelse, routines, types):
+                    return False
+            case _:
+                return False
+    return True
+
+
+def _is_scalar(operand: Operand) -> bool:
+    return isinstance(operand, Register | Immediate)
+
+
+def _letter(operand: Operand, known: dict[int, str]) -> str | None:
+    match operand:
+        case Register(index):
+            return known.get(index)
+        case Immediate(bool()):
+            return "b"
+        case Immediate(int()):
+            return "i"
+        case Immediate():
+            return "f"
+    return None
+
+
+def _is_whole(routine: Routine, types: dict[str, dict[int, str]]) -> bool:
+    """Whether all that the routine reads has a type, and its calls are of the types that the callees take."""
+    known = types[routine.name]
+    if len(routine.params) not in known:
+        return False
+    for statement in _statements(routine.body[len(routine.params) :]):
+        operands = (statement.cond,) if isinstance(statement, IfStatement) else statement.args
+        if any(_letter(operand, known) is None for operand in operands):
+            return False
+        callee = getattr(statement, "function", "")
+        if callee in types and [_letter(arg, known) for arg in operands] != [
+            types[callee][i] for i in range(len(operands))
+        ]:
+            return False
+    return True
+
+
+def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, IfStatement):
+            yield from _statements(statement.then)
+            yield from _statements(statement.orelse)
