@@ -217,7 +217,8 @@ class StatementTranslator(LoopTranslator):
         """An if without a return: the variables it assigns that are used later get their new values."""
         branches = (statement.body, statement.orelse)
         assigned = dict.fromkeys(name for branch in branches for name in stores(branch))
-        given = [{*self.scope, *always_assigned(branch)} for branch in branches]
+        known = {name for name, value in self.scope.items() if not isinstance(value, Unset)}
+        given = [known | always_assigned(branch) for branch in branches]
         merged = [name for name in assigned if name in live and all(name in names for names in given)]
 
         def branch(body: list[ast.stmt]) -> Expr:
