@@ -27,7 +27,7 @@ from relvm.frontend.script_values import (
 )
 from relvm.frontend.text import parse_expr, parse_type
 from relvm.ir.builder import Builder
-from relvm.ir.dims import AnyDim, as_var, dim_op
+from relvm.ir.dims import AnyDim, as_var, dim_op, dim_size
 from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64, DType
 from relvm.ir.expr import Constant, DimValue, Expr, Shape, TupleItem, constant, prim
 from relvm.ir.operator import Operator, operators
@@ -83,6 +83,7 @@ _PRIM_FUNCTIONS: dict[type, str] = {
     ast.NotEq: "ne",
 }
 _PYTHON_DTYPES = {"int": I64, "float": F64}
+_LARGEST_DIM = 32  # of what a script computes as a dimension: products of sums grow exponentially
 
 
 class ExpressionTranslator:
@@ -517,13 +518,18 @@ class ExpressionTranslator:
 
 
 def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
-    """Arithmetic on dimensions that is a dimension again, or None."""
+    """Arithmetic on dimensions that is a dimension again, of moderate size, or None."""
     if not all(isinstance(value, DimValue) or type(value) is int for value in (left, right)):
         return None
+    dims = [value.dim if isinstance(value, DimValue) else value for value in (left, right)]
     if function not in ("add", "sub", "mul") and not (function in ("floordiv", "mod") and type(right) is int and right):
         return None
-    dims = (value.dim if isinstance(value, DimValue) else value for value in (left, right))
-    return dim_op(function, *dims)
+    if max(map(dim_size, dims)) > _LARGEST_DIM:
+        return None
+    result = dim_op(function, *dims)
+    numbers = [result] if isinstance(result, int) else [coefficient for _, coefficient in result.terms]
+    fits = dim_size(result) <= _LARGEST_DIM and all(-(1 << 63) <= number < 1 << 63 for number in numbers)
+    return result if fits else None
 
 
 def _cells(python: Any) -> dict[str, Value]:

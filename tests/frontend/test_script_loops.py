@@ -273,6 +273,31 @@ def test_dimensions_are_scalars() -> None:
     np.testing.assert_array_equal(flat, (x + 1).ravel())
 
 
+def test_long_arithmetic_on_dimensions_is_that_of_scalars() -> None:
+    rounds = list(range(30))
+
+    @script
+    def main(x: f32[n, m]):
+        product = n + m
+        for k in rounds:
+            product = product * (n + k) % 1009
+        power = (n + 3) * (m + 5) * (n + 7) * (m + 9) * (n + 11) * (m + 13) * (n + 15) * (m + 17) * (n + 19)
+        halves = n
+        for _k in rounds:
+            halves = halves + halves // 2
+        return (product, power, halves, n * (2**62) - n * (2**62 - 1))
+
+    def expected(n: int, m: int):
+        product, halves = n + m, n
+        for k in range(30):
+            product = product * (n + k) % 1009
+            halves = halves + halves // 2
+        power = (n + 3) * (m + 5) * (n + 7) * (m + 9) * (n + 11) * (m + 13) * (n + 15) * (m + 17) * (n + 19)
+        return (product, power, halves, n)
+
+    assert run_everywhere(main.module, np.zeros((2, 3), np.float32), name="main") == expected(2, 3)
+
+
 def test_tensors_are_carried_and_grow() -> None:
     @script
     def main(x: f32[n], rounds: i64):
