@@ -22,11 +22,12 @@ from relvm.frontend.script_values import (
     error_at_node,
     is_scalar,
     is_static,
+    number_as_scalar,
     number_as_tensor,
 )
 from relvm.frontend.text import parse_expr, parse_type
 from relvm.ir.builder import Builder
-from relvm.ir.dims import AnyDim, as_var, dim_op
+from relvm.ir.dims import AnyDim, as_var, dim_op, dim_size
 from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64, DType
 from relvm.ir.expr import Constant, DimValue, Expr, Shape, TupleItem, constant, prim
 from relvm.ir.operator import Operator, operators
@@ -82,6 +83,7 @@ _PRIM_FUNCTIONS: dict[type, str] = {
     ast.NotEq: "ne",
 }
 _PYTHON_DTYPES = {"int": I64, "float": F64}
+_LARGEST_DIM = 32  # of what a script computes as a dimension: products of sums grow exponentially
 
 
 class ExpressionTranslator:
@@ -224,10 +226,13 @@ class ExpressionTranslator:
         return {name: DimValue(dim) for name, dim in self.dims.items() if as_var(dim) in known}
 
     def operation(self, op: ast.AST, operands: list[ast.expr], node: ast.expr, name: str | None) -> Value:
+        return self.applied(op, [self.expression(operand) for operand in operands], node, name)
+
+    def applied(self, op: ast.AST, values: list[Value], node: ast.expr, name: str | None) -> Value:
+        """An operator of Python's syntax on values."""
         if type(op) not in _OPERATORS:
             raise self.unsupported(f"the operator {type(op).__name__}", node)
         operator_name, on_numbers = _OPERATORS[type(op)]
-        values = [self.expression(operand) for operand in operands]
         if all(map(is_static, values)):
             try:
                 return on_numbers(*values)
@@ -262,7 +267,7 @@ class ExpressionTranslator:
         """A scalar, or a tensor of rank 0 for a scalar's dtype, as a scalar of `dtype`; a tensor as one of `dtype`."""
         is_prim = dtype in (BOOL, I64, F64)
         if is_static(value):
-            return {BOOL: bool, I64: int, F64: float}[dtype](value) if is_prim else number_as_tensor(value, dtype)
+            return number_as_scalar(value, dtype) if is_prim else number_as_tensor(value, dtype)
         value = self.as_expr(value)
         if isinstance(value.type, PrimType) and not is_prim:
             return self.builder.op("to_tensor", value, dtype=dtype, name=name)
@@ -291,19 +296,21 @@ class ExpressionTranslator:
         return self.converted(value, BOOL)
 
     def truth(self, node: ast.expr) -> Value:
-        return self.located(node, lambda: self.as_bool(self.expression(node)))
+        """An operand of `and` or `or`: a Python value as it is, a value of the program as a bool."""
+        value = self.expression(node)
+        return value if is_static(value) else self.located(node, lambda: self.as_bool(value))
 
     def shortcut(self, is_and: bool, parts: list[Callable[[], Value]]) -> Value:
         """`and` or `or`: the later parts are computed only where the first does not decide."""
         first, *rest = parts
         value = first()
+        if is_static(value):
+            return self.shortcut(is_and, rest) if rest and bool(value) == is_and else value
         if not rest:
             return value
-        if not isinstance(value, Expr):
-            return self.shortcut(is_and, rest) if bool(value) == is_and else value
 
         def others() -> Expr:
-            return as_expr(self.shortcut(is_and, rest))
+            return as_expr(self.as_bool(self.shortcut(is_and, rest)))
 
         return (
             self.builder.if_(value, others, lambda: prim(False))
@@ -313,15 +320,12 @@ class ExpressionTranslator:
 
     def chain(self, node: ast.Compare) -> Value:
         """`a < b < c`: each operand is computed once, and only as far as the result is not known."""
-        left = [node.left]
+        values = [self.expression(node.left)]
 
         def part(op: ast.cmpop, right: ast.expr) -> Value:
-            name = f".{len(left)}"
-            self.scope[name] = self.expression(right)
-            kept = ast.copy_location(ast.Name(name, ast.Load()), right)
-            value = self.operation(op, [left[-1], kept], node, None)
-            left.append(kept)
-            return self.as_bool(value)
+            values.append(self.expression(right))
+            compared = self.applied(op, values[-2:], node, None)
+            return compared if is_static(compared) else self.as_bool(compared)
 
         pairs = zip(node.ops, node.comparators, strict=True)
         return self.shortcut(True, [lambda op=op, right=right: part(op, right) for op, right in pairs])
@@ -382,6 +386,8 @@ class ExpressionTranslator:
                 return self.converted(self.expression(node.args[0]), callee, name)
             case ScriptFunctionName():
                 return getattr(self, f"call_{callee.name}")(node, name)
+            case DType():
+                raise RelvmArgumentError(f"{ast.unparse(node.func)} converts one value, got {ast.unparse(node)}")
         if node.keywords:
             raise self.error(RelvmArgumentError, "arguments are given by position here", node.keywords[0].value)
         match callee:
@@ -512,13 +518,18 @@ class ExpressionTranslator:
 
 
 def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
-    """Arithmetic on dimensions that is a dimension again, or None."""
+    """Arithmetic on dimensions that is a dimension again, of moderate size, or None."""
     if not all(isinstance(value, DimValue) or type(value) is int for value in (left, right)):
         return None
+    dims = [value.dim if isinstance(value, DimValue) else value for value in (left, right)]
     if function not in ("add", "sub", "mul") and not (function in ("floordiv", "mod") and type(right) is int and right):
         return None
-    dims = (value.dim if isinstance(value, DimValue) else value for value in (left, right))
-    return dim_op(function, *dims)
+    if max(map(dim_size, dims)) > _LARGEST_DIM:
+        return None
+    result = dim_op(function, *dims)
+    numbers = [result] if isinstance(result, int) else [coefficient for _, coefficient in result.terms]
+    fits = dim_size(result) <= _LARGEST_DIM and all(-(1 << 63) <= number < 1 << 63 for number in numbers)
+    return result if fits else None
 
 
 def _cells(python: Any) -> dict[str, Value]:

@@ -49,9 +49,10 @@ class _Counter:
 
 
 class _WiderError(Exception):
-    """A round gives values of other types than it was translated for."""
+    """A round of the loop that carries these names gives values of other types than it was translated for."""
 
-    def __init__(self, types: list[Type]) -> None:
+    def __init__(self, carried: list[str], types: list[Type]) -> None:
+        self.carried = carried
         self.types = types
 
 
@@ -111,6 +112,8 @@ class LoopTranslator(ExpressionTranslator):
                 function = self.loop_function(statement, counter, carried, types, after)
                 break
             except _WiderError as wider:
+                if wider.carried is not carried:  # of a loop around this one, whose next round this one's end begins
+                    raise
                 self.builder.restore_names(names)
                 types = self.widened(statement, carried, types, wider.types)
         start = [counter.start] if counter else []
@@ -150,7 +153,7 @@ class LoopTranslator(ExpressionTranslator):
 
         def body(function: Expr, *variables: Expr) -> Expr:
             count = variables[0] if counter else None
-            scope = dict(self.scope)
+            scope = {**self.scope, **self.unset(statement)}
             scope.update(zip(carried, variables[1:] if counter else variables, strict=True))
             return self.round(statement, counter, count, carried, types, function, scope, after)
 
@@ -175,7 +178,7 @@ class LoopTranslator(ExpressionTranslator):
             ]
             found = [value.type for value in values]
             if not all(map(is_proven, types, found)):
-                raise _WiderError(found)
+                raise _WiderError(carried, found)
             ahead = [self.next_count(counter, count)] if counter else []
             return self.builder.call(function, *ahead, *values)
 
@@ -202,6 +205,11 @@ class LoopTranslator(ExpressionTranslator):
             return self.builder.if_(self.as_expr(test), lambda: self.copied(inside), lambda: self.copied(leave))
         finally:
             self.scope = outer_scope
+
+    def unset(self, statement: ast.While | ast.For) -> dict[str, Unset]:
+        """The names that a loop assigns and nothing before it does, as its first round sees them."""
+        reason = f"is assigned in the loop of line {statement.lineno}, and has no value before that"
+        return {name: Unset(f"{name} {reason}") for name in stores([statement]) if name not in self.scope}
 
     def copied(self, action: Callable[[], Expr]) -> Expr:
         """What `action` gives, in a copy of the scope."""

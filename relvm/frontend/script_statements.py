@@ -78,8 +78,13 @@ class StatementTranslator(LoopTranslator):
                     if self.loop is None:
                         raise self.unsupported("a break or continue outside of a loop of the program", statement)
                     return self.loop.next() if isinstance(statement, ast.Continue) else self.loop.leave()
-                case ast.FunctionDef() if _calls_ahead(run := _function_run(body[position:])):
-                    self.located(statement, lambda run=run: self.local_functions(run))
+                case ast.FunctionDef():
+                    run = _function_run(body[position:])
+                    if _calls_ahead(run):
+                        self.located(statement, lambda run=run: self.local_functions(run))
+                    else:
+                        for function in run:
+                            self.located(function, lambda function=function: self.statement(function))
                     return self.statements(body[position + len(run) :], live)
                 case _:
                     self.located(statement, lambda statement=statement: self.statement(statement))
@@ -217,7 +222,8 @@ class StatementTranslator(LoopTranslator):
         """An if without a return: the variables it assigns that are used later get their new values."""
         branches = (statement.body, statement.orelse)
         assigned = dict.fromkeys(name for branch in branches for name in stores(branch))
-        given = [{*self.scope, *always_assigned(branch)} for branch in branches]
+        known = {name for name, value in self.scope.items() if not isinstance(value, Unset)}
+        given = [known | always_assigned(branch) for branch in branches]
         merged = [name for name in assigned if name in live and all(name in names for names in given)]
 
         def branch(body: list[ast.stmt]) -> Expr:
@@ -255,4 +261,9 @@ def _function_run(body: list[ast.stmt]) -> list[ast.FunctionDef]:
 
 def _calls_ahead(run: list[ast.FunctionDef]) -> bool:
     """Whether one of the functions uses one that comes after it."""
-    return any(later.name in loads(function.body) for i, function in enumerate(run) for later in run[i + 1 :])
+    ahead: set[str] = set()
+    for function in reversed(run):
+        if ahead & loads(function.body):
+            return True
+        ahead.add(function.name)
+    return False

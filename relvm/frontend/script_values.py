@@ -96,21 +96,40 @@ def is_scalar(value: Value) -> bool:
     return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
 
 
-def number_as_tensor(value: bool | int | float, dtype: DType) -> Constant:
+def number_as_scalar(value: Value, dtype: DType) -> bool | int | float:
+    """A Python value as `dtype`: bool, i64 or f64.
+
+    Raises
+    ------
+    RelvmTypeError
+        It is no number, or one that `dtype` does not have.
+    """
+    if dtype.is_bool:
+        return bool(value)
+    if not isinstance(value, bool | int | float):
+        raise RelvmTypeError(f"{dtype}: expected a number, got {value!r}")
+    try:
+        return float(value) if dtype == F64 else int(value)
+    except (OverflowError, ValueError) as error:
+        raise RelvmTypeError(f"{dtype}: {error}") from None
+
+
+def number_as_tensor(value: Value, dtype: DType) -> Constant:
     """A 0-d constant of `dtype`.
 
     Raises
     ------
     RelvmTypeError
-        The dtype cannot hold the number: a float in an integer, a number in a bool, an integer out of range.
+        The dtype cannot hold the value: a float in an integer, a number in a bool, an integer out of range, no number.
     """
-    fits = isinstance(value, bool) if dtype.is_bool else not (dtype.is_integer and isinstance(value, float))
+    kinds = bool if dtype.is_bool else bool | int if dtype.is_integer else bool | int | float
+    fits = isinstance(value, kinds)
     try:
         array = np.array(value, dtype.numpy) if fits else None
     except OverflowError:
         array = None
     if array is None:
-        raise RelvmTypeError(f"{value!r} is no {dtype}, the dtype of what it is used with")
+        raise RelvmTypeError(f"{value!r} is no {dtype}, the dtype that it is used as")
     return constant(array)
 
 

@@ -207,6 +207,14 @@ def dim_vars(dim: AnyDim) -> Iterator[DimVar]:
                 yield from dim_vars(atom.right)
 
 
+def dim_size(dim: AnyDim) -> int:
+    """How many variables and operators `dim` is made of, each counted as often as it appears."""
+    if isinstance(dim, int):
+        return 1
+    atoms = (atom for monomial, _ in dim.terms for atom in monomial or (1,))
+    return sum(1 + dim_size(a.left) + dim_size(a.right) if isinstance(a, DimOp) else 1 for a in atoms)
+
+
 def format_dim(dim: AnyDim, name_of: Callable[[DimVar], str] = lambda var: var.name) -> str:
     """The dimension as the text form writes it: `n * 2 + m // 3`."""
     if isinstance(dim, int):

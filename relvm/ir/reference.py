@@ -240,8 +240,13 @@ class _Evaluator:
 
 
 def _dim_value(dim: AnyDim, dims: Mapping[DimVar, int]) -> int:
-    value = evaluate_with(dim, dims.get)
+    try:
+        value = evaluate_with(dim, dims.get)
+    except ZeroDivisionError as error:
+        raise RelvmShapeError(f"{dim}: {error}") from None
     assert isinstance(value, int), f"dimension {dim} is not known"
+    if not -(1 << 63) <= value < 1 << 63:
+        raise RelvmShapeError(f"{dim}: {value} is out of the range of i64")
     return value
 
 

@@ -185,6 +185,8 @@ class _Inliner:
                 if result is None:
                     bindings.append(Binding(var, function))
                 return result or call
+            case Var() as var:  # of a function after the present one, which cannot be inlined into this one any more
+                self.called_once.discard(var)
         return call
 
     def inlined(

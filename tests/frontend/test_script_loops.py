@@ -204,6 +204,47 @@ def test_and_does_not_compute_what_it_does_not_need() -> None:
         vm.VirtualMachine(vm.build(unguarded.module, target="numpy"))["unguarded"](4, 0)
 
 
+def test_a_comparison_in_a_chain_may_hold_another() -> None:
+    @script
+    def nested_chain(a: i64, b: i64, c: i64) -> bool:
+        return a < b < (10 if a < c < 100 else 0)
+
+    for operands in [(1, 5, 50), (1, 5, 500), (9, 5, 50), (1, 50, 50)]:
+        check(nested_chain, *operands)
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_the_operands_of_a_chain_are_computed_in_order(mode) -> None:
+    log: list[int] = []
+    register_func("test.loops.seen", lambda i: log.append(i) or i, override=True)
+
+    @script
+    def main(a: i64, b: i64, c: i64):
+        return (
+            packed("test.loops.seen", a, result="i64")
+            < packed("test.loops.seen", b, result="i64")
+            < packed("test.loops.seen", c, result="i64")
+        )
+
+    machine = vm.VirtualMachine(vm.build(main.module, mode, "numpy"))
+    assert machine["main"](1, 2, 3) and log == [1, 2, 3]
+    log.clear()
+    assert not machine["main"](2, 1, 3) and log == [2, 1]
+
+
+def test_and_and_or_of_python_values_give_the_one_that_decides() -> None:
+    zero, name = 0, "x"
+
+    @script
+    def main(a: i64):
+        rounds = zero or 3
+        both = name and 5
+        return (a + rounds + both, zero or a > 2, zero and a > 2)
+
+    check(main, 2)
+    check(main, 3)
+
+
 def test_ranges_end_at_the_largest_integer() -> None:
     @script
     def count(start: i64, stop: i64):
@@ -232,6 +273,31 @@ def test_dimensions_are_scalars() -> None:
     np.testing.assert_array_equal(flat, (x + 1).ravel())
 
 
+def test_long_arithmetic_on_dimensions_is_that_of_scalars() -> None:
+    rounds = list(range(30))
+
+    @script
+    def main(x: f32[n, m]):
+        product = n + m
+        for k in rounds:
+            product = product * (n + k) % 1009
+        power = (n + 3) * (m + 5) * (n + 7) * (m + 9) * (n + 11) * (m + 13) * (n + 15) * (m + 17) * (n + 19)
+        halves = n
+        for _k in rounds:
+            halves = halves + halves // 2
+        return (product, power, halves, n * (2**62) - n * (2**62 - 1))
+
+    def expected(n: int, m: int):
+        product, halves = n + m, n
+        for k in range(30):
+            product = product * (n + k) % 1009
+            halves = halves + halves // 2
+        power = (n + 3) * (m + 5) * (n + 7) * (m + 9) * (n + 11) * (m + 13) * (n + 15) * (m + 17) * (n + 19)
+        return (product, power, halves, n)
+
+    assert run_everywhere(main.module, np.zeros((2, 3), np.float32), name="main") == expected(2, 3)
+
+
 def test_tensors_are_carried_and_grow() -> None:
     @script
     def main(x: f32[n], rounds: i64):
@@ -243,6 +309,39 @@ def test_tensors_are_carried_and_grow() -> None:
     x = np.float32([1, 2])
     assert run_everywhere(main.module, x, 3, name="main").tolist() == [1, 2] * 4
     assert "y: f32[_]" in print_module(main.module)
+
+
+def test_a_tensor_grows_around_a_loop_with_a_return() -> None:
+    @script
+    def main(x: f32[n], rounds: i64) -> f32[_]:
+        y = x
+        total = 0
+        for i in range(rounds):
+            for j in range(3):
+                if i * j == 4:
+                    return concat(y, y, axis=0)
+                total += j
+            y = concat(y, x * total, axis=0)
+        return y
+
+    x = np.float32([1, 2])
+    assert run_everywhere(main.module, x, 2, name="main").tolist() == [1, 2, 3, 6, 6, 12]
+    assert run_everywhere(main.module, x, 9, name="main").tolist() == [1, 2, 3, 6, 6, 12] * 2
+
+
+def test_a_name_that_is_unset_before_an_if_may_be_set_after_it() -> None:
+    @script
+    def main(n: i64):
+        for i in range(n):
+            last = i
+        if n > 3:
+            last = 7
+            n += last
+        last = n + 1
+        return last
+
+    check(main, 2)
+    check(main, 5)
 
 
 def test_a_tensor_counts() -> None:
@@ -315,6 +414,12 @@ def test_what_a_loop_cannot_be_is_told() -> None:
         return last
 
     @script
+    def dimension(x: f32[n]):
+        while n > 0:
+            n = n - 1  # noqa: F841
+        return x
+
+    @script
     def untyped(n: i64):
         for i in range(n):
             if i == 3:
@@ -344,6 +449,7 @@ def test_what_a_loop_cannot_be_is_told() -> None:
     for function, error, message in [
         (changes, RelvmTypeError, "x is i64 before the loop and f64 after a round"),
         (unset, RelvmNameError, "last is assigned in the loop of line"),
+        (dimension, RelvmNameError, "n is assigned in the loop of line .*, and has no value before that"),
         (untyped, RelvmTypeError, "a return inside a loop needs the type of the function's result"),
         (tensor, RelvmSyntaxError, r"a for loop over anything but range\(...\) or a tuple or list of Python"),
         (ends, RelvmSyntaxError, "an else after a loop"),

@@ -86,6 +86,18 @@ def test_arguments_are_checked_as_by_the_call(attribute, args, error, message) -
             machine["main"](*args)
 
 
+def test_a_local_function_that_one_before_it_calls_once_stays() -> None:
+    module = parse_module("""
+    def main(n: i64) -> i64 {
+      first = fn first(a: i64) -> i64 { return if a == 0 then 0 else second(a) + 1 }
+      second = fn second(a: i64) -> i64 = third(a) + n
+      third = fn third(a: i64) -> i64 = first(a - 1) * 2
+      return first(n)
+    }
+    """)
+    assert run_everywhere(module, 3) == 28
+
+
 def test_effects_keep_their_order() -> None:
     seen: list[float] = []
     vm.register_func("test.inline.note", lambda t: seen.append(float(t.numpy().sum())), override=True)
