@@ -40,7 +40,7 @@ from relvm.ir.expr import (
     TupleItem,
     Var,
 )
-from relvm.ir.infer import infer_expr, infer_types, plain_dim_vars
+from relvm.ir.infer import infer_expr, infer_types, may_have_effects, plain_dim_vars
 from relvm.ir.operator import find_operator
 from relvm.ir.types import OBJECT, VOID, FuncType, Type, forget_vars, type_vars
 
@@ -102,7 +102,7 @@ class Builder:
             self._frames.pop()
         known = {var for _, type_ in params for var in plain_dim_vars(type_)}
         result = result_type or forget_vars(body.type, known.__contains__)
-        self._types[name] = FuncType(tuple(type_ for _, type_ in params), result)
+        self._types[name] = FuncType(tuple(type_ for _, type_ in params), result, not may_have_effects(body))
         self._functions[name] = Function(name, variables, body, result_type, attributes=attributes)
 
     def declare(self, name: str, params: Params, result_type: Type) -> None:
