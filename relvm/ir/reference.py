@@ -41,7 +41,7 @@ from relvm.ir.expr import (
     Var,
 )
 from relvm.ir.prims import evaluate_row, find_row, scalar_dtype
-from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type, is_proven
+from relvm.ir.types import VOID, FuncType, PrimType, ShapeType, TensorType, TupleType, Type, is_proven
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +179,8 @@ class _Evaluator:
                 return _as_values(op.numpy(*map(value, args), **dict(attributes)), expr.type)
             case PackedCall(name, args):
                 result = self.packed_function(name)(*map(value, args))
+                if expr.type == VOID:
+                    return ()
                 _check(f"the result of {name}", expr.type, result, dims)
                 return result
             case Block():

@@ -100,6 +100,6 @@ def packed_value(state: State) -> None:
     if state.frame.pure:
         return
     _effect(state)
-    function = state.emit(PackedRef("random.pure"))
+    function = state.builder.emit(PackedRef("random.pure"))
     result = state.emit(Call(function, (scalar(state, I64, 2),)))
     state.see(state.builder.match_cast(result, INTEGER))

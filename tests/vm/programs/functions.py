@@ -97,7 +97,10 @@ def call_of_value(state: State) -> None:
 
 
 def function_value(state: State, type_: FuncType, statements: Statements) -> Expr:
-    """A function of that type: one in scope, one of the module, or a new closure."""
+    """A function of that type: one in scope, one of the module, or a new closure.  A function that so much as makes one
+    with effects has effects itself."""
+    if state.frame.pure:
+        type_ = replace(type_, pure=True)
     choice = state.source.integer(0, 3)
     if choice < 2 and (found := state.find_type(type_)) is not None:
         return found
@@ -115,7 +118,7 @@ def closure(state: State, type_: FuncType, statements: Statements) -> Var:
     dims = renamed_dims(type_.params)
     params = [substitute_dims(param, dims) for param in type_.params]
     result = substitute_dims(type_.result, dims)
-    changes = {"pure": type_.pure, "may_fail": not type_.pure, "local": True}
+    changes = {"pure": type_.pure, "may_fail": not type_.pure}
 
     def body(*variables: Var) -> Expr:
         state.bind(variables)
@@ -159,7 +162,8 @@ def local_function(state: State, statements: Statements) -> None:
         statements(state, 3)
         return state.value(result)
 
-    with state.inside(pure=pure, local=True), state.spending(budget) as account:
+    may_fail = state.frame.may_fail and not (loop and pure)
+    with state.inside(pure=pure, may_fail=may_fail), state.spending(budget) as account:
         var = state.builder.local_function(named(params), body, result, name="local", recursive=loop)
     cost = account.spent * ((bound or 0) + 1)
     state.locals[var] = replace(this, target=var, cost=cost, fails=account.fails, plain=False)
@@ -273,7 +277,7 @@ def _recursive_function(state: State, callee: Callee, partner: Callee, statement
     name = callee.target
     dims = {theirs: var_dim(ours) for theirs, ours in zip(partner.own, callee.own, strict=True)}
     budget = FUNCTION_COST // (callee.bound + 1)
-    changes = {"scope": [], "dims": [], "pure": callee.pure, "depth": 0}
+    changes = {"scope": [], "dims": [], "pure": callee.pure, "may_fail": not callee.pure, "depth": 0}
     function = state.builder.function(name, named(callee.params), callee.result)
     with state.inside(**changes), state.spending(budget) as account, function as variables:
         state.bind(variables)

@@ -10,19 +10,12 @@ from hypothesis import strategies as st
 
 from programs import control, effects, functions, tensors
 from programs.arguments import arguments
+from programs.replay import Run
 from programs.scalars import scalar
 from programs.state import Callee, Source, State, has_function
 from programs.types import SCALARS
 from relvm.ir.expr import DimValue, Expr, Module, Null, String, Tuple
 from relvm.ir.types import FuncType, ObjectType, PrimType, ShapeType, TensorType, TupleType, Type
-
-
-@dataclass(frozen=True)
-class Run:
-    """One call of an entry function.  args: as the reference takes them, shapes as relvm.vm.Shape."""
-
-    name: str
-    args: tuple
 
 
 @dataclass(frozen=True)
@@ -33,14 +26,17 @@ class Programs:
     entries: tuple[str, ...]
     runs: tuple[Run, ...]
 
+    def __repr__(self) -> str:
+        return f"Programs({len(self.entries)} entry functions)"
+
 
 @st.composite
-def programs(draw: Callable[[st.SearchStrategy], Any], functions_on_average: int = 30) -> Programs:
-    """Modules of some entry functions."""
+def programs(draw: Callable[[st.SearchStrategy], Any], most: int = 22) -> Programs:
+    """Modules of up to `most` entry functions, or two more."""
     source = Source(draw)
     state = State(source, make)
     entries: list[Callee] = []
-    while len(entries) < 2 * functions_on_average and source.more(functions_on_average):
+    while len(entries) < most and source.more(100):
         entries.extend(_entry(state, len(entries)))
     module = state.builder.module()
     callable_ones = [callee for callee in entries if not has_function(TupleType(callee.params))]

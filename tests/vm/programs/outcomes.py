@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from modes import assert_same_bits, machines, plain
 
-from programs.generator import Programs, Run
 from programs.host import HOST, PACKED, register
+from programs.replay import Run, as_text, only
 from programs.state import has_function
 from relvm.errors import RelvmTypeError
 from relvm.ir.expr import Module
+from relvm.ir.infer import infer_types
 from relvm.ir.reference import evaluate
 from relvm.ir.types import FuncType, PrimType, TensorType, TupleType, Type
 
@@ -74,28 +75,39 @@ def _sample(type_: Type) -> Any:
     raise AssertionError(f"no sample of {type_}")
 
 
-def check(programs: Programs, ways: Iterable[tuple[str, str]]) -> list[Outcome]:
-    """Runs every program in every way and in the reference; gives what the reference says.
+def check(module: Module, runs: Iterable[Run], ways: Iterable[tuple[str, str]]) -> list[Outcome]:
+    """Makes every run in every way and in the reference; gives what the reference says.
 
-    All ways must give the same, bit for bit: value, error and log.  The reference's f32 tensors may be `TOLERANCE` away.
+    All ways of one target must give the same, bit for bit: value, error and log.  f32 tensors may be `TOLERANCE` away
+    from the reference.
+
+    Raises
+    ------
+    AssertionError
+        They do not; its note is a text that makes this one run again.
     """
     register()
-    machine_of = machines(programs.module, ways)
+    module = infer_types(module)
+    machine_of = machines(module, ways)
     expected = []
-    for run in programs.runs:
-        type_ = programs.module[run.name].result_type
-        wanted = reference_outcome(programs.module, run)
-        first = None
-        for way, machine in machine_of.items():
-            got = outcome(machine[run.name], run.args, type_)
-            place = f"{run.name}, {'/'.join(way)}"
-            _expect_agreement(place, got, wanted)
-            if first is None or first[0][1] != way[1]:
-                first = way, got
-            else:
-                _expect_same(f"{place} and {'/'.join(first[0])}", got, first[1])
-        expected.append(wanted)
+    for run in runs:
+        try:
+            expected.append(_check_run(module, run, machine_of))
+        except Exception as error:
+            error.add_note(as_text(only(module, run.name), [run]))
+            raise
     return expected
+
+
+def _check_run(module: Module, run: Run, machine_of: dict) -> Outcome:
+    wanted = reference_outcome(module, run)
+    firsts: dict[str, Outcome] = {}  # by target
+    for (mode, target), machine in machine_of.items():
+        got = outcome(machine[run.name], run.args, module[run.name].result_type)
+        place = f"{run.name}, {mode}/{target}"
+        _expect_agreement(place, got, wanted)
+        _expect_same(place, got, firsts.setdefault(target, got))
+    return wanted
 
 
 def _expect_same(place: str, got: Outcome, other: Outcome) -> None:

@@ -74,7 +74,7 @@ class Frame:
     """A function or a branch being built.
 
     scope: what can be used.  dims: the dimensions known.  pure: no effect is allowed.  may_fail: a failure is allowed.
-    depth: how far it is nested.  local: inside a local function.
+    depth: how far it is nested.
     """
 
     scope: list[Var]
@@ -82,7 +82,6 @@ class Frame:
     pure: bool = False
     may_fail: bool = True
     depth: int = 0
-    local: bool = False
 
 
 @dataclass
