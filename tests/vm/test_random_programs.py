@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, seed, settings
 from hypothesis import strategies as st
 from modes import MODES
-from programs.constructs import CONSTRUCTS, NODES, ROWS, constructs
-from programs.generator import Programs, programs
-from programs.host import register
-from programs.outcomes import Outcome, check, reference_outcome
-from programs.replay import as_text, canonical_text, from_text
+from random_programs.constructs import CONSTRUCTS, NODES, ROWS, constructs
+from random_programs.generator import Programs, programs
+from random_programs.host import register
+from random_programs.outcomes import Outcome, check, reference_outcome
+from random_programs.replay import as_text, canonical_text, from_text
 
 from relvm.ir.structure import structural_equal
 
@@ -62,7 +62,7 @@ def outcomes_of(outcome: Outcome) -> Iterator[str]:
     yield type(outcome.error).__name__ if outcome.error else "a value"
     if outcome.error and outcome.log:
         yield "an error after an effect"
-    if any("called" in entry[:1] for entry in outcome.log):
+    if any(isinstance(entry[0], str) and entry[0] == "called" for entry in outcome.log if entry):
         yield "a function that the host calls"
     if len(outcome.log) > 3:
         yield "several effects"

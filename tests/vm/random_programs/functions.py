@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from programs.control import Statements
-from programs.effects import tell
-from programs.scalars import counter
-from programs.state import PARAMETER_LIMIT, PLAIN_COST, Account, Callee, State, has_function, is_of
-from programs.types import FUNCTIONS, data_type, dimension, parameter_types, value_type
+from random_programs.control import Statements
+from random_programs.effects import tell
+from random_programs.scalars import counter
+from random_programs.state import PARAMETER_LIMIT, PLAIN_COST, Account, Callee, State, has_function, is_of
+from random_programs.types import FUNCTIONS, data_type, dimension, parameter_types, value_type
 from relvm.ir.dims import AnyDim, DimVar, as_var, dim_var, var_dim
 from relvm.ir.dtypes import F64, I64
 from relvm.ir.expr import Call, Expr, PrimCall, Tuple, Var, prim

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from programs.state import State
+from random_programs.state import State
 from relvm.ir.dims import AnyDim, dim_op, dim_var
 from relvm.ir.dtypes import BOOL, F32, F64, I32, I64, U8
 from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type

@@ -1,4 +1,4 @@
-"""Runs of a module as text that reads back: what a failure prints, and `python -m programs FILE` makes again."""
+"""Runs of a module as text that reads back: what a failure prints, and `python -m random_programs FILE` makes again."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from programs.state import has_function
+from random_programs.state import has_function
 from relvm.ir.dims import AnyDim, as_var, dim_vars
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import (

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from modes import assert_same_bits, machines, plain
 
-from programs.host import HOST, PACKED, register
-from programs.replay import Run, as_text, only
-from programs.state import has_function
+from random_programs.host import HOST, PACKED, register
+from random_programs.replay import Run, as_text, only
+from random_programs.state import has_function
 from relvm.errors import RelvmTypeError
 from relvm.ir.expr import Module
 from relvm.ir.infer import infer_types

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from programs.state import State
-from programs.types import dimension
+from random_programs.state import State
+from random_programs.types import dimension
 from relvm.ir.dtypes import BOOL, F64, I64, U8, DType
 from relvm.ir.expr import Block, DimValue, Expr, If, OpCall, PrimCall, prim
 from relvm.ir.operator import find_operator

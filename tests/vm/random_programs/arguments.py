@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from programs.scalars import BOOLS, FLOATS, INTEGERS
-from programs.state import PARAMETER_LIMIT, Callee, Source
+from random_programs.scalars import BOOLS, FLOATS, INTEGERS
+from random_programs.state import PARAMETER_LIMIT, Callee, Source
 from relvm import vm
 from relvm.ir.dims import AnyDim, DimVar, evaluate_with
 from relvm.ir.dtypes import DType

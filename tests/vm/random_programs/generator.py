@@ -8,12 +8,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from programs import control, effects, functions, tensors
-from programs.arguments import arguments
-from programs.replay import Run
-from programs.scalars import scalar
-from programs.state import Callee, Source, State, has_function
-from programs.types import SCALARS
+from random_programs import control, effects, functions, tensors
+from random_programs.arguments import arguments
+from random_programs.replay import Run
+from random_programs.scalars import scalar
+from random_programs.state import Callee, Source, State, has_function
+from random_programs.types import SCALARS
 from relvm.ir.expr import DimValue, Expr, Module, Null, String, Tuple
 from relvm.ir.types import FuncType, ObjectType, PrimType, ShapeType, TensorType, TupleType, Type
 
@@ -26,8 +26,9 @@ class Programs:
     entries: tuple[str, ...]
     runs: tuple[Run, ...]
 
-    def __repr__(self) -> str:
-        return f"Programs({len(self.entries)} entry functions)"
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How hypothesis shows it: what makes it run again is in a note."""
+        printer.text(f"<{len(self.entries)} programs>")
 
 
 @st.composite

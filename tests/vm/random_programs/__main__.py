@@ -1,4 +1,4 @@
-"""`PYTHONPATH=tests:tests/vm python -m programs FILE` makes the runs again that a failure printed."""
+"""`PYTHONPATH=tests:tests/vm python -m random_programs FILE` makes the runs again that a failure printed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from modes import WAYS
 
-from programs.outcomes import check
-from programs.replay import from_text
+from random_programs.outcomes import check
+from random_programs.replay import from_text
 
 module, runs = from_text(Path(sys.argv[1]).read_text())
 for run, outcome in zip(runs, check(module, runs, WAYS), strict=True):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from programs.scalars import condition
-from programs.state import DIM_LIMIT, State, has_function, is_known
-from programs.types import value_type
+from random_programs.scalars import condition
+from random_programs.state import DIM_LIMIT, State, has_function, is_known
+from random_programs.types import value_type
 from relvm.ir.dims import AnyDim, as_var, dim_var
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr, If, Tuple, TupleItem
