@@ -42,14 +42,17 @@ def call(state: State) -> None:
     known = [state.locals[var] for var in reversed(state.frame.scope) if var in state.locals]
     known += reversed(state.callees)
     fitting = [c for c in known if state.affords(c.cost) and (c.pure or state.may_have_effects)]
-    fitting = [c for c in fitting if not (c.fails and c.pure) or (state.may_have_effects and state.frame.may_fail)]
-    fitting = [c for c in fitting if state.frame.may_fail or not c.fails]
+    fitting = [c for c in fitting if not c.fails or (state.frame.may_fail and (not c.pure or _can_be_told(state, c)))]
     if not fitting:
         return
     callee = state.source.choice(fitting)
     result = call_of(state, callee, _chosen_dims(state, callee))
-    if callee.fails and callee.pure and not has_function(result.type):
+    if callee.fails and callee.pure:
         tell(state, result)  # what has no effect and is not used may be left out, and its failure with it
+
+
+def _can_be_told(state: State, callee: Callee) -> bool:
+    return state.may_have_effects and not has_function(callee.result)
 
 
 def _chosen_dims(state: State, callee: Callee) -> dict[DimVar, AnyDim]:

@@ -84,11 +84,15 @@ def check(module: Module, runs: Iterable[Run], ways: Iterable[tuple[str, str]]) 
     Raises
     ------
     AssertionError
-        They do not; its note is a text that makes this one run again.
+        They do not.  It has a note, as any other error has: the text that makes this run again.
     """
     register()
-    module = infer_types(module)
-    machine_of = machines(module, ways)
+    module, runs = infer_types(module), list(runs)
+    try:
+        machine_of = machines(module, ways)
+    except Exception as error:
+        error.add_note(as_text(module, runs))
+        raise
     expected = []
     for run in runs:
         try:
