@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,15 @@ from relvm.ir.infer import infer_types
 from relvm.ir.reference import evaluate
 from relvm.vm.runtime import VirtualMachine, register_func
 
-WAYS = [(mode, target) for target in ("c", "numpy") for mode in ("bytecode", "compiled")]
+MODES = ("bytecode", "compiled")  # a mode that is added here is tested wherever all are
+ALL_MODES = (*MODES, "auto")  # and what is both: for random programs, which may switch at any point
+TARGETS = ("c", "numpy")
+WAYS = [(mode, target) for target in TARGETS for mode in MODES]
 
 
-def machines(module: Module) -> dict[tuple[str, str], VirtualMachine]:
+def machines(module: Module, ways: Iterable[tuple[str, str]] = WAYS) -> dict[tuple[str, str], VirtualMachine]:
     """A machine for each mode and target, the module verified after every pass."""
-    return {(mode, target): VirtualMachine(vm.build(module, mode, target, verified=True)) for mode, target in WAYS}
+    return {(mode, target): VirtualMachine(vm.build(module, mode, target, verified=True)) for mode, target in ways}
 
 
 def run_everywhere(
@@ -30,16 +34,17 @@ def run_everywhere(
 ) -> Any:
     """What the reference gives, after checking that every mode and target gives it too.
 
-    The two modes of one target must agree bit for bit; floats may be `tolerance` apart from the reference, relative to
+    The modes of one target must agree bit for bit; floats may be `tolerance` apart from the reference, relative to
     the largest value.
     """
     for packed_name, function in (packed or {}).items():
         register_func(packed_name, lambda *a, function=function: function(*map(plain, a)), override=True)
     expected = evaluate(infer_types(module), name, *args, packed=packed)
     results = {way: plain(machine[name](*args)) for way, machine in machines(module).items()}
-    for target in ("c", "numpy"):
-        assert_same_bits(results["bytecode", target], results["compiled", target])
-        assert_close(results["bytecode", target], expected, tolerance)
+    for target in TARGETS:
+        for mode in MODES:
+            assert_same_bits(results[mode, target], results[MODES[0], target])
+            assert_close(results[mode, target], expected, tolerance)
     return expected
 
 
@@ -52,16 +57,19 @@ def plain(value: Any) -> Any:
     return value
 
 
-def assert_same_bits(a: Any, b: Any) -> None:
-    assert type(a) is type(b)
+def assert_same_bits(a: Any, b: Any, place: str = "") -> None:
+    """The same value to the last bit, zeros' signs included; a NaN is any other NaN where it is a scalar."""
+    assert type(a) is type(b), f"{place}: {a!r} and {b!r}"
     if isinstance(a, tuple):
-        assert len(a) == len(b)
-        for x, y in zip(a, b, strict=True):
-            assert_same_bits(x, y)
+        assert len(a) == len(b), f"{place}: {a!r} and {b!r}"
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            assert_same_bits(x, y, f"{place}.{i}")
     elif isinstance(a, np.ndarray):
-        assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+        assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), f"{place}: {a!r} and {b!r}"
+    elif isinstance(a, float):
+        assert struct.pack("d", a) == struct.pack("d", b) or (a != a and b != b), f"{place}: {a!r} and {b!r}"
     else:
-        assert a == b or (a != a and b != b)
+        assert a == b, f"{place}: {a!r} and {b!r}"
 
 
 def assert_close(got: Any, expected: Any, tolerance: float) -> None:

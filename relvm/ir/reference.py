@@ -50,7 +50,7 @@ from relvm.ir.expr import (
     Var,
 )
 from relvm.ir.prims import evaluate_row, find_row, scalar_dtype
-from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type, is_proven
+from relvm.ir.types import VOID, FuncType, PrimType, ShapeType, TensorType, TupleType, Type, is_proven
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +212,8 @@ class _Evaluator:
                 raise RelvmUnsupportedError(f"the reference has no meaning for builtin {name}")
             case PackedCall(name, args):
                 result = self.packed_function(name)(*map(value, args))
+                if expr.type == VOID:
+                    return ()
                 _check(f"the result of {name}", expr.type, result, dims)
                 return result
             case Block():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from relvm.ir.dims import AnyDim, DimVar, difference, dim_vars, evaluate_with, format_dim
+from relvm.ir.dims import AnyDim, DimVar, difference, dim_vars, evaluate_with, format_dim, var_dim
 from relvm.ir.dtypes import DType
 from relvm.ir.node import Node, value_node
 
@@ -223,10 +223,18 @@ def join(first: Type, second: Type) -> Type | None:
         case TupleType(a), TupleType(b) if len(a) == len(b):
             fields = tuple(join(x, y) for x, y in zip(a, b, strict=True))
             return None if None in fields else TupleType(fields)
-        case FuncType(), FuncType() if first.params == second.params:
-            result = join(first.result, second.result)
+        case FuncType(), FuncType():
+            second = _with_variables_of(first, second)
+            result = join(first.result, second.result) if first.params == second.params else None
             return result and FuncType(first.params, result, first.pure and second.pure)
     return first if first == second else None
+
+
+def _with_variables_of(first: FuncType, second: FuncType) -> FuncType:
+    """`second`, which binds its own variables, with those of `first` in the same places of the parameters."""
+    ours = (var for param in first.params for var in type_vars(param))
+    theirs = (var for param in second.params for var in type_vars(param))
+    return substitute_dims(second, {b: var_dim(a) for a, b in zip(ours, theirs, strict=False)})
 
 
 def format_type(type_: Type, name_of: Callable[[DimVar], str] = lambda var: var.name) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -22,11 +23,12 @@ from relvm.ir.expr import (
     Prim,
     Shape,
     String,
+    Tuple,
     TupleItem,
     Var,
     prim,
 )
-from relvm.ir.node import map_children
+from relvm.ir.node import map_children, walk
 from relvm.ir.stages import Stage
 from relvm.ir.types import OBJECT, VOID, FuncType, PrimType, ShapeType, TensorType, TupleType, Type
 from relvm.tables import DIM_OPERATORS, SHAPE_CODES
@@ -50,7 +52,7 @@ def lower_shapes(function: Function) -> Function:
     Compound dimensions are computed at their first use in a block, and checked when all variables are known.  A
     variable whose bounds the function states (relvm/ir/bounds.py) is checked to be within them.
     """
-    lowering = _Lowering(function.name)
+    lowering = _Lowering(function)
     scope = _Scope()
     captured = dict(function.attributes).get("captured", 0)  # of a lifted function: what they give is given
     first = len(function.params) - captured
@@ -82,8 +84,9 @@ class _Scope:
 
 
 class _Lowering:
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, function: Function) -> None:
+        self.name = function.name
+        self.mentions = Counter(item for item in walk(function) if isinstance(item, Var))  # by its binding, by uses
         self.heap = Var("heap", type=OBJECT)
         self.slot_count = 0
         self.renamed: dict[Var, Expr] = {}  # a match_cast's variable, or a mere second name -> the value itself
@@ -102,7 +105,11 @@ class _Lowering:
                     value = self.value(value, scope)
                     self.check(where or f"{self.name}: match_cast {var.name}", var.type, value, value.type, scope)
                     self.check_pending(scope)
-                    self.renamed[var] = value
+                    if isinstance(var.type, PrimType) and not isinstance(value.type, PrimType):
+                        # Arithmetic goes by the types of its operands: the scalar needs a variable of its own.
+                        scope.out.append(Binding(var, BuiltinCall("copy", (value,), type=var.type)))
+                    else:
+                        self.renamed[var] = value
                 case Binding(var, Var() as value):
                     self.renamed[var] = self.value(value, scope)
                 case Binding(var, If(cond, then, orelse) as value):
@@ -111,6 +118,10 @@ class _Lowering:
                     scope.out.append(replace(binding, value=value))
                 case Binding(var, Shape() | DimValue() as shape):
                     self.renamed[var] = self.value(shape, scope)
+                case Binding(var, PackedCall() as call) if call.type == VOID and self.mentions[var] > 1:
+                    call = map_children(lambda part: self.value(part, scope), call)
+                    scope.out.append(Binding(Var("_", type=VOID), call))  # gives nothing: `()` is made here
+                    scope.out.append(replace(binding, value=Tuple((), type=VOID)))
                 case Binding(var, PackedCall(name, _, _) as call) if call.type != VOID:
                     call = map_children(lambda part: self.value(part, scope), call)
                     scope.out.append(replace(binding, value=call))

@@ -84,6 +84,18 @@ def test_functions_are_built_inside_one_another_and_called_before_they_are_built
     assert evaluate(b.module(), "main", np.float32(2)) == -4
 
 
+def test_a_function_with_effects_is_known_by_them():
+    b = Builder()
+    with b.function("noisy", [("x", SCALAR)]) as (x,):
+        b.ret(b.packed("test.builder.note", x, result=SCALAR))
+    with b.function("main", [("x", SCALAR)]) as (x,):
+        closure = b.local_function([("y", SCALAR)], lambda y: b.call("noisy", y))
+        pair = b.tuple_(closure, b.function_ref("noisy"))
+        b.ret(pair)
+    assert [field.pure for field in pair.type.fields] == [False, False]
+    assert [f.pure for f in b.module().functions] == [False, False]
+
+
 def test_match_cast_gives_new_dimensions_their_values():
     b = Builder()
     m = dim_var("m")

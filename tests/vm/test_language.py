@@ -296,3 +296,32 @@ def test_an_unknown_packed_function_is_named(way) -> None:
     text = 'def main(x: f32[n]) => object { return packed("test.language.nowhere", x) : object }'
     with pytest.raises(RelvmNameError, match=r"test\.language\.nowhere"):
         VirtualMachine(vm.build(parse_module(text), *way))
+
+
+def test_a_scalar_that_comes_as_anything_is_computed_with() -> None:
+    text = """
+    def main(x: object, n: i64) -> (i64, object) {
+      k = match_cast(x, i64)
+      return (k * k + n, x)
+    }"""
+    assert run(text, 7, 1) == (50, 7)
+
+
+def test_a_packed_function_without_a_result_gives_the_empty_tuple() -> None:
+    text = """
+    def main(x: i64) => ((), i64) {
+      nothing = packed("test.language.nothing", x) : ()
+      return (nothing, x)
+    }"""
+    assert run(text, 3, packed={"test.language.nothing": lambda x: None}) == ((), 3)
+
+
+def test_functions_of_the_branches_of_an_if_have_dimensions_of_their_own() -> None:
+    text = """
+    def main(c: bool, x: f32[n, m]) -> f32[n, m] {
+      f = if c then fn (a: f32[k, l]) -> f32[k, l] { return add(a, a) }
+          else fn (b: f32[i, j]) -> f32[i, j] { return relu(b) }
+      return f(x)
+    }"""
+    for c in (True, False):
+        run(text, c, X)

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from modes import assert_same_bits, plain
-from random_programs import Generator, arguments
+from hypothesis import HealthCheck, given, seed, settings
+from modes import assert_same_bits
+from random_programs.generator import Programs, programs
+from random_programs.host import register
+from random_programs.outcomes import outcome
 
 from relvm import vm
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.text import parse_module
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_a_built_module_is_built_again(seed: int) -> None:
-    module = Generator(seed).module()
-    executable = vm.build(module, "bytecode", "numpy")
+@seed(0)
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs(6))
+def test_a_built_module_is_built_again(made: Programs) -> None:
+    register()
+    executable = vm.build(made.module, "bytecode", "numpy")
     names: dict = {}
     exec(executable.as_python(), names)
     again = names["executable"]
     assert again.as_text() == executable.as_text()
     machines = [vm.VirtualMachine(each) for each in (executable, again)]
-    for function in module.functions:
-        if function.private:
-            continue
-        args = arguments(seed, 2, 3)
-        with np.errstate(all="ignore"):
-            assert_same_bits(*(plain(machine[function.name](*args)) for machine in machines))
+    for run in made.runs:
+        type_ = made.module[run.name].result_type
+        first, second = (outcome(machine[run.name], run.args, type_) for machine in machines)
+        assert repr(first.error) == repr(second.error)
+        assert_same_bits((first.value, first.log), (second.value, second.log))
 
 
 @pytest.mark.parametrize(("mode", "target"), [("compiled", "numpy"), ("bytecode", "c"), ("compiled", "c")])

@@ -1,5 +1,5 @@
-"""Random well-typed programs: a module of functions over scalars, tensors of symbolic shape, tuples, ifs, calls and
-closures."""
+"""Plain random programs from a seed, without scalars, effects or recursion: functions over tensors of symbolic shape,
+tuples, ifs, calls and closures."""
 
 from __future__ import annotations
 

@@ -1,0 +1,15 @@
+"""`PYTHONPATH=tests:tests/vm python -m random_programs FILE` makes the runs again that a failure printed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from modes import WAYS
+
+from random_programs.outcomes import check
+from random_programs.replay import from_text
+
+module, runs = from_text(Path(sys.argv[1]).read_text())
+for run, outcome in zip(runs, check(module, runs, WAYS), strict=True):
+    print(f"{run.name}: {outcome.error or outcome.value!r}, the same in every way")

@@ -1,0 +1,125 @@
+"""Tuples, ifs and checked types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from random_programs.scalars import condition
+from random_programs.state import DIM_LIMIT, State, has_function, is_known
+from random_programs.types import value_type
+from relvm.ir.dims import AnyDim, as_var, dim_var
+from relvm.ir.dtypes import I64
+from relvm.ir.expr import Expr, If, Tuple, TupleItem
+from relvm.ir.types import ObjectType, PrimType, ShapeType, TensorType, TupleType, Type, mismatch
+
+Statements = Callable[[State, int], None]  # adds statements to the block that is open: at most so many
+
+
+def tuple_of_scope(state: State) -> Expr:
+    """A tuple of what is in scope, function values and tuples included."""
+    usable = [var for var in reversed(state.frame.scope) if state.is_plain(var)]
+    fields = []
+    while usable and len(fields) < 4 and state.source.more(3):
+        fields.append(state.source.choice(usable))
+    return Tuple(tuple(fields))
+
+
+def item(state: State) -> Expr | None:
+    t = state.find(lambda type_: isinstance(type_, TupleType) and bool(type_.fields))
+    return TupleItem(t, state.source.integer(0, len(t.type.fields) - 1)) if t is not None else None
+
+
+def conditional(state: State, statements: Statements) -> Expr | None:
+    """An if whose branches have statements of their own; their results are of one type, or of two that are joined."""
+    if state.frame.depth > 3:
+        return None
+    wanted = value_type(state)
+    other = _like(state, wanted) if state.source.one_in(4) else wanted
+    cond = condition(state)
+    branches = []
+    for type_ in (wanted, other):
+        with state.inside():
+            branches.append(state.builder.block(lambda type_=type_: _branch(state, statements, type_)))
+    return If(cond, *branches)
+
+
+def _branch(state: State, statements: Statements, type_: Type) -> Expr:
+    statements(state, 3)
+    return state.value(type_)
+
+
+def _like(state: State, type_: Type) -> Type:
+    """A type whose join with `type_` says less than either."""
+    match type_:
+        case TensorType(dtype, shape) if shape is not None:
+            return TensorType(dtype, tuple(_other_dim(state, dim) for dim in shape))
+        case ShapeType(dims) if dims is not None:
+            return ShapeType(tuple(_other_dim(state, dim) for dim in dims))
+        case TupleType(fields):
+            return TupleType(tuple(_like(state, field) for field in fields))
+        case PrimType(dtype) if dtype == I64:
+            return PrimType(I64)
+    return type_
+
+
+def _other_dim(state: State, dim: AnyDim) -> AnyDim:
+    return state.source.choice([dim, 1, *state.frame.dims])
+
+
+def checked(state: State) -> None:
+    """A match_cast: to a type with new dimension variables, which takes the sizes found; or, where a failure is
+    allowed, to one that the value may not have."""
+    var = state.find(lambda type_: not has_function(type_))
+    if var is None:
+        return
+    if state.frame.may_fail and state.source.one_in(8) and not isinstance(var.type, ObjectType):
+        wanted, limit = _like(state, var.type), DIM_LIMIT
+        if mismatch(wanted, var.type):
+            return
+        state.account.fails = True
+    else:
+        wanted, limit = renamed(state, var.type), largest(state, var.type)
+    if not is_known(wanted, state.frame.dims) and not _all_plain(wanted):
+        return
+    cast = state.builder.match_cast(var, wanted)
+    state.know(wanted, limit)
+    state.see(cast)
+
+
+def renamed(state: State, type_: Type) -> Type:
+    """`type_`, which says as little as it does or less, with new dimension variables."""
+    match type_:
+        case TensorType(dtype, shape, rank):
+            if rank is None:
+                return TensorType(dtype)
+            return TensorType(dtype, tuple(_renamed_dim(state, dim) for dim in shape or (None,) * rank))
+        case ShapeType(dims, rank):
+            if rank is None:
+                return ShapeType()
+            return ShapeType(tuple(_renamed_dim(state, dim) for dim in dims or (None,) * rank))
+        case TupleType(fields):
+            return TupleType(tuple(renamed(state, field) for field in fields))
+    return type_
+
+
+def _renamed_dim(state: State, dim: AnyDim | None) -> AnyDim:
+    return dim if dim is not None and state.source.one_in(2) else dim_var("d")
+
+
+def _all_plain(type_: Type) -> bool:
+    match type_:
+        case TensorType(shape=dims) | ShapeType(dims=dims):
+            return all(isinstance(dim, int) or as_var(dim) is not None for dim in dims or ())
+        case TupleType(fields):
+            return all(map(_all_plain, fields))
+    return True
+
+
+def largest(state: State, type_: Type) -> int:
+    """What any dimension of a value of that type is at most."""
+    match type_:
+        case TensorType(shape=dims) | ShapeType(dims=dims) if dims is not None:
+            return max(map(state.limit, dims), default=1)
+        case TupleType(fields):
+            return max((largest(state, field) for field in fields), default=1)
+    return DIM_LIMIT

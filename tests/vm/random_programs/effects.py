@@ -1,0 +1,105 @@
+"""Calls of the host: packed functions that keep a log, fail, and call back."""
+
+from __future__ import annotations
+
+from random_programs.control import largest, renamed
+from random_programs.scalars import scalar
+from random_programs.state import PLAIN_COST, State, has_function
+from random_programs.types import FUNCTIONS
+from relvm.ir.dims import dim_var
+from relvm.ir.dtypes import F32, I64
+from relvm.ir.expr import Call, DTypeValue, Expr, Null, PackedCall, PackedRef, String, Var, prim
+from relvm.ir.types import OBJECT, PrimType, TensorType
+
+INTEGER = PrimType(I64)
+_PURE, _IMPURE = FUNCTIONS[0], FUNCTIONS[2]
+
+
+def _effect(state: State) -> None:
+    assert state.may_have_effects
+    state.account.effects = True
+
+
+def tell(state: State, *values: Expr) -> Var:
+    """Writes values into the log; gives how long it is."""
+    _effect(state)
+    return state.emit(PackedCall("random.tell", values, type=INTEGER))
+
+
+def tell_of_scope(state: State) -> None:
+    known = [var for var in reversed(state.frame.scope) if not has_function(var.type)]
+    values: list[Expr] = [state.source.choice(known)] if known else []
+    if state.source.one_in(3):
+        values.append(state.source.choice([String("told"), Null(), DTypeValue(F32), scalar(state, I64, 2)]))
+    tell(state, *values)
+
+
+def echo(state: State) -> None:
+    """A value that comes back from the host as anything, and is found to be what it was."""
+    var = state.find(lambda type_: not has_function(type_) and type_ != OBJECT)
+    if var is None:
+        return
+    pure = state.frame.pure or state.source.one_in(2)
+    if not pure:
+        _effect(state)
+    if state.source.one_in(2):
+        state.emit(PackedCall("random.echo", (var,), pure, type=var.type))
+        return
+    back = state.emit(PackedCall("random.echo", (var,), pure))
+    wanted = renamed(state, var.type)
+    cast = state.builder.match_cast(back, wanted)
+    state.know(wanted, largest(state, var.type))
+    state.see(cast)
+
+
+def part(state: State) -> None:
+    """A tensor of a size that only the host knows: the first elements of one, at most three."""
+    x = state.find(lambda type_: isinstance(type_, TensorType) and type_.dtype is not None)
+    if x is None or state.frame.pure:
+        return
+    _effect(state)
+    type_ = TensorType(x.type.dtype, (dim_var("p"),))
+    result = state.builder.packed("random.part", x, result=type_)
+    state.know(type_, 3)
+    state.see(result)
+
+
+def pure_number(state: State) -> None:
+    state.emit(PackedCall("random.pure", (scalar(state, I64, 2),), pure=True, type=INTEGER))
+
+
+def pick(state: State) -> None:
+    """One of some integers by an index that may be outside of them."""
+    if not state.frame.may_fail or state.frame.pure:
+        return
+    _effect(state)
+    state.account.fails = True
+    index = scalar(state, I64, 2) if state.source.one_in(4) else prim(state.source.integer(0, 1))
+    values = tuple(scalar(state, I64, 3) for _ in range(state.source.integer(1, 3)))
+    state.emit(PackedCall("random.pick", (index, *values), type=INTEGER))
+
+
+def call_back(state: State) -> None:
+    """The host calls a function value, now or later."""
+    if state.frame.pure or not state.affords(PLAIN_COST):
+        return
+    _effect(state)
+    state.account.spent += PLAIN_COST
+    function = state.value(state.source.choice((_PURE, _IMPURE)))
+    match state.source.integer(0, 2):
+        case 0:
+            state.emit(PackedCall("random.call", (function, scalar(state, I64, 2)), type=INTEGER))
+            return
+        case 1:
+            state.emit(PackedCall("random.keep", (function,), type=OBJECT), "kept")
+    state.emit(PackedCall("random.call_kept", (scalar(state, I64, 2),), type=INTEGER))
+
+
+def packed_value(state: State) -> None:
+    """A packed function as a value."""
+    if state.frame.pure:
+        return
+    _effect(state)
+    function = state.builder.emit(PackedRef("random.pure"))
+    result = state.emit(Call(function, (scalar(state, I64, 2),)))
+    state.see(state.builder.match_cast(result, INTEGER))

@@ -1,0 +1,70 @@
+"""Runs of a module as text that reads back: what a failure prints, and `python -m random_programs FILE` makes again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relvm import vm
+from relvm.frontend.text import parse_module
+from relvm.ir.expr import FunctionRef, Module
+from relvm.ir.node import walk
+from relvm.ir.printer import print_module
+
+_RUN = "# run "
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of an entry function.  args: as machines take them."""
+
+    name: str
+    args: tuple
+
+
+def as_text(module: Module, runs: Iterable[Run]) -> str:
+    """The module as text, its runs as comments before it."""
+    lines = [f"{_RUN}{run.name}({', '.join(map(_written, run.args))})" for run in runs]
+    return "\n".join(lines) + "\n\n" + print_module(module)
+
+
+def from_text(text: str) -> tuple[Module, tuple[Run, ...]]:
+    """What `as_text` wrote."""
+    lines = [line.strip().removeprefix(_RUN) for line in text.splitlines() if line.strip().startswith(_RUN)]
+    return parse_module(text), tuple(Run(line.partition("(")[0], _read(line)) for line in lines)
+
+
+def only(module: Module, name: str) -> Module:
+    """The function and what it needs, in the order in which it is met."""
+    names = [name]
+    for met in names:  # grows
+        called = (item.name for item in walk(module[met]) if isinstance(item, FunctionRef))
+        names.extend(dict.fromkeys(other for other in called if other not in names))
+    return module.with_functions(tuple(module[met] for met in names))
+
+
+def canonical_text(module: Module, name: str) -> str:
+    """The program that starts with the function: the same text for those that differ in their functions' names."""
+    needed = only(module, name)
+    order = {function.name: str(i) for i, function in enumerate(needed.functions)}
+    return re.sub(r"\bf\d+(?=_|\b)", lambda found: f"f{order.get(found[0], found[0])}", print_module(needed))
+
+
+def _written(value: Any) -> str:
+    match value:
+        case np.ndarray():
+            return f"np.array({value.tolist()}, '{value.dtype}').reshape({value.shape})"
+        case vm.Shape():
+            return f"Shape({tuple(value)})"
+        case tuple():
+            return f"({', '.join(map(_written, value))}{',' if len(value) == 1 else ''})"
+    return repr(value)
+
+
+def _read(line: str) -> tuple:
+    names = {"np": np, "Shape": vm.Shape, "inf": float("inf"), "nan": float("nan")}
+    return eval(f"(lambda *args: args){line[line.index('(') :]}", names)

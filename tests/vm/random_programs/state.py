@@ -1,0 +1,226 @@
+"""What the generator knows while it builds a module: choices, the scope, and the functions that can be called."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+
+from relvm.ir.builder import Builder
+from relvm.ir.dims import AnyDim, DimVar, dim_vars, evaluate_with, var_dim
+from relvm.ir.expr import Expr, Var
+from relvm.ir.infer import plain_dim_vars
+from relvm.ir.types import FuncType, TensorType, TupleType, Type, dims_of, format_type, is_proven
+
+T = TypeVar("T")
+
+PLAIN_COST = 20  # what a call of a function value may cost
+DIM_LIMIT = 64  # no dimension is larger
+SIZE_LIMIT = 2000  # no tensor has more elements
+PARAMETER_LIMIT = 4  # no dimension of a parameter is larger
+
+
+@functools.cache
+def _integers(low: int, high: int) -> st.SearchStrategy[int]:
+    return st.integers(low, high)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Choices, drawn from hypothesis: what shrinks goes towards the first option, the smallest number, no."""
+
+    draw: Callable[[st.SearchStrategy], Any]
+
+    def integer(self, low: int, high: int) -> int:
+        return self.draw(_integers(low, high))
+
+    def one_in(self, count: int) -> bool:
+        return self.draw(_integers(0, count - 1)) == count - 1
+
+    def choice(self, options: Sequence[T]) -> T:
+        return options[self.draw(_integers(0, len(options) - 1))] if len(options) > 1 else options[0]
+
+    def more(self, average: int) -> bool:
+        """Whether one more element of a list follows."""
+        return self.draw(_integers(0, average)) != 0
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A function that can be called.
+
+    cost: what a call costs at most.  own: the dimension variables that a call gives values to; others in the
+    parameters are those around the function.  bound: the first parameter is a counter, at most this.  pure: without
+    effects.  fails: a call may fail.  plain: it may be used as a value.
+    """
+
+    target: str | Var
+    params: tuple[Type, ...]
+    result: Type
+    cost: int
+    own: tuple[DimVar, ...] = ()
+    bound: int | None = None
+    pure: bool = True
+    fails: bool = False
+    plain: bool = True
+
+
+@dataclass
+class Frame:
+    """A function or a branch being built.
+
+    scope: what can be used.  dims: the dimensions known.  pure: no effect is allowed.  may_fail: a failure is allowed.
+    depth: how far it is nested.
+    """
+
+    scope: list[Var]
+    dims: list[AnyDim]
+    pure: bool = False
+    may_fail: bool = True
+    depth: int = 0
+
+
+@dataclass
+class Account:
+    """Of one function: what may still be spent, and what was found of it."""
+
+    budget: int
+    spent: int = 0
+    effects: bool = False
+    fails: bool = False
+
+
+@dataclass
+class State:
+    """The module being built.  callees: of the module.  locals: what is known of local functions, by variable.  limits:
+    the largest value of each dimension variable."""
+
+    source: Source
+    make: Callable[[State, Type], Expr]
+    builder: Builder = field(default_factory=Builder)
+    callees: list[Callee] = field(default_factory=list)
+    locals: dict[Var, Callee] = field(default_factory=dict)
+    limits: dict[DimVar, int] = field(default_factory=dict)
+    frame: Frame = field(default_factory=lambda: Frame([], []))
+    account: Account = field(default_factory=lambda: Account(0))
+
+    def value(self, type_: Type) -> Expr:
+        """An expression of that type, over what is in scope."""
+        return self.make(self, type_)
+
+    def emit(self, expr: Expr, name: str | None = None) -> Var:
+        """Binds an expression, and puts the variable in scope."""
+        return self.see(self.builder.emit(expr, name))
+
+    def see(self, var: Var) -> Var:
+        self.frame.scope.append(var)
+        self.account.spent += 1
+        return var
+
+    @contextmanager
+    def inside(self, **changes: Any) -> Iterator[Frame]:
+        """A nested frame: what is found inside is not seen outside."""
+        outer = self.frame
+        self.frame = replace(outer, scope=list(outer.scope), dims=list(outer.dims), depth=outer.depth + 1)
+        self.frame = replace(self.frame, **changes)
+        try:
+            yield self.frame
+        finally:
+            self.frame = outer
+
+    @contextmanager
+    def spending(self, budget: int) -> Iterator[Account]:
+        """A function of its own: what it costs is not its surroundings' cost."""
+        outer = self.account
+        self.account = account = Account(budget)
+        try:
+            yield account
+        finally:
+            self.account = outer
+
+    def affords(self, cost: int) -> bool:
+        return self.account.spent + cost <= self.account.budget
+
+    @property
+    def may_have_effects(self) -> bool:
+        return not self.frame.pure
+
+    def bind(self, params: Sequence[Var]) -> None:
+        """Parameters are in scope, and their dimension variables known."""
+        for param in params:
+            self.frame.scope.append(param)
+            self.know(param.type, PARAMETER_LIMIT)
+
+    def know(self, type_: Type, limit: int) -> None:
+        """The plain variables of a type are known from here on, and at most `limit`."""
+        for var in plain_dim_vars(type_):
+            if var_dim(var) not in self.frame.dims:
+                self.frame.dims.append(var_dim(var))
+                self.limits[var] = limit
+
+    def limit(self, dim: AnyDim) -> int:
+        """What a dimension is at most; large where that is not known."""
+        if isinstance(dim, int):
+            return dim
+        if any(var not in self.limits for var in dim_vars(dim)):
+            return DIM_LIMIT + 1
+        positive = replace(dim, terms=tuple((m, c) for m, c in dim.terms if c > 0))
+        value = evaluate_with(positive, self.limits.get)
+        return value if isinstance(value, int) else DIM_LIMIT + 1
+
+    def fits(self, type_: Type) -> bool:
+        """Whether a tensor of that type is small enough."""
+        if not isinstance(type_, TensorType) or type_.shape is None:
+            return True
+        size = 1
+        for dim in type_.shape:
+            size *= max(1, self.limit(dim))
+        return size <= SIZE_LIMIT and all(self.limit(dim) <= DIM_LIMIT for dim in type_.shape)
+
+    def find(self, test: Callable[[Type], bool]) -> Var | None:
+        """A variable in scope of a type that passes the test; the latest ones first."""
+        found = [var for var in reversed(self.frame.scope) if test(var.type) and self.is_plain(var)]
+        return self.source.choice(found) if found else None
+
+    def find_type(self, type_: Type) -> Var | None:
+        """A variable in scope whose values are all of a type."""
+        return self.find(lambda got: is_of(type_, got))
+
+    def is_plain(self, var: Var) -> bool:
+        """Whether a variable can be used as any value of its type can."""
+        return var not in self.locals or self.locals[var].plain
+
+
+def is_of(expected: Type, got: Type) -> bool:
+    """Whether values of type `got` are of type `expected`; function types must have the same form."""
+    match expected, got:
+        case FuncType(), FuncType():
+            return (got.pure or not expected.pure) and _form(expected) == _form(got)
+        case TupleType(a), TupleType(b):
+            return len(a) == len(b) and all(is_of(x, y) for x, y in zip(a, b, strict=True))
+    return is_proven(expected, got)
+
+
+def _form(type_: Type) -> str:
+    """A function type's text, its effects left out, its variables numbered."""
+    names: dict[DimVar, str] = {}
+    return format_type(type_, lambda var: names.setdefault(var, f"d{len(names)}")).replace("=>", "->")
+
+
+def has_function(type_: Type) -> bool:
+    match type_:
+        case FuncType():
+            return True
+        case TupleType(fields):
+            return any(map(has_function, fields))
+    return False
+
+
+def is_known(type_: Type, dims: Sequence[AnyDim]) -> bool:
+    """Whether every variable in a type is among `dims`."""
+    known = set(dims)
+    return all(var_dim(var) in known for dim in dims_of(type_) for var in dim_vars(dim))
