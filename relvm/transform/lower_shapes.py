@@ -26,7 +26,7 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import map_children
 from relvm.ir.stages import Stage
-from relvm.ir.types import OBJECT, VOID, FuncType, PrimType, ShapeType, TensorType, TupleType, Type
+from relvm.ir.types import OBJECT, VOID, FuncType, PrimType, ShapeType, TensorType, TupleType, Type, is_proven
 from relvm.tables import DIM_OPERATORS, SHAPE_CODES
 from relvm.transform.passes import function_pass
 
@@ -97,7 +97,10 @@ class _Lowering:
                     value = self.value(value, scope)
                     self.check(where or f"{self.name}: match_cast {var.name}", var.type, value, value.type, scope)
                     self.check_pending(scope)
-                    self.renamed[var] = value
+                    if isinstance(var.type, PrimType) and not is_proven(PrimType(var.type.dtype), value.type):
+                        scope.out.append(Binding(var, BuiltinCall("copy", (value,), type=var.type)))
+                    else:
+                        self.renamed[var] = value
                 case Binding(var, Var() as value):
                     self.renamed[var] = self.value(value, scope)
                 case Binding(var, If(cond, then, orelse) as value):
