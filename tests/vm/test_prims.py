@@ -145,3 +145,22 @@ def test_an_error_of_a_value_that_nothing_uses_is_not_lost() -> None:
         with pytest.raises(RelvmArithmeticError):
             machine["main"](1, 0)
     assert "fine" not in vm.build(module, "bytecode", "numpy").as_text()
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_a_value_of_unknown_type_is_a_scalar_after_its_check(mode) -> None:
+    module = parse_module("""
+    private def _half(x: f64) -> f64 = x / 2.0
+    def add(x: object) -> i64 { y = match_cast(x, i64)
+                                return y + 1 }
+    def half(x: object) -> f64 = @_half(x)
+    def sized(x: object) -> i64 { y = match_cast(x, i64(n))
+                                  return y * 2 + dim(n) }
+    def item(x: object) -> i64 { y = match_cast(x, (i64, f64))
+                                 return y.0 - 1 }
+    """)
+    machine = vm.VirtualMachine(vm.build(module, mode, "numpy", verified=True))
+    assert (machine["add"](2), machine["half"](3.0), machine["sized"](5), machine["item"]((5, 1.0))) == (3, 1.5, 15, 4)
+    for name, wrong in [("add", 2.0), ("add", True), ("half", 3), ("sized", "5"), ("item", (5.0, 1.0))]:
+        with pytest.raises(RelvmTypeError):
+            machine[name](wrong)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmNameError, RelvmTypeError, near_matches
-from relvm.tables import BUILTINS, OPCODES
+from relvm.tables import BUILTINS, OPCODES, PRIM_OPERATORS, numbers
 from relvm.vm.runtime._native import lib
 from relvm.vm.runtime.constants import constant_key
 from relvm.vm.runtime.dtypes import plain_array
@@ -37,6 +37,7 @@ from relvm.vm.runtime.registers import register_order, renumbered
 BUILTIN_PREFIX = "vm.builtin."
 
 _OPCODES = {row.name: row for row in OPCODES}
+_PRIM_ROWS = numbers(PRIM_OPERATORS)
 _BUILTIN_NAMES = tuple(BUILTIN_PREFIX + row.name for row in BUILTINS)
 _PAYLOAD_LIMIT = 1 << PAYLOAD_BITS - 1
 
@@ -264,13 +265,13 @@ class ExecBuilder:
             Its name.
         operands
             One for each letter of its row.  d: a register or None.  r: a register.  f: a function's name, or what `f`
-            made of it.  j: a label, or a distance in instructions.  A: a sequence of operands.  Others: as Instruction
-            has them.
+            made of it.  j: a label, or a distance in instructions.  A: a sequence of operands.  p: a row of
+            csrc/prim_operators.def, by its name or number.
 
         Raises
         ------
         RelvmNameError
-            No such instruction.
+            No such instruction or row.
         RelvmArgumentError
             A wrong number of operands.
         RelvmTypeError
@@ -383,6 +384,12 @@ class ExecBuilder:
                 if not isinstance(operand, Sequence) or not all(isinstance(each, Argument) for each in operand):
                     raise RelvmTypeError(f"{op}: expected a list of operands (b.r, b.imm, b.const...), got {operand!r}")
                 return tuple(operand)
+            case "p" if isinstance(operand, str):
+                if operand not in _PRIM_ROWS:
+                    raise RelvmNameError(f"{op}: no scalar operator {operand}{near_matches(operand, _PRIM_ROWS)}")
+                return _PRIM_ROWS[operand]
+        if type(operand) is not int:
+            raise RelvmTypeError(f"{op}: expected the name or the number of a row, got {operand!r}")
         return operand
 
     def _target(self, op: str, target: Any) -> Label | int:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmUnsupportedError
-from relvm.tables import OPCODES
+from relvm.tables import OPCODES, PRIM_OPERATORS
 from relvm.vm.runtime.assembly import LITERAL_ELEMENTS
 from relvm.vm.runtime.constants import constant_key
 from relvm.vm.runtime.dtypes import plain_array
@@ -133,6 +133,8 @@ def _operand(letter: str, operand: Any, program: Program) -> str:
             return repr(program.functions[operand].name)
         case "j":
             return f"l{operand}"
+        case "p":
+            return repr(PRIM_OPERATORS[operand].name)
         case "A":
             return f"[{', '.join(_argument(each, program) for each in operand)}]"
     return repr(operand)

@@ -202,6 +202,16 @@ MISTAKES: dict[str, tuple[Callable[[vm.ExecBuilder], object], type[RelvmError], 
     "target": (lambda b: b.emit_goto("end"), RelvmTypeError, "goto: expected a label, got 'end'"),
     "instruction": (lambda b: b.emit("rett", b.r(0)), RelvmNameError, "no instruction rett; did you mean ret"),
     "operands": (lambda b: b.emit("ret"), RelvmArgumentError, r"ret \(r\): expected 1 operands, got 0"),
+    "row": (
+        lambda b: b.emit("prim", b.r(1), "addi64", []),
+        RelvmNameError,
+        "no scalar operator addi64; did you mean add_",
+    ),
+    "number": (
+        lambda b: b.emit("prim", b.r(1), 1.5, []),
+        RelvmTypeError,
+        "prim: expected the name or the number of a row",
+    ),
     "nesting": (lambda b: b.function("g").__enter__(), RelvmFormatError, "function g begins inside function main"),
     "get": (lambda b: b.get(), RelvmFormatError, "get: function main is not complete"),
 }
@@ -366,6 +376,21 @@ def test_every_instruction_of_the_table_can_be_emitted(row) -> None:
 
 
 # ---- programs ----
+
+
+def test_a_loop_of_scalars_by_hand() -> None:
+    b = vm.ExecBuilder()
+    with b.function("main", ["n", "total"]):
+        done = b.label()
+        b.emit("prim", b.r(2), "gt_i64", [b.r(0), b.imm(0)])
+        b.emit_if(b.r(2), done)
+        b.emit("prim", b.r(3), "add_i64", [b.r(1), b.r(0)])
+        b.emit("prim", b.r(4), "sub_i64", [b.r(0), b.imm(1)])
+        b.emit("tail_call", "main", [b.r(4), b.r(3)])
+        b.place(done)
+        b.emit_ret(b.r(1))
+    assert run(b, 100_000, 0) == 5_000_050_000
+    assert "b.emit('prim', b.r(2), 'gt_i64', [b.r(0), b.imm(0)])" in b.get().as_python()
 
 
 def test_shape_of() -> None:
