@@ -6,6 +6,8 @@
 
 /* Labels as values: each step jumps to the next one's body by itself, so that the processor can tell them apart. */
 #pragma GCC diagnostic ignored "-Wpedantic"
+/* Values are written and read as two words: to read one as a whole right after that makes the processor wait. */
+#pragma GCC optimize("no-tree-slp-vectorize")
 
 /* Pops all frames down to `floor`, writing them into the error's trace.  A parameter that is to hold no object may do so
    until the function has checked it. */
@@ -19,10 +21,18 @@ static void unwind(rvm_machine *machine, int64_t floor, rvm_value error) {
   }
 }
 
+static inline void put(rvm_value *place, int64_t tag, int64_t bits) {
+  place->tag = tag;
+  place->as.i = bits;
+}
+
+static inline void move(rvm_value *place, const rvm_value *value) { put(place, value->tag, value->as.i); }
+
 static inline void store(rvm_value *place, rvm_value value) {
-  rvm_value old = *place;
-  *place = value;
-  if (rvm_value_is_object(old)) rvm_object_release(old.as.object);
+  int64_t old_tag = place->tag;
+  rvm_object *old = place->as.object;
+  put(place, value.tag, value.as.i);
+  if (old_tag >= RVM_TAG_TENSOR) rvm_object_release(old);
 }
 
 static inline const rvm_value *operand(const rvm_value *registers, const rvm_value *literals, int32_t word) {
@@ -141,9 +151,9 @@ do_call: {
   frame->pc = pc;
   if (!is_direct || --machine->head.fuel <= 0) goto call;
   for (int32_t i = 0; i < count; i++) {
-    rvm_value value = S(4 + i);
-    rvm_retain(value);
-    window[i] = value;
+    const rvm_value *value = &S(4 + i);
+    if (rvm_value_is_object(*value)) rvm_retain(*value);
+    move(&window[i], value);
   }
   machine->head.top = window + callee->registers;
   machine->head.frame_count++;
@@ -165,7 +175,7 @@ do_call_builtin: {
   int32_t count = pc[3];
   rvm_value *arguments = machine->head.top;
   if (WATCHED || machine->head.stack_end - arguments < count) goto do_call;
-  for (int32_t i = 0; i < count; i++) arguments[i] = S(4 + i);
+  for (int32_t i = 0; i < count; i++) move(&arguments[i], &S(4 + i));
   machine->head.top = arguments + count;
   result->tag = RVM_TAG_NIL;
   status = callee->call(callee->self, arguments, count, result);
@@ -191,7 +201,7 @@ do_copy: {
 
 do_move:
   if (WATCHED) goto do_call;
-  registers[pc[1]] = S(4);
+  move(&registers[pc[1]], &S(4));
   NEXT(5);
 
 do_item: {
@@ -231,13 +241,13 @@ do_tail_self: {
   if (WATCHED || frame->function->kind != RVM_KIND_bytecode || machine->head.stack_end - arguments < count ||
       --machine->head.fuel <= 0)
     goto do_tail_call;
-  for (int32_t i = 0; i < count; i++) arguments[i] = S(3 + i);
+  for (int32_t i = 0; i < count; i++) move(&arguments[i], &S(3 + i));
   if (code->object_count > 0) {
     rvm_retain_all(arguments, count);
     rvm_release_objects(code, registers);
   }
   for (int32_t i = 0; i < count; i++) {
-    registers[i] = arguments[i];
+    move(&registers[i], &arguments[i]);
     arguments[i].tag = RVM_TAG_NIL;
   }
   NEXT(pc[3 + count]);
@@ -245,14 +255,14 @@ do_tail_self: {
 
 do_ret: {
   rvm_value *source = &registers[pc[1]];
-  *result = *source;
+  move(result, source);
   source->tag = RVM_TAG_NIL;
   rvm_machine_pop_frame(machine);
   goto returned;
 }
 
 do_ret_scalar:
-  *result = registers[pc[1]];
+  move(result, &registers[pc[1]]);
   rvm_machine_pop_frame(machine);
 
 returned: /* the top frame is gone, *result is what it gave */
