@@ -39,6 +39,7 @@ static const char *const step_operands[] = {
 };
 
 static int32_t step_words(const int32_t *at) {
+  if (*at >= RVM_STEP_unless_rr_eq_i64) return 5;
   if (*at >= RVM_STEP_any_add_i64) return 4;
   int32_t words = 1;
   for (const char *letter = step_operands[*at]; *letter; letter++) words += *letter == 'k' ? 1 + at[words] : 1;
@@ -266,15 +267,34 @@ static void put_call(decoder *d, const unsigned char *types, const uint32_t *at)
   put_list(d, at + 3);
 }
 
-static void put_prim(decoder *d, const unsigned char *types, const uint32_t *at) {
+/* A register or literal in bytes. */
+static int32_t in_bytes(int32_t operand) { return operand * (int32_t)sizeof(rvm_value); }
+
+enum { MOST_IN_BYTES = 1 << 26 };
+
+static int is_comparison(uint32_t row) { return row >= RVM_PRIM_eq_i64 && row <= RVM_PRIM_ge_i64; }
+
+/* `next`: the instruction after it, or NULL. */
+static void put_prim(decoder *d, const rvm_function_record *function, const unsigned char *types, const uint32_t *at,
+                     const uint32_t *next) {
   uint32_t row = at[2], count = at[3];
-  int known = 1;
+  int known = is_scalar(types[at[1]]) && rvm_argument_kind(at[4]) == RVM_ARGUMENT_REGISTER &&
+              function->registers <= MOST_IN_BYTES && d->literal_count < MOST_IN_BYTES;
   for (uint32_t i = 0; i < count; i++)
     known &= type_of_argument(d, types, at[4 + i]) == type_of_letter(prims[row].operands[i]);
-  put(d, (int32_t)(known ? RVM_STEP_add_i64 + row : RVM_STEP_any_add_i64 + row));
-  put(d, (int32_t)at[1]);
-  put(d, operand(d, at[4]));
-  put(d, count > 1 ? operand(d, at[5]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil));
+  int32_t a = operand(d, at[4]);
+  int32_t b = count > 1 ? operand(d, at[5]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
+  int jumps = known && is_comparison(row) && next && next[0] == RVM_OP_if && next[1] == at[1] && (int32_t)next[2] > 0;
+  if (!known)
+    put(d, (int32_t)(RVM_STEP_any_add_i64 + row));
+  else if (jumps)
+    put(d, (int32_t)((b >= 0 ? RVM_STEP_unless_rr_eq_i64 : RVM_STEP_unless_rl_eq_i64) + row - RVM_PRIM_eq_i64));
+  else
+    put(d, (int32_t)((b >= 0 ? RVM_STEP_rr_add_i64 : RVM_STEP_rl_add_i64) + row));
+  put(d, known ? in_bytes((int32_t)at[1]) : (int32_t)at[1]);
+  put(d, known ? in_bytes(a) : a);
+  put(d, known ? in_bytes(b) : b);
+  if (jumps) put(d, 0); /* patched with the jump of the `unless` */
 }
 
 /* `entry`: the code word after the checks that the function begins with. */
@@ -310,11 +330,12 @@ static uint32_t find_entry(const decoder *d, const rvm_function_record *function
   return pc;
 }
 
-static void put_instruction(decoder *d, int32_t index, const uint32_t *at, uint32_t entry) {
+/* `next`: the instruction after it, or NULL. */
+static void put_instruction(decoder *d, int32_t index, const uint32_t *at, const uint32_t *next, uint32_t entry) {
   const unsigned char *types = d->types + d->first[index];
   switch ((enum rvm_opcode)at[0]) {
     case RVM_OP_call: put_call(d, types, at); return;
-    case RVM_OP_prim: put_prim(d, types, at); return;
+    case RVM_OP_prim: put_prim(d, &d->executable->functions[index], types, at, next); return;
     case RVM_OP_tail_call: put_tail_call(d, index, types, at, entry); return;
     case RVM_OP_ret: put(d, is_scalar(types[at[1]]) ? RVM_STEP_ret_scalar : RVM_STEP_ret); break;
     case RVM_OP_if: put(d, types[at[1]] == BOOL && (int32_t)at[2] > 0 ? RVM_STEP_unless_bool : RVM_STEP_unless); break;
@@ -326,6 +347,12 @@ static void put_instruction(decoder *d, int32_t index, const uint32_t *at, uint3
   if (at[0] == RVM_OP_if) put(d, (int32_t)at[2]);
 }
 
+/* Whether the step at `position` is that of the instruction right before `pc`. */
+static int is_before(const decoder *d, const rvm_function_record *function, uint32_t pc, int32_t position) {
+  const uint32_t *code = d->executable->code + function->code_start;
+  return pc >= 6 && code[pc - 6] == RVM_OP_prim && d->positions[function->code_start + pc - 6] == position;
+}
+
 /* Jumps were put as in the code, in words of it: now that all steps have their places, in words of steps. */
 static void patch_jump(decoder *d, const rvm_function_record *function, uint32_t pc) {
   const uint32_t *at = d->executable->code + function->code_start + pc;
@@ -333,6 +360,8 @@ static void patch_jump(decoder *d, const rvm_function_record *function, uint32_t
   int32_t from = d->positions[function->code_start + pc], place = at[0] == RVM_OP_if ? 2 : 1;
   int64_t target = (int64_t)function->code_start + pc + (int32_t)at[place];
   d->steps[from + place] = d->positions[target] - from;
+  if (from >= 5 && d->steps[from - 5] >= RVM_STEP_unless_rr_eq_i64 && at[0] == RVM_OP_if && is_before(d, function, pc, from - 5))
+    d->steps[from - 1] = d->positions[target] - (from - 5);
 }
 
 static void decode_function(decoder *d, int32_t index) {
@@ -350,7 +379,8 @@ static void decode_function(decoder *d, int32_t index) {
   }
   for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
     d->positions[function->code_start + pc] = (int32_t)d->step_count;
-    put_instruction(d, index, code + pc, entry);
+    uint32_t next = pc + rvm_instruction_words(code + pc, function->code_count - pc);
+    put_instruction(d, index, code + pc, next < function->code_count ? code + next : NULL, entry);
   }
   for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc))
     patch_jump(d, function, pc);
@@ -373,7 +403,7 @@ static rvm_status allocate(decoder *d, int64_t registers, rvm_value *error) {
   d->results = rvm_allocate_zeroed(functions);
   d->first = rvm_allocate(functions * sizeof *d->first);
   d->types = rvm_allocate((size_t)registers);
-  d->positions = rvm_allocate(words * sizeof *d->positions);
+  d->positions = rvm_allocate_zeroed(words * sizeof *d->positions);
   d->literal_of_constant = rvm_allocate_zeroed((size_t)executable->constant_count * sizeof(int32_t));
   d->literal_of_function = rvm_allocate_zeroed(functions * sizeof(int32_t));
   d->literal_of_int = rvm_allocate_zeroed(ints * sizeof(int32_t));

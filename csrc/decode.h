@@ -7,8 +7,10 @@
 /* A step is one word for what to do and its operand words.  Operands: d a register, s a register when >= 0, else the literal
    that many places before the end of the literals; f a function of the table; j a jump, in words from the step's first
    word; k a count of s words that follow.
-   STEP(name, "operands", "meaning"): the rows of prim_operators.def follow them, twice: with operands of any type, as
-   `dss`, and with operands that are known to be of the row's types. */
+   STEP(name, "operands", "meaning"): the rows of prim_operators.def follow them: any_ROW, `dss`, for operands of any type; and
+   where their types are known to be the row's and the destination holds no objects, rr_ROW and rl_ROW, of two registers and
+   of a register and a literal, whose operands are in bytes, not in values.  The i64 comparisons have both once more, with a
+   jump, for when the condition of an `unless` is computed right before it: that step stays behind them, for jumps to it. */
 #define RVM_STEPS(STEP)                                                                          \
   STEP(call, "dfk", "R[d] = F[f](s...)")                                                         \
   STEP(call_builtin, "dfk", "the same of a builtin that calls nothing")                          \
@@ -28,6 +30,10 @@
   STEP(unless_bool, "dj", "the same of a bool, j > 0")                                           \
   STEP(reset, "d", "R[d] = nil")
 
+/* In the order of prim_operators.def. */
+#define RVM_COMPARISONS(COMPARISON) \
+  COMPARISON(eq_i64) COMPARISON(ne_i64) COMPARISON(lt_i64) COMPARISON(le_i64) COMPARISON(gt_i64) COMPARISON(ge_i64)
+
 enum rvm_step {
 #define STEP(name, operands, meaning) RVM_STEP_##name,
   RVM_STEPS(STEP)
@@ -35,9 +41,18 @@ enum rvm_step {
 #define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) RVM_STEP_any_##name,
 #include "prim_operators.def"
 #undef PRIM_OPERATOR
-#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) RVM_STEP_##name,
+#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) RVM_STEP_rr_##name,
 #include "prim_operators.def"
 #undef PRIM_OPERATOR
+#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) RVM_STEP_rl_##name,
+#include "prim_operators.def"
+#undef PRIM_OPERATOR
+#define COMPARISON(name) RVM_STEP_unless_rr_##name,
+  RVM_COMPARISONS(COMPARISON)
+#undef COMPARISON
+#define COMPARISON(name) RVM_STEP_unless_rl_##name,
+  RVM_COMPARISONS(COMPARISON)
+#undef COMPARISON
   RVM_STEP_COUNT
 };
 

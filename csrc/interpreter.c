@@ -116,9 +116,18 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
 #define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_any_##name,
 #include "prim_operators.def"
 #undef PRIM_OPERATOR
-#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_##name,
+#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_rr_##name,
 #include "prim_operators.def"
 #undef PRIM_OPERATOR
+#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_rl_##name,
+#include "prim_operators.def"
+#undef PRIM_OPERATOR
+#define COMPARISON(name) &&do_unless_rr_##name,
+      RVM_COMPARISONS(COMPARISON)
+#undef COMPARISON
+#define COMPARISON(name) &&do_unless_rl_##name,
+          RVM_COMPARISONS(COMPARISON)
+#undef COMPARISON
   };
   const int64_t floor = machine->head.frame_count - 1;
   const rvm_value *const literals = machine->literals + machine->executable->literal_count;
@@ -261,9 +270,20 @@ do_ret: {
   goto returned;
 }
 
-do_ret_scalar:
-  move(result, &registers[pc[1]]);
-  rvm_machine_pop_frame(machine);
+do_ret_scalar: {
+  const int64_t tag = registers[pc[1]].tag, bits = registers[pc[1]].as.i;
+  rvm_release_objects(frame->function->code, registers);
+  machine->head.top = registers;
+  if (--machine->head.frame_count == floor) {
+    put(result, tag, bits);
+    return RVM_OK;
+  }
+  frame--;
+  registers = frame->registers;
+  pc = frame->pc;
+  if (pc[1] >= 0) store(&registers[pc[1]], (rvm_value){.tag = tag, .as.i = bits});
+  NEXT(4 + pc[3]);
+}
 
 returned: /* the top frame is gone, *result is what it gave */
   if (machine->head.frame_count == floor) return RVM_OK;
@@ -306,15 +326,49 @@ do_reset:
 #undef PRIM_OPERATOR
 
 /* With operands of the row's types there is nothing to check but whether it has a value. */
-#define PRIM_OPERATOR(name, function, operands, out, form, fails, meaning)                                   \
-  do_##name : {                                                                                              \
-    const rvm_value a = S(2), b = S(3);                                                                      \
-    if (!rvm_prim_has_value(RVM_PRIM_##name, a, b)) goto prim_failed;                                        \
-    store(&registers[pc[1]], RVM_PRIM_RESULT_##out(RVM_PRIM_EXPANDED(name, RVM_PRIM_FIELD_##operands)));     \
-    NEXT(4);                                                                                                 \
+#define AT(base, place) (*(const rvm_value *)((const char *)(base) + pc[place]))
+#define PUT(out, value)                                                                   \
+  do {                                                                                    \
+    const rvm_value made = RVM_PRIM_RESULT_##out(value);                                  \
+    put((rvm_value *)((char *)registers + pc[1]), made.tag, made.as.i);                   \
+  } while (0)
+#define TYPED(name, operands, out, second)                                                \
+  {                                                                                       \
+    const rvm_value a = AT(registers, 2), b = AT(second, 3);                              \
+    if (!rvm_prim_has_value(RVM_PRIM_##name, a, b)) goto typed_failed;                    \
+    PUT(out, RVM_PRIM_EXPANDED(name, RVM_PRIM_FIELD_##operands));                         \
+    NEXT(4);                                                                              \
   }
+#define PRIM_OPERATOR(name, function, operands, out, form, fails, meaning) \
+  do_rr_##name : TYPED(name, operands, out, registers)
 #include "prim_operators.def"
 #undef PRIM_OPERATOR
+#define PRIM_OPERATOR(name, function, operands, out, form, fails, meaning) \
+  do_rl_##name : TYPED(name, operands, out, literals)
+#include "prim_operators.def"
+#undef PRIM_OPERATOR
+
+/* The `unless` that stands behind them has three words. */
+#define COMPARE(name, second)                                                             \
+  {                                                                                       \
+    const int64_t truth = rvm_prim_##name##_value(AT(registers, 2).as.i, AT(second, 3).as.i); \
+    PUT(b, truth);                                                                        \
+    if (truth) NEXT(8);                                                                   \
+    NEXT(pc[4]);                                                                          \
+  }
+#define COMPARISON(name) do_unless_rr_##name : COMPARE(name, registers)
+  RVM_COMPARISONS(COMPARISON)
+#undef COMPARISON
+#define COMPARISON(name) do_unless_rl_##name : COMPARE(name, literals)
+  RVM_COMPARISONS(COMPARISON)
+#undef COMPARISON
+
+typed_failed: { /* a row that may fail: of two operands, or the one of i64_of_f64 */
+  int is_rr = *pc < RVM_STEP_rl_add_i64;
+  status = rvm_prim_fail((*pc - RVM_STEP_any_add_i64) % RVM_PRIM_COUNT, AT(registers, 2),
+                         is_rr ? AT(registers, 3) : AT(literals, 3), result);
+  goto failed_here;
+}
 
 prim_failed:
   status = rvm_prim_fail((*pc - RVM_STEP_any_add_i64) % RVM_PRIM_COUNT, S(2), S(3), result);

@@ -56,6 +56,7 @@ def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None)
         printer.block(routine.body)
         if not ends_in_calls(routine.body):
             printer.emit(program.ret(len(routine.params)), "")
+        printer.shorten_jumps()
         code[routine.name] = tuple(printer.instructions)
         comments[routine.name] = printer.comments
         registers[routine.name] = printer.registers
@@ -116,6 +117,12 @@ class _Printer:
         self.block(statement.orelse)
         if leave is not None:
             self.instructions[leave] = program.goto(len(self.instructions))
+
+    def shorten_jumps(self) -> None:
+        """A jump to a return returns."""
+        for place, instruction in enumerate(self.instructions):
+            if instruction.op == "goto" and self.instructions[instruction.operands[0]].op == "ret":
+                self.instructions[place] = self.instructions[instruction.operands[0]]
 
     def condition(self, cond: Operand) -> int:
         """The register of a condition; a constant is put in a spare one first."""

@@ -10,6 +10,7 @@ from relvm.codegen.c_names import kernel_symbol, routine_symbol
 from relvm.codegen.routine import lower_to_routines
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
 from relvm.ir.expr import Module
+from relvm.lir.coalesce_copies import coalesce_copies
 from relvm.lir.direct_calls import direct_calls
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.lir.tail_calls import tail_calls
@@ -101,7 +102,7 @@ def build(
 
 def lower(module: Module) -> LirModule:
     """The routines of a planned module, after the LIR passes."""
-    return tail_calls(direct_calls(lower_to_routines(module)))
+    return coalesce_copies(tail_calls(direct_calls(lower_to_routines(module))))
 
 
 def _compiled(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:

@@ -1,0 +1,34 @@
+"""What each LIR pass makes of a routine: the cases in *.cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cases import check_cases
+
+from relvm.codegen.routine import lower_to_routines
+from relvm.frontend.text import parse_module
+from relvm.lir.coalesce_copies import coalesce_copies
+from relvm.lir.direct_calls import direct_calls
+from relvm.lir.printer import format_module
+from relvm.lir.tail_calls import tail_calls
+from relvm.transform.passes import run_passes
+from relvm.transform.pipelines import build_pipeline
+
+PASSES = (direct_calls, tail_calls, coalesce_copies)
+
+
+def after(name: str, text: str) -> str:
+    """The routines after the pass of that name and those before it."""
+    lir = lower_to_routines(run_passes(parse_module(text), build_pipeline("numpy")))
+    for step in PASSES:
+        lir = step(lir)
+        if step.__name__ == name:
+            return format_module(lir)
+    raise AssertionError(name)
+
+
+@pytest.mark.parametrize("name", [step.__name__ for step in PASSES])
+def test_golden_cases(name: str, update: bool) -> None:
+    check_cases(Path(__file__).parent / f"{name}.cases", lambda text: after(name, text), update)
