@@ -368,6 +368,8 @@ class ExpressionTranslator:
                 return rank
             case Expr(type=TensorType(dtype=dtype)) if name == "dtype" and dtype is not None:
                 return dtype
+            case Expr(type=TensorType()) if name in ("shape", "ndim", "dtype"):
+                raise RelvmTypeError(f'the {name} of {value.type} is not known here; match_cast(x, "f32[m]") names it')
             case Expr():
                 raise RelvmTypeError(f"a value of type {value.type} has no attribute {name}")
         if not hasattr(value, name):

@@ -81,6 +81,10 @@ BODIES = [
     ("return ¦helper(x, x)", RelvmArgumentError, "helper takes 1 arguments, got 2"),
     ("return ¦shape(q)", RelvmNameError, "no dimension q"),
     ("return ¦np", RelvmTypeError, "a module of Python cannot be a value of the program"),
+    ("return ¦int(1e400)", RelvmTypeError, "i64: cannot convert float infinity to integer"),
+    ("return ¦float(None)", RelvmTypeError, "f64: expected a number, got None"),
+    ("return ¦f32('1')", RelvmTypeError, "'1' is no f32"),
+    ("return ¦int(i, 2)", RelvmArgumentError, "int converts one value, got int(i, 2)"),
     ("return ¦10**20", RelvmTypeError, "out of the range of i64"),
     ('return "é", ¦nothing', RelvmNameError, "nothing"),
 ]

@@ -427,6 +427,13 @@ def test_what_a_loop_cannot_be_is_told() -> None:
         return n
 
     @script
+    def sizes(x: f32[n], rounds: i64):
+        y = x
+        for _i in range(rounds):
+            y = concat(y, x, axis=0)
+        return y.shape[0]
+
+    @script
     def tensor(x: f32[n]):
         for y in x:
             x = y
@@ -451,6 +458,7 @@ def test_what_a_loop_cannot_be_is_told() -> None:
         (unset, RelvmNameError, "last is assigned in the loop of line"),
         (dimension, RelvmNameError, "n is assigned in the loop of line .*, and has no value before that"),
         (untyped, RelvmTypeError, "a return inside a loop needs the type of the function's result"),
+        (sizes, RelvmTypeError, r"the shape of f32\[_\] is not known here"),
         (tensor, RelvmSyntaxError, r"a for loop over anything but range\(...\) or a tuple or list of Python"),
         (ends, RelvmSyntaxError, "an else after a loop"),
         (step, RelvmTypeError, "the step of a range is an integer known in advance"),

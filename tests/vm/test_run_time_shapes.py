@@ -9,6 +9,8 @@ from modes import machines, run_everywhere
 from relvm import vm
 from relvm.errors import RelvmShapeError
 from relvm.frontend.text import parse_module
+from relvm.ir.infer import infer_types
+from relvm.ir.reference import evaluate
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -90,3 +92,15 @@ def test_sizes_that_cannot_be_equal_are_found_while_compiling() -> None:
     text = "def main(x: f32[_], y: f32[3], z: f32[4]) -> object = add(where(less(x, x), x, y), z)"
     with pytest.raises(RelvmShapeError, match="main: add: dimension 0 does not broadcast: 3 and 4"):
         vm.build(parse_module(text))
+
+
+@pytest.mark.parametrize(
+    ("dim", "args"), [("n * 4", (2**62, 1)), ("n // m", (3, 0)), ("n % m", (3, 0)), ("-n", (-(2**63), 1))]
+)
+def test_a_dimension_that_has_no_value_is_an_error_in_every_mode(dim, args) -> None:
+    module = parse_module(f"def main(n: i64(n), m: i64(m)) -> i64 = dim({dim})")
+    with pytest.raises(RelvmShapeError):
+        evaluate(infer_types(module), "main", *args)
+    for machine in machines(module).values():
+        with pytest.raises(RelvmShapeError):
+            machine["main"](*args)
