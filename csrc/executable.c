@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode.h"
 #include "verify.h"
 
 static const unsigned char magic[8] = {0x89, 'R', 'V', 'M', '\r', '\n', 0x1a, '\n'};
@@ -182,6 +183,8 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
   const char *name = rvm_executable_string(executable, function->name);
   if (function->kind >= RVM_KIND_COUNT) return BAD(error, "function %s has unknown kind %u", name, function->kind);
   int packed = function->kind == RVM_KIND_packed, bytecode = function->kind == RVM_KIND_bytecode;
+  int has_code = bytecode || function->kind == RVM_KIND_native;
+  if (function->is_private > has_code) return BAD(error, "function %s may not be private", name);
   if (function->parameter_count < (packed ? -1 : 0)) return BAD(error, "function %s has no parameter count", name);
   uint32_t parameter_count = function->parameter_count < 0 ? 0 : (uint32_t)function->parameter_count;
   if (function->first_parameter > parameter_total || parameter_count > parameter_total - function->first_parameter)
@@ -378,7 +381,8 @@ rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_
   if (!status && executable->sections[RVM_SECTION_native].bytes && !(options && options->trust_native))
     status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, and the load options do not trust it");
   load_step *const steps[] = {read_strings,          read_texts,  read_functions, read_constants,
-                              rvm_executable_verify, read_native, find_symbols};
+                              rvm_executable_verify, rvm_executable_decode,
+                              read_native,           find_symbols};
   for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) status = steps[i](executable, error);
   if (status) {
     rvm_executable_release(executable);
@@ -397,6 +401,10 @@ void rvm_executable_release(rvm_executable *executable) {
   }
   rvm_library_close(&executable->library);
   rvm_free(executable->constants);
+  rvm_free(executable->codes);
+  rvm_free(executable->steps);
+  rvm_free(executable->objects);
+  rvm_free(executable->literals);
   rvm_free(executable->symbols);
   rvm_free(executable->by_name);
   rvm_free(executable);
@@ -427,5 +435,5 @@ int32_t rvm_executable_find(const rvm_executable *executable, const char *name) 
   const rvm_function_name key = {.name = name};
   const rvm_function_name *found =
       bsearch(&key, executable->by_name, (size_t)executable->function_count, sizeof key, compare_names);
-  return found ? found->index : -1;
+  return found && !executable->functions[found->index].is_private ? found->index : -1;
 }

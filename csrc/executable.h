@@ -37,7 +37,8 @@ static inline int32_t rvm_argument_payload(uint32_t word) { return (int32_t)word
 /* One record of the function section, as it stands in the file. */
 typedef struct rvm_function_record {
   uint32_t name; /* string index */
-  uint32_t kind;
+  uint16_t kind;
+  uint16_t is_private; /* 0; 1: of a function with code that no name finds, only the program itself calls */
   uint32_t symbol; /* string index, or RVM_NO_STRING */
   int32_t parameter_count;
   uint32_t first_parameter;
@@ -68,6 +69,8 @@ typedef struct rvm_library {
   int descriptor;
 } rvm_library;
 
+struct rvm_code;
+
 struct rvm_executable {
   rvm_section sections[RVM_SECTION_COUNT + 1]; /* by id */
   const rvm_string_record *strings;
@@ -77,6 +80,10 @@ struct rvm_executable {
   rvm_function_name *by_name; /* sorted */
   void **symbols;             /* of native and kernel functions, by function index */
   rvm_value *constants;       /* immortal objects */
+  struct rvm_code *codes;     /* of bytecode functions, by function index (decode.h) */
+  int32_t *steps, *objects;   /* what they point into */
+  rvm_value *literals;        /* operands of steps; a FUNCTION holds its index, a CONTEXT nothing */
+  int64_t literal_count;
   rvm_library library;
   int32_t string_count, function_count, constant_count;
   uint32_t code_words;

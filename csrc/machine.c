@@ -35,7 +35,7 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
   machine->function_values[index] = (rvm_value){.tag = RVM_TAG_FUNCTION, .as.function = function};
   switch (function->kind) {
     case RVM_KIND_packed: return find_packed(function, error);
-    case RVM_KIND_bytecode: function->code = executable->code + record->code_start; break;
+    case RVM_KIND_bytecode: function->code = &executable->codes[index]; break;
     case RVM_KIND_native: memcpy(&function->routine, &executable->symbols[index], sizeof function->routine); break;
     case RVM_KIND_kernel:
       memcpy(&function->call, &executable->symbols[index], sizeof function->call);
@@ -63,8 +63,15 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   machine->function_values = rvm_allocate(function_count * sizeof *machine->function_values);
   machine->stack = rvm_allocate_zeroed((size_t)stack_values * sizeof *machine->stack);
   machine->frames = rvm_allocate((size_t)machine->frame_limit * sizeof *machine->frames);
-  if (!machine->functions || !machine->function_values || !machine->stack || !machine->frames)
+  machine->literals = rvm_allocate((size_t)executable->literal_count * sizeof *machine->literals);
+  if (!machine->functions || !machine->function_values || !machine->literals || !machine->stack || !machine->frames)
     return rvm_out_of_memory(error);
+  for (int64_t i = 0; i < executable->literal_count; i++) {
+    rvm_value *literal = &machine->literals[i];
+    *literal = executable->literals[i];
+    if (literal->tag == RVM_TAG_FUNCTION) literal->as.function = &machine->functions[literal->as.i];
+    if (literal->tag == RVM_TAG_CONTEXT) literal->as.machine = machine;
+  }
   machine->top = machine->stack;
   machine->stack_end = machine->stack + stack_values;
   rvm_status status = RVM_OK;
@@ -101,9 +108,23 @@ void rvm_machine_release(rvm_machine *machine) {
   release_dropped(machine);
   rvm_free(machine->functions);
   rvm_free(machine->function_values);
+  rvm_free(machine->literals);
   rvm_free(machine->stack);
   rvm_free(machine->frames);
   rvm_free(machine);
+}
+
+/* Frames of the functions go on: they use nothing that changes. */
+static void apply_upgrade(rvm_machine *machine) {
+  const rvm_executable *compiled = atomic_exchange(&machine->upgrade, NULL);
+  for (int32_t i = 0; compiled && i < compiled->function_count; i++) {
+    rvm_function *function = &machine->functions[i];
+    if (function->kind != RVM_KIND_bytecode || compiled->functions[i].kind != RVM_KIND_native) continue;
+    memcpy(&function->routine, &compiled->symbols[i], sizeof function->routine);
+    function->registers = (int32_t)compiled->functions[i].registers;
+    function->kind = RVM_KIND_native;
+    function->watch = 1u << RVM_KIND_native;
+  }
 }
 
 /* ---- who is inside ---- */
@@ -128,7 +149,7 @@ static int machine_enter(rvm_machine *machine, uintptr_t briefly) {
       owner = 0;
     }
   }
-  machine->entries++;
+  if (machine->entries++ == 0 && atomic_load_explicit(&machine->upgrade, memory_order_relaxed)) apply_upgrade(machine);
   return 1;
 }
 
@@ -143,6 +164,27 @@ static void machine_leave(rvm_machine *machine) {
   }
   machine->entries--;
 }
+
+/* ---- native code that comes later ---- */
+
+rvm_status rvm_machine_upgrade(rvm_machine *machine, const rvm_executable *compiled, rvm_value *error) {
+  const rvm_executable *executable = machine->executable;
+  int same = compiled->function_count == executable->function_count;
+  for (int32_t i = 0; same && i < executable->function_count; i++) {
+    const rvm_function_record *old = &executable->functions[i], *new = &compiled->functions[i];
+    const char *names[] = {rvm_executable_string(executable, old->name), rvm_executable_string(compiled, new->name)};
+    same = strcmp(names[0], names[1]) == 0 && old->parameter_count == new->parameter_count &&
+           (old->kind == new->kind || (old->kind == RVM_KIND_bytecode && new->kind == RVM_KIND_native));
+  }
+  if (!same) return rvm_fail(error, RVM_ARGUMENT_ERROR, "upgrade: the executables have different function tables");
+  atomic_store(&machine->upgrade, compiled);
+  if (machine_enter(machine, BRIEFLY)) machine_leave(machine);
+  return RVM_OK;
+}
+
+int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index) { return (int32_t)machine->functions[index].kind; }
+
+/* ---- running ---- */
 
 static rvm_status fail_busy(rvm_value *error) {
   return rvm_fail(error, RVM_BUSY, "machine: another thread is using it; a machine is used by one thread at a time");
@@ -228,6 +270,7 @@ rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *e
 
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
   machine->fuel = RVM_POLL_INTERVAL;
+  if (atomic_load_explicit(&machine->upgrade, memory_order_relaxed)) apply_upgrade(machine);
   if (rvm_machine_is_interrupted(machine)) {
     atomic_store(&machine->interrupted, 0);
     return rvm_fail(error, RVM_INTERRUPTED, "interrupted");

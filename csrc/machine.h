@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "builtins.h"
-#include "executable.h"
+#include "decode.h"
 
 struct rvm_function {
   rvm_machine *machine;
@@ -17,7 +17,7 @@ struct rvm_function {
   int32_t invokes; /* vm.builtin.invoke_closure or invoke_pure_closure */
   uint32_t watch;  /* 1 << kind, for rvm_is_watched; 0 where it invokes: what is seen is the function that it calls */
   const rvm_function_record *record;
-  const uint32_t *code;     /* bytecode */
+  const rvm_code *code;     /* bytecode */
   rvm_routine routine;      /* native */
   rvm_packed_function call; /* packed, kernel */
   void *self;
@@ -27,7 +27,7 @@ struct rvm_function {
 typedef struct rvm_frame {
   const rvm_function *function;
   rvm_value *registers; /* its window on the value stack */
-  const uint32_t *pc;   /* the instruction being run; of a frame below the top one: its call */
+  const int32_t *pc;    /* the step being run; of a frame below the top one: its call */
 } rvm_frame;
 
 /* A value that rvm_machine_drop could not release at once. */
@@ -43,7 +43,7 @@ typedef struct rvm_pending {
   int32_t captured; /* how many of them came with a closure */
 } rvm_pending;
 
-/* Invariant: every stack value from `top` on is NIL.  A call's arguments are laid out from `top` on, so that a bytecode
+/* Invariant: no stack value from `top` on is an object.  A call's arguments are laid out from `top` on, so that a bytecode
    or native callee finds its parameters in place; until the callee owns them they are borrowed, and `top` stays below
    them. */
 struct rvm_machine {
@@ -51,6 +51,7 @@ struct rvm_machine {
   const rvm_executable *executable;
   rvm_function *functions;
   rvm_value *function_values; /* the same as FUNCTION values, for native code */
+  rvm_value *literals;        /* the executable's, those of functions and of the context being this machine's */
   rvm_value *stack, *stack_end, *top;
   rvm_frame *frames;
   int64_t frame_count, frame_limit;
@@ -62,6 +63,7 @@ struct rvm_machine {
   _Atomic(uint64_t) run;         /* the number of the present or, when the machine is idle, of the next run */
   _Atomic(uint64_t) interrupted; /* the number of the run that is to end; 0: none */
   _Atomic(rvm_dropped *) dropped;
+  _Atomic(const rvm_executable *) upgrade; /* rvm_machine_upgrade: still to be done; or NULL */
   rvm_machine_options options;
   rvm_instrument instrument;
 };
@@ -115,16 +117,47 @@ rvm_status rvm_instrument_before(rvm_machine *machine, const rvm_function *funct
 rvm_status rvm_instrument_after(rvm_machine *machine, const rvm_function *function, int64_t count, rvm_status status,
                                 rvm_value *result);
 
-/* ---- interpreter.c ---- */
+/* ---- calls.c ---- */
 
+rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error);
 /* native.h: tail_call */
 rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                                  rvm_value *failure);
-rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error);
-
 /* Calls `function` with the `count` borrowed arguments that lie at the machine's top, of which the last `captured` came
    with a closure; they are gone afterwards.  Everything is as it was before the call, whether it succeeds or not. */
 rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                                    rvm_value *result);
+/* Takes over the arguments at the top: calls a native or packed function, and what it ends with a tail call to.
+   `entered`: a frame was pushed instead, of a bytecode function that is still to be run. */
+rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entered, rvm_value *result);
+/* A call of vm.builtin.invoke_closure, its arguments at the top, becomes a call of its target: the target's arguments, then
+   the captured values, take the place of those of the builtin.  Nothing changes where the builtin has to say what is
+   wrong, or where it calls no function of an executable. */
+void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call);
+/* Releases what a frame holds, and removes it. */
+void rvm_machine_pop_frame(rvm_machine *machine);
+
+static inline void rvm_retain_all(const rvm_value *values, int64_t count) {
+  for (int64_t i = 0; i < count; i++) rvm_retain(values[i]);
+}
+static inline void rvm_release_all(rvm_value *values, int64_t count) {
+  for (int64_t i = 0; i < count; i++) rvm_release(&values[i]);
+}
+/* What was only borrowed. */
+static inline void rvm_forget_all(rvm_value *values, int64_t count) {
+  for (int64_t i = 0; i < count; i++) values[i].tag = RVM_TAG_NIL;
+}
+/* Releases the objects among the registers of a bytecode function. */
+static inline void rvm_release_objects(const rvm_code *code, rvm_value *registers) {
+  for (int32_t i = 0; i < code->object_count; i++) {
+    rvm_value *value = &registers[code->objects[i]];
+    if (rvm_value_is_object(*value)) rvm_release(value);
+  }
+}
+
+/* ---- interpreter.c ---- */
+
+/* Runs the top frame until it returns. */
+rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result);
 
 #endif

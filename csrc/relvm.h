@@ -193,7 +193,7 @@ int32_t rvm_executable_function_count(const rvm_executable *executable);
 const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index);
 int32_t rvm_executable_function_kind(const rvm_executable *executable, int32_t index);      /* enum rvm_function_kind */
 int32_t rvm_executable_function_parameters(const rvm_executable *executable, int32_t index); /* -1: any number */
-int32_t rvm_executable_find(const rvm_executable *executable, const char *name);            /* index, or -1 */
+int32_t rvm_executable_find(const rvm_executable *executable, const char *name); /* index; -1: none, or private */
 
 /* ---- machines ---- */
 typedef struct rvm_machine_options {
@@ -212,6 +212,12 @@ typedef struct rvm_machine_options {
 rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **machine,
                            rvm_value *error);
 void rvm_machine_release(rvm_machine *machine);
+/* From any thread: the machine's bytecode functions are to run as the native ones that `compiled` has for them, from the
+   next call that the machine starts, or when it polls; what is being run goes on as it is.  `compiled` has the same
+   function table, else ARGUMENT_ERROR, and must outlive the machine. */
+rvm_status rvm_machine_upgrade(rvm_machine *machine, const rvm_executable *compiled, rvm_value *error);
+/* How function `index` is run now: enum rvm_function_kind. */
+int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index);
 /* Calls function `index` of the table; on failure the stack is restored and the machine runs again. */
 rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value *arguments, int32_t count,
                             rvm_value *result);

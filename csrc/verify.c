@@ -132,6 +132,7 @@ static rvm_status check_operands(const checker *c, uint32_t pc) {
     rvm_status status;
     switch (*letter) {
       case 'd':
+        if (number == -1 && c->code[pc] == RVM_OP_prim) return bad(c, pc, "an operator without a destination", 0);
         if (number != -1 && !is_register(c, number)) return bad(c, pc, "no register %lld", number);
         break;
       case 'r':

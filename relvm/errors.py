@@ -12,7 +12,15 @@ class RelvmTypeError(RelvmError, TypeError):
 
 
 class RelvmShapeError(RelvmTypeError, ValueError):
-    """A shape that does not match what the program states."""
+    """A shape that does not match what the program states.
+
+    Attributes
+    ----------
+    unproven
+        The two dimensions that an operator needs to be equal where it is not known whether they are; None otherwise.
+    """
+
+    unproven: tuple | None = None
 
 
 class RelvmArgumentError(RelvmError, TypeError):

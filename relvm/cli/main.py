@@ -80,7 +80,7 @@ def _add_run(commands) -> None:
         "--random", action="store_true", help="random inputs (symbolic dimensions are 1 unless --dim says)"
     )
     command.add_argument("--seed", type=int, default=0, help="for --random (default: 0)")
-    command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
+    command.add_argument("--exec-mode", choices=("bytecode", "compiled", "auto"), help="default: bytecode")
     command.add_argument("--save-outputs", metavar="OUT.npz", help="write each output under its name")
     command.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times and print the median time")
     command.add_argument("--profile", action="store_true", help="run once more and print where the time went")
@@ -101,7 +101,9 @@ def _add_compile(commands) -> None:
 def _add_show(commands) -> None:
     command = commands.add_parser("show", help="print a model at a stage of its way down")
     _add_model(command, "an .onnx model, a .relvm text, or (stages bytecode and c) an executable")
-    command.add_argument("--stage", choices=STAGES, default="typed")
+    what = command.add_mutually_exclusive_group()
+    what.add_argument("--stage", choices=STAGES, default="typed")
+    what.add_argument("--memory", action="store_true", help="print where tensors are: storages, offsets, lifetimes")
     command.add_argument("--full-constants", action="store_true", help="print large constants whole")
     command.set_defaults(run=_run_show)
 

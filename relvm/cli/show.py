@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from relvm.cli.memory import print_plans
 from relvm.cli.models import EXECUTABLES, build_model, chosen_target, read_module
 from relvm.codegen.c import print_c
 from relvm.errors import RelvmArgumentError, RelvmError
@@ -27,11 +28,15 @@ def show(options: argparse.Namespace) -> int:
         return 0
     module = read_module(options)
     target = chosen_target(options)
+    if options.memory:
+        print_plans(_at(module, Stage.LEGAL, target))
+        return 0
     match options.stage:
         case "routine":
             print(format_module(lower(_at(module, Stage.PLANNED, target))), end="")
         case "c":
-            print(print_c(lower(_at(module, Stage.PLANNED, target)), routines=True), end="")
+            lir = lower(_at(module, Stage.PLANNED, target))
+            print(print_c(lir, routines=[routine.name for routine in lir.routines]), end="")
         case "bytecode":
             program = build_model(module, options, "bytecode").program
             print(as_text(program) if options.full_constants else listing(program), end="")
@@ -47,6 +52,8 @@ def _at(module: Module, stage: Stage, target: str) -> Module:
 
 
 def _of_executable(options: argparse.Namespace) -> str:
+    if options.memory:
+        raise RelvmArgumentError("--memory: the plan is made while a model is built; give the model itself")
     if options.stage not in ("bytecode", "c"):
         raise RelvmArgumentError(f"--stage {options.stage}: of an executable there are only bytecode and c")
     # Decoded, not loaded: looking at a file must not run its native code.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,13 +45,13 @@ class Bytecode:
     constants: tuple[Any, ...]
 
 
-def print_bytecode(module: LirModule) -> Bytecode:
-    """The instructions of every routine."""
+def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None) -> Bytecode:
+    """The instructions of the given routines of the module; None: of all."""
     constants = list(constant_values(module))
     added: dict[Any, int] = {}
     code, comments, registers = {}, {}, {}
     functions = {name: i for i, name in enumerate(module.functions)}
-    for routine in module.routines:
+    for routine in module.routines if routines is None else routines:
         printer = _Printer(functions, constants, added, routine)
         printer.block(routine.body)
         if not ends_in_calls(routine.body):

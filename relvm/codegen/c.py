@@ -5,6 +5,7 @@ The kernels and the routines want different compiler flags (relvm/vm/toolchain.p
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from relvm.codegen.c_kernel import kernel_prototype, print_kernel
@@ -32,14 +33,15 @@ class CSource:
         return self.kernels + self.routines
 
 
-def print_c(module: LirModule, *, routines: bool) -> CSource:
-    """The C of a module's kernels, and of its routines where `routines` says so."""
+def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
+    """The C of a module's kernels, and of the routines that have these names."""
     parts = ["/* kernels */", '#include "kernel.h"', _OPEN, *map(print_kernel, module.kernels)]
     kernels = "\n\n".join(parts) + "\n"
-    if not routines:
+    printed = [routine for routine in module.routines if routine.name in routines]
+    if not printed:
         return CSource(kernels, "")
     functions = {name: i for i, name in enumerate(module.functions)}
     parts = ["/* routines */", '#include <math.h>\n\n#include "driver.h"']
     parts.append("\n".join(map(kernel_prototype, module.kernels)))
-    parts += [print_routine(routine, functions) for routine in module.routines]
+    parts += [print_routine(routine, functions) for routine in printed]
     return CSource(kernels, "\n\n".join(part for part in parts if part) + "\n")

@@ -57,7 +57,7 @@ def print_kernel(kernel: Kernel) -> str:
     lines += _checks(buffers, sizes)
     for i, buffer in enumerate(buffers):
         const = "const " if buffer in kernel.inputs else ""
-        restrict = "restrict " if buffer in kernel.outputs else ""
+        restrict = "restrict " if buffer in kernel.outputs and not kernel.in_place else ""
         lines.append(f"  {const}{buffer.dtype.ctype} *{restrict}{names[buffer]} = arguments[{i}].as.tensor->dl.data;")
     used: set[DimVar] = set()
     body = _Body(sizes, used)

@@ -36,6 +36,7 @@ from relvm.ir.expr import (
     Tuple,
     TupleItem,
     Var,
+    constant_key,
     prim,
 )
 from relvm.ir.prims import find_row
@@ -84,7 +85,7 @@ def lower_to_routines(module: Module) -> LirModule:
     tables = _Tables(module)
     routines = tuple(_Generator(tables, function).routine() for function in module.functions)
     kernels = tuple(kernel for _, kernel in module.kernels if isinstance(kernel, Kernel))
-    signature = {f.name: _signature(f) for f in module.functions}
+    signature = {f.name: _signature(f) for f in module.functions if not f.private}
     return LirModule(routines, kernels, tuple(tables.functions), tuple(tables.constants), signature)
 
 
@@ -112,7 +113,7 @@ class _Tables:
         """value: np.ndarray, tuple of int, str, DType.  Equal constants share an entry."""
         key = (type(value), value)
         if isinstance(value, np.ndarray):
-            key = (value.dtype.str, value.shape, value.tobytes()) if value.nbytes <= 256 else id(value)
+            key = constant_key(value)
         if key not in self.constant_index:
             self.constant_index[key] = len(self.constants)
             self.constants.append(value)
@@ -131,7 +132,7 @@ class _Generator:
     def routine(self) -> Routine:
         params = tuple(param.name for param in self.function.params)
         body = self.block(self.function.body, Register(len(params)))
-        return Routine(self.function.name, params, self.next_register, body)
+        return Routine(self.function.name, params, self.next_register, body, self.function.private)
 
     def new_register(self) -> Register:
         self.next_register += 1

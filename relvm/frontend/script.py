@@ -150,7 +150,8 @@ class _ModuleTranslator:
         function, tree = translator.function, translator.function.tree
         self.open.add(tree.name)
         try:
-            with self.builder.function(tree.name, params, result) as variables:
+            private = tree.name.startswith("_")
+            with self.builder.function(tree.name, params, result, private=private) as variables:
                 named = zip((name for name, _ in params), variables, strict=True)
                 self.builder.ret(translator.whole_body(tree, named, result))
         except RecursionError:

@@ -20,26 +20,33 @@ from relvm.frontend.script_values import (
     Value,
     as_expr,
     error_at_node,
+    is_scalar,
     is_static,
+    number_as_tensor,
 )
 from relvm.frontend.text import parse_expr, parse_type
 from relvm.ir.builder import Builder
-from relvm.ir.dims import AnyDim
-from relvm.ir.dtypes import ALL_DTYPES
-from relvm.ir.expr import Constant, Expr, Shape, TupleItem, constant
+from relvm.ir.dims import AnyDim, as_var, dim_op
+from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64, DType
+from relvm.ir.expr import Constant, DimValue, Expr, Shape, TupleItem, constant, prim
 from relvm.ir.operator import Operator, operators
-from relvm.ir.types import OBJECT, FuncType, TensorType, TupleType, Type
+from relvm.ir.types import OBJECT, FuncType, PrimType, TensorType, TupleType, Type
 
-# The syntax, the operator's name, the same on Python numbers.
+# The syntax, the operator's name ("": there is none for tensors), the same on Python numbers.
 _OPERATORS: dict[type, tuple[str, Callable]] = {
     ast.Add: ("add", operator.add),
     ast.Sub: ("subtract", operator.sub),
     ast.Mult: ("multiply", operator.mul),
     ast.Div: ("divide", operator.truediv),
+    ast.FloorDiv: ("", operator.floordiv),
+    ast.Mod: ("", operator.mod),
     ast.Pow: ("power", operator.pow),
     ast.MatMult: ("matmul", operator.matmul),
     ast.BitAnd: ("logical_and", operator.and_),
     ast.BitOr: ("logical_or", operator.or_),
+    ast.BitXor: ("", operator.xor),
+    ast.LShift: ("", operator.lshift),
+    ast.RShift: ("", operator.rshift),
     ast.USub: ("negative", operator.neg),
     ast.Not: ("logical_not", operator.not_),
     ast.Invert: ("logical_not", operator.invert),
@@ -50,6 +57,31 @@ _OPERATORS: dict[type, tuple[str, Callable]] = {
     ast.Eq: ("equal", operator.eq),
     ast.NotEq: ("not_equal", operator.ne),
 }
+
+
+# The same on scalars of the program: functions of csrc/prim_operators.def.
+_PRIM_FUNCTIONS: dict[type, str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.LShift: "shl",
+    ast.RShift: "shr",
+    ast.USub: "neg",
+    ast.Invert: "not",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+_PYTHON_DTYPES = {"int": I64, "float": F64}
 
 
 class ExpressionTranslator:
@@ -116,17 +148,20 @@ class ExpressionTranslator:
         return as_expr(value, expected)
 
     def operator_arguments(self, values: list[Value]) -> tuple[Expr, ...]:
-        """Numbers as 0-d tensors of the dtype of the first tensor, tuples of sizes as shapes, the rest as it is."""
+        """Numbers and scalars as 0-d tensors of the dtype of the first tensor, tuples of sizes as shapes, the rest as
+        it is."""
         values = [self.as_expr(value) if isinstance(value, np.ndarray | np.generic) else value for value in values]
         tensors = (v.type for v in values if isinstance(v, Expr) and isinstance(v.type, TensorType))
         dtype = next((type_.dtype for type_ in tensors if type_.dtype), None)
-        scalar = TensorType(dtype, ()) if dtype else None
-        return tuple(
-            Shape(value)
-            if isinstance(value, tuple) and all(type(v) is int for v in value)
-            else self.as_expr(value, scalar)
-            for value in values
-        )
+        return tuple(self.operator_argument(value, dtype) for value in values)
+
+    def operator_argument(self, value: Value, dtype: DType | None) -> Expr:
+        match value:
+            case tuple() if all(isinstance(part, int | DimValue) and not isinstance(part, bool) for part in value):
+                return Shape(tuple(part.dim if isinstance(part, DimValue) else part for part in value))
+            case Expr(type=PrimType(dtype=scalar)) if dtype is not None and (scalar == BOOL) == dtype.is_bool:
+                return self.builder.op("to_tensor", value, dtype=dtype)
+        return self.as_expr(value, TensorType(dtype, ()) if dtype else None)
 
     def unlocated(self, node: ast.expr, name: str | None, expected: Type | None) -> Value:
         match node:
@@ -150,9 +185,9 @@ class ExpressionTranslator:
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self.operation(op, [left, right], node, name)
             case ast.Compare():
-                raise self.unsupported("a chain of comparisons", node)
-            case ast.BoolOp():
-                raise self.unsupported("`and` and `or`; use logical_and, logical_or or an if", node)
+                return self.chain(node)
+            case ast.BoolOp(op=op, values=values):
+                return self.shortcut(isinstance(op, ast.And), [lambda v=v: self.truth(v) for v in values])
             case ast.IfExp(test=test, body=then, orelse=orelse):
                 return self.conditional(test, then, orelse, name, expected)
             case ast.Subscript(value=base, slice=index):
@@ -166,9 +201,10 @@ class ExpressionTranslator:
         raise self.unsupported(f"a {type(node).__name__}", node)
 
     def lookup(self, name: str, node: ast.AST) -> Value:
-        """The value of a name: of the script's own, then the class's, then Python's around it, then relvm's."""
+        """The value of a name: of the script's own, then a dimension, then the class's, then Python's around it, then
+        relvm's."""
         python = self.function.python
-        for names in (self.scope, self.function.members, _cells(python), python.__globals__):
+        for names in (self.scope, self.dim_values(), self.function.members, _cells(python), python.__globals__):
             if name in names:
                 value = names[name]
                 if isinstance(value, Unset):
@@ -176,11 +212,16 @@ class ExpressionTranslator:
                 return value
         if name in SCRIPT_FUNCTIONS:
             return ScriptFunctionName(name)
-        for names in (operators(), ALL_DTYPES):
+        for names in (operators(), ALL_DTYPES, _PYTHON_DTYPES):
             if name in names:
                 return names[name]
         known = {*self.scope, *self.function.members, *python.__globals__, *SCRIPT_FUNCTIONS, *operators()}
         raise self.error(RelvmNameError, f"no variable, function or operator {name}{near_matches(name, known)}", node)
+
+    def dim_values(self) -> dict[str, Expr]:
+        """The dimensions that have a value here, as scalars."""
+        known = self.builder.known_dims()
+        return {name: DimValue(dim) for name, dim in self.dims.items() if as_var(dim) in known}
 
     def operation(self, op: ast.AST, operands: list[ast.expr], node: ast.expr, name: str | None) -> Value:
         if type(op) not in _OPERATORS:
@@ -190,9 +231,100 @@ class ExpressionTranslator:
         if all(map(is_static, values)):
             try:
                 return on_numbers(*values)
-            except (ArithmeticError, TypeError) as error:
+            except (ArithmeticError, TypeError, ValueError) as error:
                 raise self.error(RelvmTypeError, f"{ast.unparse(node)}: {error}", node) from None
+        if all(map(is_scalar, values)):
+            return self.scalar_operation(op, values, name)
+        if not operator_name:
+            raise self.unsupported(f"the operator {type(op).__name__} on anything but scalars", node)
         return self.builder.op(operator_name, *self.operator_arguments(values), name=name)
+
+    def scalar_operation(self, op: ast.AST, values: list[Value], name: str | None) -> Value:
+        """Arithmetic on scalars.  Where one operand is an f64, an i64 beside it is converted, as Python does."""
+        if isinstance(op, ast.Not):
+            return self.builder.prim("not", self.as_bool(values[0]), name=name)
+        if type(op) not in _PRIM_FUNCTIONS:
+            raise RelvmTypeError(f"no operator {type(op).__name__} on scalars")
+        if len(values) == 2 and (dim := _dim_operation(_PRIM_FUNCTIONS[type(op)], *values)) is not None:
+            return DimValue(dim)
+        return self.builder.prim(_PRIM_FUNCTIONS[type(op)], *self.scalars(values), name=name)
+
+    def scalars(self, values: list[Value]) -> list[Expr]:
+        """Scalars as operands of one row: with an f64 among them, each i64 as an f64."""
+        exprs = [as_expr(value) for value in values]
+        if all(expr.type.dtype != F64 for expr in exprs):
+            return exprs
+        return [
+            as_expr(self.converted(v, F64)) if e.type.dtype == I64 else e for v, e in zip(values, exprs, strict=True)
+        ]
+
+    def converted(self, value: Value, dtype: DType, name: str | None = None) -> Value:
+        """A scalar, or a tensor of rank 0 for a scalar's dtype, as a scalar of `dtype`; a tensor as one of `dtype`."""
+        is_prim = dtype in (BOOL, I64, F64)
+        if is_static(value):
+            return {BOOL: bool, I64: int, F64: float}[dtype](value) if is_prim else number_as_tensor(value, dtype)
+        value = self.as_expr(value)
+        if isinstance(value.type, PrimType) and not is_prim:
+            return self.builder.op("to_tensor", value, dtype=dtype, name=name)
+        if isinstance(value.type, TensorType) and (value.type.rank != 0 or not is_prim):
+            return self.builder.op("cast", value, to=dtype, name=name)
+        if isinstance(value.type, TensorType):
+            value = self.builder.op("to_scalar", value)
+        if isinstance(value.type, PrimType) and value.type.dtype == dtype:
+            return value
+        return self.builder.prim(dtype.name, value, name=name)
+
+    def integer(self, value: Value) -> Expr:
+        """An i64 scalar: a number, or a tensor of rank 0 and an integer dtype."""
+        value = self.as_expr(value)
+        match value.type:
+            case PrimType(dtype=dtype) if dtype == I64:
+                return value
+            case TensorType(dtype=DType(is_integer=True), rank=0):
+                return self.builder.op("to_scalar", value)
+        raise RelvmTypeError(f"expected an integer, got {value.type}")
+
+    def as_bool(self, value: Value) -> Value:
+        """The truth of a condition as a bool."""
+        if isinstance(value, Expr) and isinstance(value.type, TensorType) and value.type.rank != 0:
+            raise RelvmTypeError(f"{value.type} is no condition; for tensors there are & | ~")
+        return self.converted(value, BOOL)
+
+    def truth(self, node: ast.expr) -> Value:
+        return self.located(node, lambda: self.as_bool(self.expression(node)))
+
+    def shortcut(self, is_and: bool, parts: list[Callable[[], Value]]) -> Value:
+        """`and` or `or`: the later parts are computed only where the first does not decide."""
+        first, *rest = parts
+        value = first()
+        if not rest:
+            return value
+        if not isinstance(value, Expr):
+            return self.shortcut(is_and, rest) if bool(value) == is_and else value
+
+        def others() -> Expr:
+            return as_expr(self.shortcut(is_and, rest))
+
+        return (
+            self.builder.if_(value, others, lambda: prim(False))
+            if is_and
+            else self.builder.if_(value, lambda: prim(True), others)
+        )
+
+    def chain(self, node: ast.Compare) -> Value:
+        """`a < b < c`: each operand is computed once, and only as far as the result is not known."""
+        left = [node.left]
+
+        def part(op: ast.cmpop, right: ast.expr) -> Value:
+            name = f".{len(left)}"
+            self.scope[name] = self.expression(right)
+            kept = ast.copy_location(ast.Name(name, ast.Load()), right)
+            value = self.operation(op, [left[-1], kept], node, None)
+            left.append(kept)
+            return self.as_bool(value)
+
+        pairs = zip(node.ops, node.comparators, strict=True)
+        return self.shortcut(True, [lambda op=op, right=right: part(op, right) for op, right in pairs])
 
     def conditional(
         self, test: ast.expr, then: ast.expr, orelse: ast.expr, name: str | None, expected: Type | None
@@ -225,8 +357,15 @@ class ExpressionTranslator:
         return self.builder.emit(TupleItem(value, at), name)
 
     def attribute(self, value: Value, name: str) -> Value:
-        if isinstance(value, Expr):
-            raise RelvmTypeError(f"a value of type {value.type} has no attribute {name}")
+        match value:
+            case Expr(type=TensorType(shape=dims)) if name == "shape" and dims is not None:
+                return tuple(dim if isinstance(dim, int) else DimValue(dim) for dim in dims)
+            case Expr(type=TensorType(rank=rank)) if name == "ndim" and rank is not None:
+                return rank
+            case Expr(type=TensorType(dtype=dtype)) if name == "dtype" and dtype is not None:
+                return dtype
+            case Expr():
+                raise RelvmTypeError(f"a value of type {value.type} has no attribute {name}")
         if not hasattr(value, name):
             raise RelvmNameError(f"{value!r} has no attribute {name}{near_matches(name, dir(value))}")
         return getattr(value, name)
@@ -239,6 +378,8 @@ class ExpressionTranslator:
         match callee:
             case Operator():
                 return self.operator_call(callee, node, name)
+            case DType() if len(node.args) == 1 and not node.keywords:
+                return self.converted(self.expression(node.args[0]), callee, name)
             case ScriptFunctionName():
                 return getattr(self, f"call_{callee.name}")(node, name)
         if node.keywords:
@@ -258,7 +399,10 @@ class ExpressionTranslator:
         return self.builder.call(callee, *args, name=name)
 
     def operator_call(self, called: Operator, node: ast.Call, name: str | None) -> Expr:
-        args = self.operator_arguments([self.expression(arg) for arg in node.args])
+        values = [self.expression(arg) for arg in node.args]
+        if called.name in ("min", "max") and len(values) == 2 and all(map(is_scalar, values)):
+            return self.builder.prim(called.name, *self.scalars(values), name=name)
+        args = self.operator_arguments(values)
         return self.builder.op(called.name, *args, name=name, **self.keywords(node))
 
     def keywords(self, node: ast.Call) -> dict[str, Any]:
@@ -313,6 +457,18 @@ class ExpressionTranslator:
         args = [self.expr(arg) for arg in node.args[1:]]
         return self.builder.packed(function, *args, result=result, pure=pure, name=name)
 
+    def call_partial(self, node: ast.Call, name: str | None) -> Expr:
+        """`partial(f, b)`: f with its last arguments given"""
+        self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
+        if not node.args:
+            raise RelvmArgumentError("partial takes a function and its last arguments")
+        function = self.expr(node.args[0])
+        params = function.type.params if isinstance(function.type, FuncType) else ()
+        given = node.args[1:]
+        expected = (*(None,) * max(0, len(given) - len(params)), *params[max(0, len(params) - len(given)) :])
+        args = [self.expr(arg, type_) for arg, type_ in zip(given, expected, strict=True)]
+        return self.builder.partial(function, *args, name=name)
+
     def call_match_cast(self, node: ast.Call, name: str | None) -> Expr:
         """`match_cast(x, "f32[m]")`"""
         self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
@@ -353,6 +509,16 @@ class ExpressionTranslator:
             if keyword not in known:
                 reason = f"{ast.unparse(node.func)} takes no argument {keyword}"
                 raise self.error(RelvmArgumentError, f"{reason}{near_matches(keyword or '', known)}", node)
+
+
+def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
+    """Arithmetic on dimensions that is a dimension again, or None."""
+    if not all(isinstance(value, DimValue) or type(value) is int for value in (left, right)):
+        return None
+    if function not in ("add", "sub", "mul") and not (function in ("floordiv", "mod") and type(right) is int and right):
+        return None
+    dims = (value.dim if isinstance(value, DimValue) else value for value in (left, right))
+    return dim_op(function, *dims)
 
 
 def _cells(python: Any) -> dict[str, Value]:

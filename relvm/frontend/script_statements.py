@@ -7,36 +7,49 @@ What an `if` assigns and later statements use becomes the value of an If: one va
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterable
 
 from relvm.errors import RelvmSyntaxError, RelvmTypeError
-from relvm.frontend.script_expressions import ExpressionTranslator, plain_parameters
+from relvm.frontend.script_expressions import plain_parameters
+from relvm.frontend.script_loops import End, LoopTranslator
+from relvm.frontend.script_names import always_assigned, jumps, loads, returns, stores
 from relvm.frontend.script_values import Unset, Value
 from relvm.ir.expr import Expr, Null, TupleItem
 from relvm.ir.types import TupleType, Type, is_proven, mismatch
 
 
-class StatementTranslator(ExpressionTranslator):
-    """Translates the body of a function and of those inside it."""
+class _Assigned(ast.stmt):
+    """`target = item`, an item of Python."""
 
-    result_type: Type | None = None
+    _fields = ("target",)
+
+    def __init__(self, target: ast.expr, item: Value) -> None:
+        super().__init__(target=target)
+        self.item = item
+
+
+class StatementTranslator(LoopTranslator):
+    """Translates the body of a function and of those inside it."""
 
     def whole_body(self, function: ast.FunctionDef, params: Iterable[tuple[str, Value]], result: Type | None) -> Expr:
         """Translates the body of `function` in a scope of its own; gives the result."""
-        outer, outer_type = self.scope, self.result_type
-        self.scope, self.result_type = {**self.scope, **dict(params)}, result
+        outer = self.scope, self.result_type, self.loop
+        self.scope, self.result_type, self.loop = {**self.scope, **dict(params)}, result, None
         try:
-            return self.path(function.body, function)
+            return self.path(function.body, function, None)
         finally:
-            self.scope, self.result_type = outer, outer_type
+            self.scope, self.result_type, self.loop = outer
 
-    def path(self, body: list[ast.stmt], node: ast.AST) -> Expr:
-        """Translates statements that end in a return, in a copy of the scope; gives the result."""
+    def path(self, body: list[ast.stmt], node: ast.AST, end: End | None) -> Expr:
         outer, self.scope = self.scope, dict(self.scope)
+        outer_end, self.end = self.end, end
         try:
-            result = self.statements(body, frozenset())
+            result = self.statements(body, end.live if end else frozenset())
+            if result is None and end is not None:
+                result = end.value()
         finally:
-            self.scope = outer
+            self.scope, self.end = outer, outer_end
         if result is None:
             raise self.error(RelvmSyntaxError, "a path through the function ends without a return", node)
         return result
@@ -52,9 +65,22 @@ class StatementTranslator(ExpressionTranslator):
                     cond = self.condition(test)
                     if isinstance(cond, bool):
                         return self.statements((statement.body if cond else statement.orelse) + rest, live)
-                    if _returns(statement):
-                        return self.returning_if(cond, statement, rest)
-                    self.merging_if(cond, statement, frozenset(_loads(rest)) | live)
+                    if jumps(statement):
+                        return self.jumping_if(cond, statement, rest)
+                    self.merging_if(cond, statement, frozenset(loads(rest)) | live)
+                case ast.For() if (values := self.python_sequence(statement)) is not None:
+                    return self.statements([*self.unrolled(statement, values), *rest], live)
+                case ast.While() | ast.For():
+                    result, took_rest = self.loop_statement(statement, rest, live)
+                    if took_rest:
+                        return result
+                case ast.Continue() | ast.Break():
+                    if self.loop is None:
+                        raise self.unsupported("a break or continue outside of a loop of the program", statement)
+                    return self.loop.next() if isinstance(statement, ast.Continue) else self.loop.leave()
+                case ast.FunctionDef() if _calls_ahead(run := _function_run(body[position:])):
+                    self.located(statement, lambda run=run: self.local_functions(run))
+                    return self.statements(body[position + len(run) :], live)
                 case _:
                     self.located(statement, lambda statement=statement: self.statement(statement))
         return None
@@ -73,6 +99,8 @@ class StatementTranslator(ExpressionTranslator):
                 self.scope[name] = self.annotated(name, self.type(annotation), value)
             case ast.FunctionDef(name=name):
                 self.scope[name] = self.local_function(statement)
+            case _Assigned():
+                self.assign(statement.target, statement.item)
             case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
                 pass
             case ast.Expr(value=ast.Call() as call):
@@ -122,15 +150,49 @@ class StatementTranslator(ExpressionTranslator):
         if function.decorator_list:
             raise self.unsupported("a decorated function inside a function", function)
         params, result = self.signature(function)
-        recursive = function.name in _loads(function.body)
+        recursive = function.name in loads(function.body)
         names = [*([function.name] if recursive else []), *(name for name, _ in params)]
         if recursive and result is None:
             raise self.error(RelvmTypeError, f"{function.name} calls itself: it needs a result type", function)
 
-        def body(*variables: Expr) -> Expr:
-            return self.whole_body(function, zip(names, variables, strict=True), result)
-
+        body = self.body_of(function, names, result)
         return self.builder.local_function(params, body, result, name=function.name, recursive=recursive)
+
+    def body_of(self, function: ast.FunctionDef, names: list[str], result: Type | None) -> Callable[..., Expr]:
+        """What gives the body, called with the values of these names."""
+        return lambda *variables: self.whole_body(function, zip(names, variables, strict=True), result)
+
+    def local_functions(self, run: list[ast.FunctionDef]) -> None:
+        """Defs next to each other, which may call each other."""
+        names = [function.name for function in run]
+        described = []
+        for function in run:
+            if function.decorator_list:
+                raise self.unsupported("a decorated function inside a function", function)
+            params, result = self.signature(function)
+            if result is None:
+                reason = f"{function.name} and the functions next to it call each other: it needs a result type"
+                raise self.error(RelvmTypeError, reason, function)
+
+            described.append((function.name, params, result, self.body_of(function, [*names, *dict(params)], result)))
+        self.scope.update(zip(names, self.builder.local_functions(described), strict=True))
+
+    def python_sequence(self, statement: ast.For) -> list[Value] | None:
+        """The items that a for goes through where Python knows them; None for a range."""
+        match statement.iter:
+            case ast.Call(func=ast.Name("range")):
+                return None
+        value = self.expression(statement.iter)
+        if not isinstance(value, tuple | list):
+            return None
+        if statement.orelse or any(jumps(each) and not returns(each) for each in statement.body):
+            raise self.unsupported("a break, continue or else in a for loop over a tuple or list of Python", statement)
+        return list(value)
+
+    def unrolled(self, statement: ast.For, values: list[Value]) -> list[ast.stmt]:
+        """The rounds of a for over items known in advance."""
+        rounds = ([ast.copy_location(_Assigned(statement.target, item), statement), *statement.body] for item in values)
+        return [each for statements in rounds for each in statements]
 
     def signature(self, function: ast.FunctionDef) -> tuple[list[tuple[str, Type]], Type | None]:
         """The parameters with their types, and the result's type where it is annotated."""
@@ -142,20 +204,20 @@ class StatementTranslator(ExpressionTranslator):
             params.append((param.arg, self.type(param.annotation)))
         return params, self.type(function.returns) if function.returns is not None else None
 
-    def returning_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt]) -> Expr:
+    def jumping_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt]) -> Expr:
         def then() -> Expr:
-            return self.path(statement.body + rest, statement)
+            return self.path(statement.body + rest, statement, self.end)
 
         def orelse() -> Expr:
-            return self.path(statement.orelse + rest, statement)
+            return self.path(statement.orelse + rest, statement, self.end)
 
         return self.located(statement, lambda: self.builder.if_(cond, then, orelse, "result"))
 
     def merging_if(self, cond: Expr, statement: ast.If, live: frozenset[str]) -> None:
         """An if without a return: the variables it assigns that are used later get their new values."""
         branches = (statement.body, statement.orelse)
-        assigned = dict.fromkeys(name for branch in branches for name in _stores(branch))
-        given = [{*self.scope, *_always_assigned(branch)} for branch in branches]
+        assigned = dict.fromkeys(name for branch in branches for name in stores(branch))
+        given = [{*self.scope, *always_assigned(branch)} for branch in branches]
         merged = [name for name in assigned if name in live and all(name in names for names in given)]
 
         def branch(body: list[ast.stmt]) -> Expr:
@@ -181,55 +243,16 @@ class StatementTranslator(ExpressionTranslator):
 
 
 _STATEMENTS = {
-    ast.For: "a for loop; write a function that calls itself",
-    ast.While: "a while loop; write a function that calls itself",
     ast.AnnAssign: "an annotation without a value",
     ast.Expr: "an expression whose value is not used",
 }
 
 
-def _returns(statement: ast.stmt) -> bool:
-    """Whether there is a return in a statement, those of functions inside it aside."""
-    if isinstance(statement, ast.FunctionDef):
-        return False
-    children = (child for child in ast.iter_child_nodes(statement) if isinstance(child, ast.stmt))
-    return isinstance(statement, ast.Return) or any(map(_returns, children))
+def _function_run(body: list[ast.stmt]) -> list[ast.FunctionDef]:
+    """The functions that `body` begins with."""
+    return list(itertools.takewhile(lambda statement: isinstance(statement, ast.FunctionDef), body))
 
 
-def _loads(body: list[ast.stmt]) -> set[str]:
-    """The names that statements use, those in functions inside them included."""
-    used = (item for statement in body for item in ast.walk(statement))
-    names = {item.id for item in used if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
-    return names | {target for statement in body for target in _augmented(statement)}
-
-
-def _augmented(statement: ast.stmt) -> Iterator[str]:
-    for item in ast.walk(statement):
-        if isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name):
-            yield item.target.id
-
-
-def _stores(body: list[ast.stmt]) -> Iterator[str]:
-    """The names that statements assign, in order, those in functions inside them aside."""
-    for statement in body:
-        match statement:
-            case ast.FunctionDef(name=name):
-                yield name
-            case ast.If(body=then, orelse=orelse):
-                yield from _stores(then)
-                yield from _stores(orelse)
-            case _:
-                for item in ast.walk(statement):
-                    if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
-                        yield item.id
-
-
-def _always_assigned(body: list[ast.stmt]) -> set[str]:
-    """The names that every path through statements assigns."""
-    names: set[str] = set()
-    for statement in body:
-        if isinstance(statement, ast.If):
-            names |= _always_assigned(statement.body) & _always_assigned(statement.orelse)
-        else:
-            names.update(_stores([statement]))
-    return names
+def _calls_ahead(run: list[ast.FunctionDef]) -> bool:
+    """Whether one of the functions uses one that comes after it."""
+    return any(later.name in loads(function.body) for i, function in enumerate(run) for later in run[i + 1 :])

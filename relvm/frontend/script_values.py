@@ -22,6 +22,7 @@ SCRIPT_FUNCTIONS = (
     "const",
     "match_cast",
     "packed",
+    "partial",
     "shape",
 )  # what a script calls that is neither operator nor function
 
@@ -86,6 +87,13 @@ def is_static(value: Value) -> bool:
     if isinstance(value, tuple):
         return all(map(is_static, value))
     return isinstance(value, bool | int | float | str | None | DType) and not isinstance(value, np.generic)
+
+
+def is_scalar(value: Value) -> bool:
+    """Whether `value` is a number, or a scalar of the program."""
+    if isinstance(value, Expr):
+        return isinstance(value.type, PrimType)
+    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
 
 
 def number_as_tensor(value: bool | int | float, dtype: DType) -> Constant:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import relvm.ops  # noqa: F401  (declares the operators)
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, near_matches
@@ -45,6 +45,7 @@ from relvm.ir.expr import (
 from relvm.ir.operator import find_operator, operators
 from relvm.ir.prims import FORMS, FUNCTIONS
 from relvm.ir.printer import KEYWORDS, is_void_call
+from relvm.ir.structure import substitute
 from relvm.ir.types import VOID, Type
 from relvm.tables import BUILTINS
 
@@ -90,17 +91,27 @@ def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict
     return expr
 
 
+class _Run(NamedTuple):
+    """Local functions next to each other.  missing: names not known when they were met, a variable in place of each and
+    the error that it is unless a function of that name follows.  found: those variables -> the functions' own."""
+
+    missing: dict[str, tuple[Var, RelvmError]]
+    found: dict[Var, Expr]
+
+
 class _Parser(LiteralReader):
     """Reads a module.
 
-    scopes: the variables by name, innermost last.  own_names: local functions' own names, the variables that hold them.
-    references: where functions of the module are named.  without_type: the last call whose result type was left out.
+    scopes: the variables by name, innermost last; outermost the module's constants.  own_names: local functions' own
+    names, the variables that hold them. runs: of local functions that are being read, innermost last.  references:
+    where functions of the module are named. without_type: the last call whose result type was left out.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
         super().__init__(source, dims)
-        self.scopes: list[dict[str, Var]] = []
+        self.scopes: list[dict[str, Expr]] = []
         self.own_names: dict[str, Var] = {}
+        self.runs: list[_Run] = []
         self.references: list[tuple[str, Token]] = []
         self.without_type: Expr | None = None
 
@@ -110,18 +121,32 @@ class _Parser(LiteralReader):
             self.expect("with")
             attributes = self.attributes()
         functions: dict[str, Function] = {}
+        self.scopes.append({})
         while self.token.kind != "end":
+            if self.accept("const"):
+                self.module_constant()
+                continue
+            private = self.accept("private")
             self.expect("def")
             start = self.token
             name = self.symbol("the name of a function")
             if name in functions:
                 raise self.error(RelvmSyntaxError, f"function {name} is defined twice", start)
             self.dims, self.own_names = {}, {}
-            functions[name] = self.function(name)
+            functions[name] = replace(self.function(name), private=private)
         for name, token in self.references:
             if name not in functions:
                 raise self.error(RelvmNameError, f"no function {name}{near_matches(name, functions)}", token)
         return Module(tuple(functions.values()), attributes=attributes)
+
+    def module_constant(self) -> None:
+        """`name = const(...)`, seen by the functions after it."""
+        token = self.identifier("the name of a constant")
+        if token.text in self.scopes[0]:
+            raise self.error(RelvmSyntaxError, f"constant {token} is defined twice", token)
+        self.expect("=")
+        self.expect("const")
+        self.scopes[0][token.text] = self.constant()
 
     def symbol(self, expected: str) -> str:
         """The name of a function or kernel: an identifier, or any string."""
@@ -136,9 +161,9 @@ class _Parser(LiteralReader):
         """From the parameters to the end of the body."""
         self.scopes.append({})
         params = self.parameters()
-        result_type, pure = None, True
+        result_type, pure, claims_pure = None, True, False
         if self.at("->") or self.at("=>"):
-            pure = self.take().text == "->"
+            pure = claims_pure = self.take().text == "->"
             if pure or not (self.at("{") or self.at("=") or self.at("with")):
                 result_type = self.type()
         attributes = self.attributes() if self.accept("with") else ()
@@ -149,7 +174,7 @@ class _Parser(LiteralReader):
         else:
             raise self.unexpected("{ or = and the body of the function")
         self.scopes.pop()
-        return Function(name, params, body, result_type, pure, attributes)
+        return Function(name, params, body, result_type, pure, attributes, claims_pure=claims_pure)
 
     def parameters(self) -> tuple[Var, ...]:
         self.expect("(")
@@ -173,9 +198,19 @@ class _Parser(LiteralReader):
         self.deeper()
         self.expect("{")
         self.scopes.append({})
-        bindings = []
-        while not self.accept("return"):
-            bindings.append(self.binding())
+        bindings: list[Binding | MatchCast] = []
+        run_start = None
+        while True:
+            is_function = self.at_function()
+            if run_start is not None and not is_function:
+                self.end_run(bindings, run_start)
+                run_start = None
+            if self.accept("return"):
+                break
+            if is_function and run_start is None:
+                self.runs.append(_Run({}, {}))
+                run_start = len(bindings)
+            bindings.append(self.local_function() if is_function else self.binding())
             if not (self.accept(";") or self.token.first or self.at("}")):
                 raise self.unexpected("a new line or ; after the binding")
         result = self.expression()
@@ -191,13 +226,6 @@ class _Parser(LiteralReader):
         self.expect("=")
         if self.at("match_cast"):
             return self.match_cast(token.text, stated)
-        if self.at("fn"):  # it may call itself
-            var, outer = Var(token.text, type=stated), self.own_names
-            self.bind(var)
-            self.own_names = {**outer, self.following.text: var}
-            function = self.expression()
-            self.own_names = outer
-            return Binding(var, function)
         value = self.expression()
         if stated is None and token.text == "_" and is_void_call(value):
             stated = VOID
@@ -207,6 +235,39 @@ class _Parser(LiteralReader):
         self.bind(var)
         return Binding(var, value)
 
+    def at_function(self) -> bool:
+        """Whether a binding of a local function begins here."""
+        at = self.position + 1
+        if self.following.text == ":":
+            while self.tokens[at].text not in ("=", ""):
+                at += 1
+        return self.tokens[min(at, len(self.tokens) - 1)].text == "=" and self.tokens[at + 1].text == "fn"
+
+    def local_function(self) -> Binding:
+        """`name = fn ...`, which may call itself and the local functions next to it."""
+        token = self.identifier("a binding or return")
+        stated = self.type() if self.accept(":") else None
+        self.expect("=")
+        var, outer = Var(token.text, type=stated), self.own_names
+        run = self.runs[-1]
+        if token.text in run.missing:
+            run.found[run.missing.pop(token.text)[0]] = var
+        self.bind(var)
+        self.own_names = {**outer, self.following.text: var}
+        function = self.expression()
+        self.own_names = outer
+        return Binding(var, function)
+
+    def end_run(self, bindings: list[Binding | MatchCast], start: int) -> None:
+        """The local functions from `start` on are all there: what they called before it was there is known now."""
+        run = self.runs.pop()
+        if run.found:
+            bindings[start:] = [substitute(binding, run.found) for binding in bindings[start:]]
+        for name, (var, error) in run.missing.items():
+            if not self.runs:
+                raise error
+            self.runs[-1].missing.setdefault(name, (var, error))
+
     def match_cast(self, name: str, stated: Type | None) -> MatchCast:
         start = self.take()
         if stated is not None:
@@ -215,9 +276,10 @@ class _Parser(LiteralReader):
         value = self.expression()
         self.expect(",")
         var = Var(name, type=self.type())
+        where = self.string() if self.accept(",") else ""
         self.expect(")")
         self.bind(var)
-        return MatchCast(var, value)
+        return MatchCast(var, value, where)
 
     def expression(self) -> Expr:
         self.deeper()
@@ -328,7 +390,10 @@ class _Parser(LiteralReader):
             return self.own_names[name]
         visible = {name for scope in self.scopes for name in scope}
         kind, known = ("operator or variable", visible | operators().keys()) if self.at("(") else ("variable", visible)
-        raise self.error(RelvmNameError, f"no {kind} {name}{near_matches(name, known)}", token)
+        error = self.error(RelvmNameError, f"no {kind} {name}{near_matches(name, known)}", token)
+        if not self.runs:
+            raise error
+        return self.runs[-1].missing.setdefault(name, (Var(name), error))[0]
 
     def operator_call(self, token: Token) -> OpCall:
         operator = find_operator(token.text)

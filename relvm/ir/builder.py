@@ -36,11 +36,16 @@ from relvm.ir.expr import (
     Module,
     OpCall,
     PackedCall,
+    PrimCall,
     Tuple,
     TupleItem,
     Var,
 )
+<<<<<<< HEAD
 from relvm.ir.infer import infer_expr, infer_types, may_have_effects, plain_dim_vars
+=======
+from relvm.ir.infer import impure_call, infer_expr, infer_types, plain_dim_vars
+>>>>>>> 9931f8a4fc524de444c86dfcafd826042e332c5c
 from relvm.ir.operator import find_operator
 from relvm.ir.types import OBJECT, VOID, FuncType, Type, forget_vars, type_vars
 
@@ -72,12 +77,23 @@ class Builder:
 
     @contextmanager
     def function(
-        self, name: str, params: Params, result_type: Type | None = None, *, attributes: Attributes = ()
+        self,
+        name: str,
+        params: Params,
+        result_type: Type | None = None,
+        *,
+        attributes: Attributes = (),
+        private: bool = False,
     ) -> Iterator[tuple[Var, ...]]:
         """A function of the module: gives its parameters; what is emitted inside, up to `ret`, is its body.
 
         Functions may be built inside one another (each is a function of the module).  One that is called before it is
         finished, recursively or by a function before it, needs `result_type` or `declare`.
+
+        Parameters
+        ----------
+        private
+            Only the module itself calls it; passes may inline or remove it.
 
         Raises
         ------
@@ -102,8 +118,14 @@ class Builder:
             self._frames.pop()
         known = {var for _, type_ in params for var in plain_dim_vars(type_)}
         result = result_type or forget_vars(body.type, known.__contains__)
+<<<<<<< HEAD
         self._types[name] = FuncType(tuple(type_ for _, type_ in params), result, not may_have_effects(body))
         self._functions[name] = Function(name, variables, body, result_type, attributes=attributes)
+=======
+        pure = impure_call(body) is None
+        self._types[name] = FuncType(tuple(type_ for _, type_ in params), result, pure)
+        self._functions[name] = Function(name, variables, body, result_type, attributes=attributes, private=private)
+>>>>>>> 9931f8a4fc524de444c86dfcafd826042e332c5c
 
     def declare(self, name: str, params: Params, result_type: Type) -> None:
         """States the type of a function that is built later, so that it can be called now."""
@@ -135,6 +157,10 @@ class Builder:
         found = find_operator(operator)
         return self.emit(OpCall(found, args, found.bind(args, attributes)), name)
 
+    def prim(self, function: str, *args: Expr, name: str | None = None) -> Var:
+        """Arithmetic on scalars, by its function in csrc/prim_operators.def."""
+        return self.emit(PrimCall(function, args), name)
+
     def tuple_(self, *fields: Expr, name: str | None = None) -> Var:
         return self.emit(Tuple(fields), name)
 
@@ -143,6 +169,10 @@ class Builder:
         if isinstance(callee, str):
             callee = self.function_ref(callee)
         return self.emit(Call(callee, args), name)
+
+    def partial(self, function: Expr, *last: Expr, name: str | None = None) -> Var:
+        """A function whose last arguments are `last`; it takes the ones before them."""
+        return self.emit(BuiltinCall("make_closure", (function, *last)), name or "partial")
 
     def function_ref(self, name: str) -> FunctionRef:
         """A function of the module, built or declared, as a value."""
@@ -196,26 +226,70 @@ class Builder:
 
         recursive: `body` gets the function itself as a first argument; needs `result_type`.
         """
-        outer = self._frame()
-        var = Var(self._unique(name or "closure", name is None))
-        this = ()
         if recursive:
+            return self.local_functions([(name, params, result_type, body)])[0]
+        var = Var(self._unique(name or "closure", name is None))
+        return self._local_functions([(var, name, params, result_type, body)])[0]
+
+    def local_functions(
+        self, functions: Sequence[tuple[str | None, Params, Type | None, Callable[..., Expr]]]
+    ) -> tuple[Var, ...]:
+        """Closures that may call themselves and each other.
+
+        Parameters
+        ----------
+        functions
+            The name, the parameters, the result's type and the body of each; a body is called with all the functions,
+            then its own parameters.
+
+        Raises
+        ------
+        RelvmTypeError
+            One has no result type.
+        """
+        declared = []
+        for name, params, result_type, body in functions:
+            var = Var(self._unique(name or "closure", name is None))
             if result_type is None:
                 raise RelvmTypeError(f"{var.name}: a recursive function needs a result type")
-            var = replace(var, type=FuncType(tuple(type_ for _, type_ in params), result_type))
-            this = (var,)
-        variables: tuple[Var, ...] = ()
+            type_ = FuncType(tuple(each for _, each in params), result_type)
+            declared.append((replace(var, type=type_), name, params, result_type, body))
+        these = tuple(var for var, *_ in declared)
+        return self._local_functions(
+            [(*rest, lambda *args, body=body: body(*these, *args)) for *rest, body in declared]
+        )
 
-        def whole_body() -> Expr:
-            nonlocal variables
-            variables = self._bind_params(params)
-            return body(*this, *variables)
+    def _local_functions(self, functions: Sequence[tuple]) -> tuple[Var, ...]:
+        """functions: the variable, the name, the parameters, the result's type and the body of each."""
+        outer = self._frame()
+        bindings = []
+        for var, name, params, result_type, body in functions:
+            variables: tuple[Var, ...] = ()
 
-        block = self.block(whole_body)
-        binding = Binding(var, Function(name or "", variables, block, result_type))
-        typed = self._typed(Block((binding,), var))
+            def whole_body(params: Params = params, body: Callable[..., Expr] = body) -> Expr:
+                nonlocal variables
+                variables = self._bind_params(params)
+                return body(*variables)
+
+            block = self.block(whole_body)
+            bindings.append(Binding(var, Function(name or "", variables, block, result_type)))
+        typed = self._typed(Block(tuple(bindings), Tuple(tuple(var for var, *_ in functions))))
         outer.bindings.extend(typed.bindings)
-        return typed.result
+        return typed.result.fields
+
+    def known_dims(self) -> frozenset[DimVar]:
+        """The dimension variables that have a value where the next expression is emitted."""
+        return frozenset(self._frame().dims)
+
+    def names(self) -> Counter[str]:
+        """How often each name was given, for `restore_names`."""
+        return Counter(self._frame().names)
+
+    def restore_names(self, names: Counter[str]) -> None:
+        """Forgets the names given since: what they were given to is not in the module."""
+        counts = self._frame().names
+        counts.clear()
+        counts.update(names)
 
     def ret(self, value: Expr) -> None:
         """Ends the function: `value` is its result."""
@@ -229,7 +303,7 @@ class Builder:
         missing = [name for name in self._types if name not in self._functions]
         if missing:
             raise RelvmNameError(f"function {missing[0]} is declared and not built")
-        return infer_types(Module(tuple(self._functions.values()), attributes=self._attributes))
+        return infer_types(Module(tuple(self._functions.values()), attributes=self._attributes), stated=False)
 
     def _typed(self, expr: Expr, name: str | None = None) -> Expr:
         frame = self._frames[-1]
@@ -274,6 +348,8 @@ def _numbered(expr: Expr) -> str:
             return op.name
         case Call(callee=FunctionRef(name) | Var(name)) | KernelCall(kernel=name) | BuiltinCall(name=name):
             return name
+        case PrimCall(function=function):
+            return function
         case PackedCall(name=name):
             return name.rsplit(".", 1)[-1]
         case TupleItem():

@@ -6,6 +6,7 @@ bindings and a result, so no walk recurses along the length of a program.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -234,10 +235,12 @@ class Binding(Node):
 @node
 class MatchCast(Node):
     """`var = match_cast(value, type)`: the same value, checked at run time to be of the variable's type.  A dimension
-    variable seen here for the first time takes the value found."""
+    variable seen here for the first time takes the value found.  where: what an error's message begins with; empty: the
+    function's and the variable's names."""
 
     var: Var
     value: Expr
+    where: str = ""
 
 
 @node
@@ -254,7 +257,9 @@ class Function(Expr):
     """A function: of the module, or (as an expression) local, a closure over the variables around it.
 
     result_type: as annotated, or None where it is to be inferred.  name: the module's key, or a local function's own
-    name.
+    name.  private: of a function of the module that only the module itself calls; passes may change or remove it.
+    pure: False where it may have effects; inference finds out.  claims_pure: whether the program says that it has none,
+    so that an effect in it is an error.
     """
 
     name: str
@@ -263,6 +268,8 @@ class Function(Expr):
     result_type: Type | None = field(default=None, metadata={"derived": True})
     pure: bool = True
     attributes: Attributes = ()
+    private: bool = False
+    claims_pure: bool = field(default=False, metadata={"derived": True})
     type: Type | None = _typed()
 
     @property
@@ -305,6 +312,11 @@ def constant(value, dtype: str | DType | None = None) -> Constant:
         array = array.astype(np.float32)
     array.flags.writeable = False
     return Constant(array)
+
+
+def constant_key(array: np.ndarray) -> Hashable:
+    """What two constants have in common if their elements are the same, bit for bit; a large one only with itself."""
+    return (array.dtype.str, array.shape, array.tobytes()) if array.nbytes <= 256 else id(array)
 
 
 def prim(value: bool | int | float) -> Prim:

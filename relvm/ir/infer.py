@@ -2,13 +2,13 @@
 
 Every expression gets its type; every variable the type of what it is bound to.  Where an annotation says more than can
 be proven (a result type, an annotated binding) a `match_cast` is put in, so the check is made at run time; what can
-never hold is an error here.  Purity is inferred too: a function that contains an impure call, or refers to an impure
-function, is impure.
+never hold is an error here.  Purity is inferred too: a function that makes an impure call is impure; if it claims to be
+pure, that is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, RelvmTypeError, near_matches
@@ -38,9 +38,10 @@ from relvm.ir.expr import (
     Var,
     tuple_type_of,
 )
-from relvm.ir.node import map_children, walk
+from relvm.ir.node import Node, children, map_children, walk
 from relvm.ir.operator import Effect
 from relvm.ir.prims import DTYPE_OF_LETTER, find_row, has_value
+from relvm.ir.structure import function_runs
 from relvm.ir.types import (
     OBJECT,
     FuncType,
@@ -62,22 +63,35 @@ from relvm.tables import BUILTINS
 _IMPURE_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "IMPURE")
 
 
-def infer_types(module: Module) -> Module:
+def infer_types(module: Module, *, stated: bool = True) -> Module:
     """The module with every expression typed.
+
+    Parameters
+    ----------
+    stated
+        Whether the types that variables have are the program's own words, which are checked; if not, they were inferred
+        before all functions were known, and are inferred again.
 
     Raises
     ------
     RelvmTypeError, RelvmShapeError
-        An expression that no values could satisfy; the message names the function and the binding.
+        An expression that no values could satisfy, or an effect in a function that claims to have none; the message
+        names the function and the binding.
     RelvmNameError
         A function that the module does not have.
     """
-    impure = _impure_functions(module.functions)
-    declared = {f.name: replace(f, pure=f.name not in impure) for f in module.functions}
-    finished: dict[str, Function] = {}
-    for name in declared:
-        _finish(name, declared, finished, ())
-    return module.with_functions(tuple(finished[f.name] for f in module.functions))
+    references = {f.name: _referenced(f) for f in module.functions}
+    callers = _callers(module.functions)
+    impure = _with_callers({f.name for f in module.functions if not f.pure or impure_call(f.body)}, callers)
+    while True:
+        declared = {f.name: replace(f, pure=f.claims_pure or f.name not in impure) for f in module.functions}
+        finished: dict[str, Function] = {}
+        for name in declared:
+            _finish(name, declared, finished, references, (), stated)
+        found = {f.name for f in finished.values() if not f.pure} - impure
+        if found.isdisjoint(name for names in references.values() for name in names):
+            return module.with_functions(tuple(finished[f.name] for f in module.functions))
+        impure = _with_callers(impure | found, callers)  # only types showed it: who refers to them is typed again
 
 
 def infer_expr(
@@ -97,45 +111,69 @@ def infer_expr(
     return _Inference(place, functions.get, functions.keys(), set(known_dims)).expr(expr)
 
 
-def _finish(name: str, declared: dict[str, Function], finished: dict[str, Function], trail: tuple[str, ...]) -> None:
+def _finish(
+    name: str,
+    declared: dict[str, Function],
+    finished: dict[str, Function],
+    references: dict[str, list[str]],
+    trail: tuple[str, ...],
+    stated: bool,
+) -> None:
     """Types function `name`, and first those it refers to whose result type is not annotated."""
     if name in finished:
         return
     function = declared[name]
-    for other in _referenced(function):
+    for other in references[name]:
         if other in declared and other not in finished and declared[other].result_type is None:
             if other == name or other in trail:
                 raise RelvmTypeError(f"{other}: a recursive function needs a result type; annotate it")
-            _finish(other, declared, finished, (*trail, name))
+            _finish(other, declared, finished, references, (*trail, name), stated)
 
     def type_of(other: str) -> FuncType | None:
         known = finished.get(other) or declared.get(other)
         return known and known.func_type
 
-    finished[name] = _Inference(name, type_of, declared.keys(), set()).function(function)
+    finished[name] = _Inference(name, type_of, declared.keys(), set(), stated).function(function)
 
 
 def _referenced(function: Function) -> list[str]:
     return list(dict.fromkeys(item.name for item in walk(function) if isinstance(item, FunctionRef)))
 
 
-def _impure_functions(functions: tuple[Function, ...]) -> set[str]:
-    users: dict[str, list[str]] = {}
+def _callers(functions: Iterable[Function]) -> dict[str, list[str]]:
+    """Function -> those that call it by name in their own bodies."""
+    callers: dict[str, list[str]] = {}
     for function in functions:
-        for other in _referenced(function):
-            users.setdefault(other, []).append(function.name)
-    impure = [f.name for f in functions if not f.pure or _has_impure_call(f)]
-    reached = set(impure)
-    while impure:
-        for user in users.get(impure.pop(), ()):
-            if user not in reached:
-                reached.add(user)
-                impure.append(user)
+        for item in _own_nodes(function.body):
+            match item:
+                case Call(callee=FunctionRef(name)):
+                    callers.setdefault(name, []).append(function.name)
+    return callers
+
+
+def _with_callers(names: set[str], callers: dict[str, list[str]]) -> set[str]:
+    """`names`, and those of the functions that call them, directly or not."""
+    reached, waiting = set(names), list(names)
+    while waiting:
+        new = set(callers.get(waiting.pop(), ())) - reached
+        reached |= new
+        waiting += new
     return reached
 
 
-def _has_impure_call(function: Function) -> bool:
-    return any(is_impure_call(item) or (isinstance(item, Function) and not item.pure) for item in walk(function.body))
+def impure_call(body: Expr) -> Expr | None:
+    """The first call in the body of a function that may have an effect; those in local functions aside."""
+    return next(filter(is_impure_call, _own_nodes(body)), None)
+
+
+def _own_nodes(body: Expr) -> Iterator[Node]:
+    """The nodes of a function's body, those in local functions aside."""
+    stack: list[Node] = [body]
+    while stack:
+        item = stack.pop()
+        yield item
+        if not isinstance(item, Function):
+            stack.extend(reversed(list(children(item))))
 
 
 def is_impure_call(item) -> bool:
@@ -180,12 +218,13 @@ def may_fail(item) -> bool:
 class _Inference:
     """The inference of one function of the module."""
 
-    def __init__(self, name: str, type_of, names: Iterable[str], known_dims: set[DimVar]) -> None:
+    def __init__(self, name: str, type_of, names: Iterable[str], known_dims: set[DimVar], stated: bool = True) -> None:
         self.name = name
         self.type_of = type_of
         self.names = names
         self.vars: dict[Var, Var] = {}  # as written -> as typed
         self.known = known_dims
+        self.stated = stated
         self.place = name
 
     def error(self, message: str, kind: type[Exception] = RelvmTypeError) -> Exception:
@@ -213,7 +252,12 @@ class _Inference:
         else:
             result = forget_vars(body.type, params_known.__contains__)
         self.known = outer_known
-        pure = function.pure and not _has_impure_call(replace(function, body=body))
+        effect = impure_call(body)
+        if effect and function.claims_pure:
+            raise self.error(
+                f"-> says that it has no effects, but {_described(effect)} may have some; declare it with =>"
+            )
+        pure = function.pure and effect is None
         func_type = FuncType(tuple(p.type for p in function.params), result, pure)
         return replace(function, body=body, result_type=result, pure=pure, type=func_type)
 
@@ -254,6 +298,8 @@ class _Inference:
                 raise self.error(
                     f"the call of {expr.kernel if isinstance(expr, KernelCall) else expr.name} needs a type"
                 )
+            case BuiltinCall("make_closure", (callee, *captured)) if expr.type in (None, OBJECT):
+                return replace(expr, type=self.closure_type(callee, captured))
             case PackedCall():
                 self.bind_dims(expr.type)  # its result is checked at run time, as a match_cast is
         return expr
@@ -268,10 +314,10 @@ class _Inference:
 
     def block(self, block: Block) -> Block:
         bindings = []
-        for binding in block.bindings:
-            outer, self.place = self.place, f"{self.name}: {binding.var.name}"
+        for run in function_runs(block.bindings):
+            outer, self.place = self.place, f"{self.name}: {run[0].var.name}"
             try:
-                bindings.extend(self.binding(binding))
+                bindings.extend(self.functions(run) if isinstance(run[0].value, Function) else self.binding(run[0]))
             except RelvmError as error:
                 if str(error).startswith(self.name):
                     raise
@@ -280,20 +326,29 @@ class _Inference:
         result = self.expr(block.result)
         return replace(block, bindings=tuple(bindings), result=result, type=result.type)
 
+    def functions(self, run: tuple[Binding, ...]) -> Iterable[Binding]:
+        """Local functions that may call themselves and each other: those that state their results are known before."""
+        for binding in run:
+            if binding.value.result_type is not None:
+                self.vars[binding.var] = replace(binding.var, type=binding.value.func_type)
+        while True:
+            typed = []
+            changed = False
+            for binding in run:
+                self.place = f"{self.name}: {binding.var.name}"
+                value = self.function(binding.value)
+                known = self.vars.get(binding.var)
+                if known is None or known.type != value.type:  # it turned out to have effects: so may its callers
+                    changed |= known is not None
+                    self.vars[binding.var] = replace(binding.var, type=value.type)
+                typed.append(Binding(self.vars[binding.var], value))
+            if not changed:
+                return typed
+
     def binding(self, binding: Binding | MatchCast) -> Iterable[Binding | MatchCast]:
         var = binding.var
-        if isinstance(binding.value, Function) and binding.value.result_type is not None:
-            self.vars[var] = replace(var, type=var.type or binding.value.func_type)  # it may call itself
         value = self.expr(binding.value)
-        if isinstance(value, Function) and var in self.vars:
-            # The variable inside the body stands for the declared type; its purity may have been found to be less.
-            self.vars[var] = typed = (
-                self.vars[var] if self.vars[var].type == value.type else replace(var, type=value.type)
-            )
-            if typed.type != var.type and not value.pure:
-                value = self.function(binding.value)
-            return [replace(binding, var=typed, value=value)]
-        expected = var.type
+        expected = var.type if self.stated or isinstance(binding, MatchCast) else None
         if expected is not None and (reason := mismatch(expected, value.type)):
             raise self.error(f"{reason}")
         if isinstance(binding, MatchCast):
@@ -307,7 +362,8 @@ class _Inference:
             self.vars[var] = var
             unchecked = Var(var.name, type=value.type)
             return [Binding(unchecked, value), MatchCast(var, unchecked)]
-        self.vars[var] = var if expected is not None else replace(var, type=value.type)
+        unchanged = expected is not None or var.type == value.type
+        self.vars[var] = var if unchanged else replace(var, type=value.type)
         return [replace(binding, var=self.vars[var], value=value)]
 
     def conditional(self, expr: If) -> If:
@@ -340,6 +396,21 @@ class _Inference:
         except RelvmError as error:
             raise type(error)(f"{self.place}: {error}") from error
         return result
+
+    def closure_type(self, callee: Expr, captured: list[Expr]) -> Type:
+        """The type of a function whose last arguments are given."""
+        match callee.type:
+            case FuncType(params, result, pure) if len(params) >= len(captured):
+                given = len(params) - len(captured)
+                for i, (param, value) in enumerate(zip(params[given:], captured, strict=True)):
+                    if reason := mismatch(forget_vars(param, lambda var: False), value.type):
+                        raise self.error(f"argument {given + i} of {getattr(callee, 'name', 'the function')}: {reason}")
+                return FuncType(params[:given], forget_vars(result, set(_own_dims(params[:given])).__contains__), pure)
+            case FuncType(params):
+                raise self.error(f"{len(captured)} arguments given to a function of {len(params)}", RelvmArgumentError)
+            case ObjectType():
+                return OBJECT
+        raise self.error(f"arguments given to {callee.type}, which is no function")
 
     def prim_type(self, call: PrimCall) -> Type:
         dtypes = tuple(arg.type.dtype for arg in call.args if isinstance(arg.type, PrimType))
@@ -388,6 +459,26 @@ class _Inference:
                 raise self.error(
                     f"dimension {var.name} is not known here: no parameter's shape gives it", RelvmNameError
                 )
+
+
+def _own_dims(types: Iterable[Type]) -> Iterable[DimVar]:
+    return (var for type_ in types for var in plain_dim_vars(type_))
+
+
+def _described(call: Expr) -> str:
+    """An impure call, for messages."""
+    match call:
+        case PackedCall(name=name):
+            return f"packed function {name}"
+        case OpCall(op=op):
+            return f"operator {op}"
+        case KernelRun(kernel=name):
+            return f"kernel {name}"
+        case Call(callee=FunctionRef(name) | Var(name)):
+            return f"the call of {name}"
+        case BuiltinCall(name=name):
+            return f"builtin {name}"
+    return "a call of a value"
 
 
 def plain_dim_vars(type_: Type) -> Iterable[DimVar]:

@@ -7,6 +7,7 @@ reads back as the same program.  Nothing recurses along the bindings of a block.
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import re
 from collections import Counter
@@ -75,10 +76,28 @@ def print_module(module: Module, *, elide_constants: bool = False, show_types: b
     show_types
         Whether bindings state the types of their variables; parameters and results always do.
     """
-    parts = [_Printer(elide_constants, show_types).top_level(f) for f in module.functions]
+    constants = _shared_constants(module)
+    printers = [_Printer(elide_constants, show_types, constants) for _ in module.functions]
+    parts = [printer.top_level(function) for printer, function in zip(printers, module.functions, strict=True)]
+    if constants:
+        writer = _Printer(elide_constants, show_types)
+        written = [f"const {name} = {writer.constant(each.value, str(each.type))}" for each, name in constants.values()]
+        parts.insert(0, "\n".join(written))
     if module.attributes:
         parts.insert(0, f"module with ({_attributes(module.attributes)})")
     return "\n\n".join(parts) + "\n"
+
+
+def _shared_constants(module: Module) -> dict[int, tuple[Constant, str]]:
+    """The long constants that the module uses at several places: id of the array -> the constant and its name."""
+    uses: dict[int, list[Constant]] = {}
+    taken = {item.name for item in walk(module) if isinstance(item, Var)}
+    for item in walk(module):
+        if isinstance(item, Constant) and item.value.size > MOST_LISTED_ELEMENTS:
+            uses.setdefault(id(item.value), []).append(item)
+    shared = [constants[0] for constants in uses.values() if len(constants) > 1]
+    names = filter(lambda name: name not in taken, (f"constant_{i}" for i in itertools.count(1)))
+    return {id(each.value): (each, name) for each, name in zip(shared, names, strict=False)}
 
 
 def print_function(function: Function, *, elide_constants: bool = False, show_types: bool = True) -> str:
@@ -130,12 +149,17 @@ class _Names:
 class _Printer:
     """The state of printing one function of the module."""
 
-    def __init__(self, elide_constants: bool, show_types: bool) -> None:
+    def __init__(
+        self, elide_constants: bool, show_types: bool, constants: dict[int, tuple[Constant, str]] | None = None
+    ) -> None:
+        self.constants = constants or {}
         self.elide_constants = elide_constants
         self.show_types = show_types
         self.out: list[str] = []
         self.indent = 0
-        self.name_of = _Names(KEYWORDS | operators().keys() | {"_"}, "v")
+        self.name_of = _Names(
+            KEYWORDS | operators().keys() | {"_"} | {name for _, name in self.constants.values()}, "v"
+        )
         self.dim_name_of = _Names(DIM_KEYWORDS, "d")
         self.dim_vars: dict[DimVar, AnyDim] = {}  # -> the same with its printed name
         self.type_texts: dict[Type, str] = {}
@@ -148,7 +172,7 @@ class _Printer:
 
     def top_level(self, function: Function) -> str:
         self.find_unused(function)
-        self.out.append(f"def {_name(function.name)}")
+        self.out.append(f"{'private ' if function.private else ''}def {_name(function.name)}")
         self.signature_and_body(function)
         return "".join(self.out)
 
@@ -214,7 +238,8 @@ class _Printer:
             assert var.type is not None, f"match_cast {var.name} has no type"
             self.out.append(f"{self.var(var)} = match_cast(")
             self.expr(value)
-            self.out.append(f", {self.type(var.type)})")
+            where = f", {_literal(binding.where)}" if binding.where else ""
+            self.out.append(f", {self.type(var.type)}{where})")
             return
         void = var in self.unused and (var.type == VOID or var.type is None) and is_void_call(value)
         if void and var.type is None:  # `_ = run k()` states a void; this one states nothing
@@ -318,6 +343,8 @@ class _Printer:
                 return f"@{_name(name)}"
             case PackedRef(name):
                 return f"@packed({json.dumps(name, ensure_ascii=False)})"
+            case Constant(value) if id(value) in self.constants:
+                return self.constants[id(value)][1]
             case Constant(value):
                 return self.constant(value, self.type(expr.type))
             case Prim(value, dtype):

@@ -12,12 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmAssertionError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+    near_matches,
+)
 from relvm.ir.dims import AnyDim, DimVar, as_var, evaluate_with
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import (
     Binding,
     Block,
+    BuiltinCall,
     Call,
     Constant,
     DimValue,
@@ -65,6 +74,18 @@ class Closure:
         return self.evaluator.call(self, args)
 
 
+@dataclass(frozen=True, eq=False)
+class _Partial:
+    """A function with its last arguments given."""
+
+    evaluator: _Evaluator
+    function: Any
+    captured: tuple
+
+    def __call__(self, *args: Any) -> Any:
+        return self.evaluator.call(self, args)
+
+
 def evaluate(module: Module, name: str, *args: Any, packed: Mapping[str, Callable] | None = None) -> Any:
     """What function `name` of the module returns for `args`, by the operators' NumPy meanings.
 
@@ -104,6 +125,8 @@ class _Evaluator:
 
     def enter(self, callee: Any, args: tuple) -> Any:
         """Runs a function up to the call that it ends with, if it ends with one."""
+        while isinstance(callee, _Partial):
+            callee, args = callee.function, (*args, *callee.captured)
         if not isinstance(callee, Closure):
             if callable(callee):
                 return callee(*args)
@@ -177,6 +200,16 @@ class _Evaluator:
                 return self.call(value(callee), tuple(map(value, args)))
             case OpCall(op, args, attributes):
                 return _as_values(op.numpy(*map(value, args), **dict(attributes)), expr.type)
+            case BuiltinCall("make_closure", (callee, *captured)):
+                return _Partial(self, value(callee), tuple(map(value, captured)))
+            case BuiltinCall("assert", (cond, String(message))):
+                if not value(cond):
+                    raise RelvmAssertionError(message)
+                return None
+            case BuiltinCall("print", args):
+                return tuple(map(value, args)) and None
+            case BuiltinCall(name):
+                raise RelvmUnsupportedError(f"the reference has no meaning for builtin {name}")
             case PackedCall(name, args):
                 result = self.packed_function(name)(*map(value, args))
                 if expr.type == VOID:
@@ -199,7 +232,7 @@ class _Evaluator:
             if isinstance(value, Closure) and value.function is binding.value:
                 value.variables[binding.var] = value
             if isinstance(binding, MatchCast):
-                _check(f"match_cast {binding.var.name}", binding.var.type, value, dims)
+                _check(binding.where or f"match_cast {binding.var.name}", binding.var.type, value, dims)
             variables[binding.var] = value
 
     def packed_function(self, name: str) -> Callable:

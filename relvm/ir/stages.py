@@ -32,6 +32,7 @@ from relvm.ir.expr import (
 )
 from relvm.ir.infer import plain_dim_vars
 from relvm.ir.node import Node, children
+from relvm.ir.structure import function_runs
 from relvm.ir.types import FuncType, type_vars
 
 
@@ -174,27 +175,42 @@ class _Verifier:
         self.expr(expr)
 
     def block(self, block: Block) -> None:
-        for binding in block.bindings:
+        for run in function_runs(block.bindings):
+            if isinstance(run[0].value, Function):
+                self.function_run(run)
+                continue
+            (binding,) = run
             outer, self.place = self.place, f"{self.name}: {binding.var.name}"
             match binding:
                 case MatchCast(var, value):
                     self.argument(value)
                     self.dims.update(plain_dim_vars(var.type))
                     self.bind(var)
-                case Binding(var, Function() as value):
-                    self.bind(var)
-                    self.expr(value)
                 case Binding(var, value):
                     if isinstance(value, Block) and self.rules.normal:
                         self.fail("a block is bound to a variable")
                     self.expr(value)
                     self.bind(var)
-            if self.rules.typed:
-                if var.type is None:
-                    self.fail(f"variable {var.name} has no type")
-                self.dim_vars_known(var)
+            self.typed(var)
             self.place = outer
         self.argument(block.result)
+
+    def function_run(self, run: tuple[Binding, ...]) -> None:
+        """Local functions, which see each other."""
+        for binding in run:
+            self.bind(binding.var)
+            self.typed(binding.var)
+        for binding in run:
+            outer, self.place = self.place, f"{self.name}: {binding.var.name}"
+            self.expr(binding.value)
+            self.place = outer
+
+    def typed(self, var: Var) -> None:
+        if not self.rules.typed:
+            return
+        if var.type is None:
+            self.fail(f"variable {var.name} has no type")
+        self.dim_vars_known(var)
 
 
 def _hint(expr: Node) -> str:

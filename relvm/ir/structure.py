@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
-from relvm.ir.dims import DimVar, as_var, evaluate_with, var_dim
-from relvm.ir.expr import Binding, Constant, DimValue, Expr, Function, MatchCast, Module, Shape, Var
+from relvm.ir.dims import AnyDim, DimVar, as_var, evaluate_with, var_dim
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    Constant,
+    DimValue,
+    Expr,
+    Function,
+    MatchCast,
+    Module,
+    Shape,
+    Var,
+    is_atom,
+)
 from relvm.ir.node import Node, fields_of, map_children, walk
-from relvm.ir.types import FuncType, TupleType, Type, dims_of, map_dims, type_vars
+from relvm.ir.types import FuncType, TupleType, Type, dims_of, map_dims, substitute_dims, type_vars
+
+AnyBinding = Binding | MatchCast
 
 
 def rewrite(rule: Callable[[Expr], Expr | None], expr: Node) -> Node:
@@ -45,6 +60,70 @@ def free_vars(expr: Node) -> list[Var]:
     bound = bound_vars(expr)  # a variable is bound in one place only, so scopes need not be tracked
     used = (item for item in walk(expr) if isinstance(item, Var) and item not in bound)
     return list(dict.fromkeys(used))
+
+
+def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, ...]]:
+    """The bindings in order, those of local functions that follow each other together: they see each other."""
+    run: list[AnyBinding] = []
+    for binding in bindings:
+        is_function = isinstance(binding, Binding) and isinstance(binding.value, Function)
+        if run and not is_function:
+            yield tuple(run)
+            run = []
+        if is_function:
+            run.append(binding)
+        else:
+            yield (binding,)
+    if run:
+        yield tuple(run)
+
+
+def fresh_copy(expr: Node, values: Mapping[Var, Expr], dims: Mapping[DimVar, AnyDim]) -> Node:
+    """`expr`, typed, with the variables in `values` and the dimension variables in `dims` replaced, and with a new
+    variable for each that it binds, so that it may stand beside the original."""
+    return _Copier(dict(values), dims)(expr)
+
+
+class _Copier:
+    def __init__(self, values: dict[Var, Expr], dims: Mapping[DimVar, AnyDim]) -> None:
+        self.values = values
+        self.dims = dims
+        self.types: dict[Type | None, Type | None] = {None: None}
+
+    def type(self, type_: Type | None) -> Type | None:
+        if type_ not in self.types:
+            self.types[type_] = substitute_dims(type_, self.dims)
+        return self.types[type_]
+
+    def bind(self, var: Var) -> None:
+        self.values[var] = replace(var, type=self.type(var.type))
+
+    def __call__(self, item: Node) -> Node:
+        match item:
+            case Var():
+                return self.values.get(item, item)
+            case Shape(dims):
+                return Shape(tuple(evaluate_with(dim, self.dims.get) for dim in dims))
+            case DimValue(dim):
+                return DimValue(evaluate_with(dim, self.dims.get))
+            case Block(bindings=bindings):  # local functions are seen by those before them
+                for binding in bindings:
+                    if isinstance(binding.value, Function):
+                        self.bind(binding.var)
+            case Binding(value=Function()):
+                return map_children(self, item)
+            case Binding(var=var) | MatchCast(var=var):
+                self.bind(var)
+                return map_children(self, item)
+            case Function(params=params):
+                for param in params:
+                    self.bind(param)
+                item = replace(item, result_type=self.type(item.result_type))
+            case _ if is_atom(item):
+                return item
+        item = map_children(self, item)
+        type_ = self.type(item.type)
+        return item if type_ is item.type else replace(item, type=type_)
 
 
 def structural_equal(first: Node, second: Node) -> bool:

@@ -253,13 +253,19 @@ class Fail(Statement):
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A loop nest that reads `inputs` and writes every element of `outputs`.  comment: the operator it came from."""
+    """A loop nest that reads `inputs` and writes every element of `outputs`.
+
+    comment: the operator it came from.  in_place: the inputs, by number, over which a single output may be written:
+    each has its shape and dtype, and every element is read only where the same element of the output is written then.
+    Any other input that happens to share that memory has as many elements, so that it is read at the same ones.
+    """
 
     name: str
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     body: tuple[Statement, ...]
     comment: str
+    in_place: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

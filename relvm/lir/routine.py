@@ -6,6 +6,7 @@ bytecode and C are both printed from it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,6 +112,21 @@ class IfStatement:
 Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement | IfStatement
 
 
+def used_functions(routine: Routine, functions: tuple[str, ...]) -> Iterator[str]:
+    """The functions that a routine calls or has as values; functions: the function table."""
+    stack = list(routine.body)
+    while stack:
+        statement = stack.pop()
+        if isinstance(statement, IfStatement):
+            stack += [*statement.then, *statement.orelse]
+            continue
+        if isinstance(statement, CallStatement | TailCallStatement):
+            yield statement.function
+        for operand in getattr(statement, "args", ()):
+            if isinstance(operand, FunctionItem):
+                yield functions[operand.index]
+
+
 def ends_in_calls(body: tuple[Statement, ...]) -> bool:
     """Whether every way through `body` ends in a tail call, so that nothing comes after it."""
     match body:
@@ -124,12 +140,13 @@ def ends_in_calls(body: tuple[Statement, ...]) -> bool:
 @dataclass(frozen=True)
 class Routine:
     """name: the function's.  params: r[0..n-1]; the result is left in r[n].  registers: how many there are, at least
-    n+1."""
+    n+1.  private: whether hosts do not find it by its name."""
 
     name: str
     params: tuple[str, ...]
     registers: int
     body: tuple[Statement, ...]
+    private: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,7 +154,7 @@ class LirModule:
     """Everything a module lowers to, before it is printed as bytecode or C.
 
     functions: the function table's names in order of first use, c the constants' values: np.ndarray, tuple of int (a
-    shape), str, ir DType, int or float.  signature: function name -> its parameter and result types as text.
+    shape), str, ir DType, int or float.  signature: public function -> its parameter and result types as text.
     """
 
     routines: tuple[Routine, ...]

@@ -24,9 +24,14 @@ from relvm.lir.kernel import Buffer, KernelBuilder, Load, Local, Scalar, Size, a
 
 @dataclass(frozen=True)
 class Loops:
-    """A kernel written by `function(k: KernelBuilder, inputs, outputs, **attributes)`."""
+    """A kernel written by `function(k: KernelBuilder, inputs, outputs, **attributes)`.
+
+    pointwise: it has one output, each element of which is made of the elements at that place in the inputs, those of
+    smaller shape broadcast.
+    """
 
     function: Callable[..., None]
+    pointwise: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ def elementwise(point: Callable[..., Scalar]) -> Loops:
             elements = [Load(buffer, (flat_index(axes, n, counters),)) for n, buffer in enumerate(inputs)]
             k.store(out, (flat_index(axes, len(inputs), counters),), point(*elements, **attributes))
 
-    return Loops(lower)
+    return Loops(lower, pointwise=True)
 
 
 @dataclass(frozen=True)

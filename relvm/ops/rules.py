@@ -93,7 +93,9 @@ def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None
     if apart == 0:
         return
     hint = "" if apart is not None else ", which cannot be proven equal; match_cast one to the other"
-    raise RelvmShapeError(f"{op}: {what}: {format_dim(first)} and {format_dim(second)}{hint}")
+    error = RelvmShapeError(f"{op}: {what}: {format_dim(first)} and {format_dim(second)}{hint}")
+    error.unproven = (first, second) if apart is None else None
+    raise error
 
 
 def broadcast_dims(op: str, shapes: Iterable[tuple[AnyDim, ...]]) -> tuple[AnyDim, ...]:

@@ -4,32 +4,63 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relvm.ir.expr import Binding, Block, Expr, Function, If, MatchCast, Module, Var
+from relvm.ir.expr import Binding, Block, Expr, Function, FunctionRef, If, MatchCast, Module, Var
 from relvm.ir.infer import is_impure_call, may_fail
 from relvm.ir.node import children, walk
 from relvm.ir.stages import Stage
+from relvm.ir.structure import function_runs
 from relvm.transform.passes import module_pass
 
 
 @module_pass("eliminate_dead", at=Stage.NORMAL)
 def eliminate_dead(module: Module) -> Module:
-    """Remove bindings whose value is never used and has no effect.  A `match_cast` is a check, and stays."""
-    return module.with_functions(tuple(replace(f, body=_block(f.body, set())) for f in module.functions))
+    """Remove bindings whose value is never used and has no effect, then private functions that no public function
+    leads to.  A `match_cast` is a check, and stays."""
+    return _used_functions(module.with_functions(tuple(map(_function, module.functions))))
+
+
+def _function(function: Function) -> Function:
+    body = _block(function.body, set())
+    return function if body is function.body else replace(function, body=body)
+
+
+def _used_functions(module: Module) -> Module:
+    if not any(f.private for f in module.functions):
+        return module
+    functions = {f.name: f for f in module.functions}
+    used = {f.name for f in module.functions if not f.private}
+    waiting = list(used)
+    while waiting:
+        found = {item.name for item in walk(functions[waiting.pop()].body) if isinstance(item, FunctionRef)} - used
+        used |= found
+        waiting += found
+    return module.with_functions(tuple(f for f in module.functions if f.name in used))
 
 
 def _block(block: Block, used: set[Var]) -> Block:
     """`block` without what neither it nor anything after it (`used`, which grows) needs."""
     _use(block.result, used)
     kept: list[Binding | MatchCast] = []
-    for binding in reversed(block.bindings):
-        if isinstance(binding, Binding) and binding.var not in used and not _has_effect(binding.value):
-            continue
-        value = _value(binding.value, used)
-        kept.append(binding if value is binding.value else replace(binding, value=value))
+    for run in reversed(list(function_runs(block.bindings))):
+        kept.extend(reversed(_run(run, used)))
     kept.reverse()
     if len(kept) == len(block.bindings) and all(a is b for a, b in zip(kept, block.bindings, strict=True)):
         return block
     return replace(block, bindings=tuple(kept))
+
+
+def _run(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding | MatchCast]:
+    """What is needed of one binding, or of several local functions, which may need each other."""
+    values: dict[Var, Expr] = {}
+    count = -1
+    while count < len(values):
+        count = len(values)
+        for binding in reversed(run):
+            needed = isinstance(binding, MatchCast) or binding.var in used or _has_effect(binding.value)
+            if needed and binding.var not in values:
+                values[binding.var] = _value(binding.value, used)
+    needed = (binding for binding in run if binding.var in values)
+    return [b if values[b.var] is b.value else replace(b, value=values[b.var]) for b in needed]
 
 
 def _value(value: Expr, used: set[Var]) -> Expr:

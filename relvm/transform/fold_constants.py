@@ -29,7 +29,7 @@ from relvm.ir.node import map_children
 from relvm.ir.operator import Effect
 from relvm.ir.prims import evaluate_row, find_row
 from relvm.ir.stages import Stage
-from relvm.ir.types import TensorType
+from relvm.ir.types import OBJECT, ShapeType, TensorType
 from relvm.transform.passes import function_pass
 
 SIZE_LIMIT_BYTES = 64 << 20  # a folded constant is not larger than this and its arguments together
@@ -41,7 +41,8 @@ def fold_constants(function: Function) -> Function:
 
     y = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))   ->   const(f32[2], [4, 6])
 
-    An item of a known tuple is taken, an if on a known condition keeps the branch that it must take.
+    An item of a known tuple is taken, an if on a known condition keeps the branch that it must take, an if between
+    a value and itself is that value, and the shape of a tensor of known sizes is a constant.
     """
     return replace(function, body=_block(function.body, {}))
 
@@ -65,22 +66,22 @@ def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
         case If(cond, then, orelse):
             cond = _atom(cond, known)
             if isinstance(cond, Constant | Prim):
-                taken = _block(then if _truth(cond) else orelse, known)
-                if taken.result.type == binding.var.type:
-                    known[binding.var] = taken.result
-                    return list(taken.bindings)
-            return [
-                replace(
-                    binding, value=replace(value, cond=cond, then=_block(then, known), orelse=_block(orelse, known))
-                )
-            ]
+                taken = _block(then if np.asarray(cond.value).item() else orelse, known)
+                return [*taken.bindings, *_named(binding, taken.result, known)]
+            then, orelse = _block(then, known), _block(orelse, known)
+            if then.result is orelse.result and not then.bindings and not orelse.bindings and cond.type != OBJECT:
+                return _named(binding, then.result, known)
+            return [replace(binding, value=replace(value, cond=cond, then=then, orelse=orelse))]
         case Function(body=body):
             return [replace(binding, value=replace(value, body=_block(body, known)))]
-        case TupleItem(tuple_, index) if isinstance(known.get(tuple_), Tuple):
-            known[binding.var] = known[tuple_].fields[index]
-            return []
-    value = _with_known_atoms(value, known)
+    value = _atom(value, known) if isinstance(value, Var) else _with_known_atoms(value, known)
     match value:
+        case TupleItem(tuple_, index) if isinstance(known.get(tuple_), Tuple):
+            return _named(binding, known[tuple_].fields[index], known)
+        case OpCall(op, type=ShapeType(dims=dims)) if (
+            op.effect is Effect.PURE and dims is not None and _all_known(dims)
+        ):
+            return _named(binding, Shape(dims), known)
         case Tuple():
             known[binding.var] = value
         case OpCall() if folded := _evaluate(value):
@@ -90,6 +91,14 @@ def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
             known[binding.var] = folded
             return []
     return [replace(binding, value=value)]
+
+
+def _named(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding]:
+    """What is left of `binding` when its value is `atom`, which takes the variable's place if it is of its type."""
+    if atom.type != binding.var.type:
+        return [replace(binding, value=atom)]
+    known[binding.var] = atom
+    return []
 
 
 def _with_known_atoms(value: Expr, known: dict[Var, Expr]) -> Expr:
@@ -122,10 +131,6 @@ def _evaluate(call: OpCall) -> Constant | None:
     result = np.asarray(call.op.numpy(*args, **dict(call.attributes)), dtype=call.type.dtype.numpy)
     assert result.shape == call.type.shape, f"{call.op}: NumPy gives shape {result.shape}, the type rule {call.type}"
     return constant(result)
-
-
-def _truth(cond: Constant | Prim) -> bool:
-    return bool(cond.value if isinstance(cond, Prim) else cond.value.item())
 
 
 def _evaluate_scalar(call: PrimCall) -> Prim | None:

@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 
 import relvm.ops  # declares the operators  # noqa: F401
 from relvm.errors import RelvmUnsupportedError
-from relvm.ir.dims import AnyDim, dim_var
+from relvm.ir.dims import AnyDim, DimVar, dim_var
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import (
     Binding,
     Block,
     BuiltinCall,
     DTypeValue,
+    Expr,
+    Function,
     If,
     KernelCall,
     MatchCast,
@@ -23,11 +25,13 @@ from relvm.ir.expr import (
     Shape,
     Var,
 )
+from relvm.ir.node import map_children
 from relvm.ir.stages import Stage
-from relvm.ir.types import ShapeType, TensorType, TupleType, Type
+from relvm.ir.types import TensorType, TupleType, Type
 from relvm.lir.kernel import Buffer, Kernel, KernelBuilder, ReferenceKernel
 from relvm.ops.lowering import Alias, Builtin, View
 from relvm.transform.passes import Pass
+from relvm.transform.run_time_shapes import with_known_shapes
 
 
 def legalize(target: str) -> Pass:
@@ -44,10 +48,11 @@ def legalize(target: str) -> Pass:
 
         y = add(x, b)   ->   y = kernel add_f32(x, b) : f32[n, 64]
 
-        Kernels that would be the same are made once.
+        Kernels that would be the same are made once.  Sizes that only the machine knows get names and checks by
+        match_casts (relvm/transform/run_time_shapes.py).
         """
         legalizer = _Legalizer(target)
-        functions = tuple(replace(f, body=legalizer.block(f.body)) for f in module.functions)
+        functions = tuple(map(legalizer.function, module.functions))
         return replace(module, functions=functions, kernels=tuple(legalizer.kernels.items()))
 
     return Pass("legalize", run, Stage.NORMAL, Stage.LEGAL)
@@ -69,19 +74,43 @@ class _Legalizer:
         self.kernels: dict[str, Kernel | ReferenceKernel] = {}
         self.known: dict[_Spec, str] = {}
         self.counts: dict[str, int] = {}
+        self.name = ""  # of the present function
+        self.unnamed: set[DimVar] = set()  # its sizes that only the machine knows
+        self.better: dict[Expr, Expr] = {}  # a variable -> one of the same value whose type says more
+        self.cast: list[Expr] = []  # those of them that were cast in the present block
+
+    def function(self, function: Function) -> Function:
+        self.name, self.unnamed = function.name, set()
+        return replace(function, body=self.block(function.body))
 
     def block(self, block: Block) -> Block:
         bindings: list[Binding | MatchCast] = []
+        outer, self.cast = self.cast, []
         for binding in block.bindings:
-            match binding.value:
-                case OpCall() as call:
-                    self.op_call(binding, call, bindings)
-                case If(then=then, orelse=orelse) as value:
-                    value = replace(value, then=self.block(then), orelse=self.block(orelse))
-                    bindings.append(replace(binding, value=value))
-                case _:
-                    bindings.append(binding)
-        return replace(block, bindings=tuple(bindings))
+            value = binding.value
+            match value:
+                case If(cond, then, orelse):
+                    value = replace(value, cond=self.atom(cond), then=self.block(then), orelse=self.block(orelse))
+                case Var():
+                    value = self.atom(value)
+                case _ if self.better:
+                    value = map_children(self.atom, value)
+            if value is not binding.value:
+                binding = replace(binding, value=value)
+            if isinstance(value, OpCall):
+                self.op_call(binding, value, bindings)
+            else:
+                bindings.append(binding)
+        result = self.atom(block.result)
+        for var in self.cast:
+            del self.better[var]
+        self.cast = outer
+        return replace(block, bindings=tuple(bindings), result=result)
+
+    def atom(self, expr: Expr) -> Expr:
+        while expr in self.better:  # no more often than it has dimensions
+            expr = self.better[expr]
+        return expr
 
     def op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
         """Appends what takes the place of `binding`."""
@@ -94,7 +123,15 @@ class _Legalizer:
                 dtypes = tuple(DTypeValue(dtype_of(given[attribute])) for attribute in attributes)
                 bindings.append(replace(binding, value=BuiltinCall(name, (*call.args, *dtypes), type=call.type)))
                 return
-        call = _with_known_shapes(call, bindings)
+        known, casts = with_known_shapes(call, self.name, self.unnamed)
+        if known is not call:
+            bindings += casts
+            var = Var(binding.var.name, type=known.type)
+            for cast in casts:
+                self.better[cast.value] = cast.var
+                self.cast.append(cast.value)
+            self.better[binding.var] = var
+            binding, call = replace(binding, var=var), known
         if isinstance(call.op.lower, View):
             shape = Shape(_known_shape(call.type, call))
             bindings.append(replace(binding, value=BuiltinCall("reshape", (call.args[0], shape), type=call.type)))
@@ -125,7 +162,9 @@ class _Legalizer:
         inputs, outputs = buffers[: len(types) - output_count], buffers[len(types) - output_count :]
         builder = KernelBuilder(names=dict.fromkeys(names, 1))
         call.op.lower.function(builder, inputs, outputs, **dict(call.attributes))
-        kernel = Kernel("", inputs, outputs, builder.finish(), _comment(call))
+        same = tuple(i for i, buffer in enumerate(inputs) if _is_like(buffer, outputs[0]))
+        in_place = same if call.op.lower.pointwise else ()
+        kernel = Kernel("", inputs, outputs, builder.finish(), _comment(call), in_place)
         return self.add(spec, call, kernel)
 
     def add(self, spec: _Spec, call: OpCall, kernel: Kernel | ReferenceKernel) -> str:
@@ -140,34 +179,8 @@ class _Legalizer:
         return name
 
 
-def _with_known_shapes(call: OpCall, bindings: list) -> OpCall:
-    """The call with arguments whose every dimension has a name: a tensor of known rank only gets new variables by a
-    match_cast before it."""
-    args = []
-    for arg in call.args:
-        match arg.type:
-            case TensorType(dtype, None, rank) if rank is not None and dtype is not None:
-                cast = Var(
-                    getattr(arg, "name", "value"), type=TensorType(dtype, tuple(dim_var(f"d{i}") for i in range(rank)))
-                )
-            case ShapeType(None, rank) if rank is not None:
-                cast = Var(getattr(arg, "name", "value"), type=ShapeType(tuple(dim_var(f"d{i}") for i in range(rank))))
-            case TensorType(shape=None) | ShapeType(dims=None) | TensorType(dtype=None):
-                raise RelvmUnsupportedError(
-                    f"{call.op}: an argument of type {arg.type}: match_cast it to a known rank and dtype"
-                )
-            case TensorType() | ShapeType():
-                args.append(arg)
-                continue
-            case _:
-                raise RelvmUnsupportedError(
-                    f"{call.op}: an argument of type {arg.type}: match_cast it to a tensor first"
-                )
-        bindings.append(MatchCast(cast, arg))
-        args.append(cast)
-    if all(a is b for a, b in zip(args, call.args, strict=True)):
-        return call
-    return replace(call, args=tuple(args), type=call.op.infer(tuple(arg.type for arg in args), call.attributes))
+def _is_like(buffer: Buffer, other: Buffer) -> bool:
+    return (buffer.dtype, buffer.shape) == (other.dtype, other.shape)
 
 
 def _known_shape(type_: Type, call: OpCall) -> tuple[AnyDim, ...]:

@@ -1,15 +1,17 @@
-"""Lambda lifting: local functions become functions of the module."""
+"""Lambda lifting: local functions become functions of the module (T. Johnsson, 1985)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from relvm.ir.dims import DimVar, dim_vars, var_dim
 from relvm.ir.expr import (
     Binding,
     Block,
     BuiltinCall,
+    Call,
+    DimValue,
     Expr,
     Function,
     FunctionRef,
@@ -21,80 +23,125 @@ from relvm.ir.expr import (
     Var,
 )
 from relvm.ir.infer import plain_dim_vars
-from relvm.ir.node import walk
+from relvm.ir.node import Node, children, walk
 from relvm.ir.stages import Stage
-from relvm.ir.structure import free_vars, substitute
-from relvm.ir.types import type_vars
+from relvm.ir.structure import free_vars, function_runs, substitute
+from relvm.ir.types import FuncType, Type, is_proven, type_vars
 from relvm.transform.passes import module_pass
 
 
 @module_pass("lift_lambdas", at=Stage.NORMAL)
 def lift_lambdas(module: Module) -> Module:
-    """Turn each local function into a function of the module that takes what it captured as its last parameters, and
-    its definition into the making of a closure:
+    """Turn each local function into a function of the module that takes what it captured as its last parameters.  A
+    call of it passes them; where it is used as a value a closure is made:
 
-    g = fn (a) { add(a, b) }   ->   g = make_closure(@main_g, b)        with  def main_g(a, b) { add(a, b) }
+    g = fn (a) { add(a, b) }; y = g(x)   ->   y = @main_g(x, b)            with  def main_g(a, b) { add(a, b) }
+    g = fn (a) { add(a, b) }; t = (g,)   ->   g = make_closure(@main_g, b); t = (g,)
 
-    A function that captures nothing becomes a plain reference.  Dimensions of the surrounding function that no
-    parameter's shape gives are captured as one shape.
+    A function that captures nothing is a plain reference where it is a value.  Functions next to each other may call
+    each other: each captures what those that it uses do.  Dimensions of the surrounding function are captured as one
+    shape, where nothing else gives them, or where an argument is to be checked against them.  The attribute `captured`
+    counts the parameters added.
     """
     lifter = _Lifter({f.name for f in module.functions})
-    outer = [replace(f, body=lifter.block(f.body, f.name)) for f in module.functions]
+    outer = [lifter.top_level(function) for function in module.functions]
     return module.with_functions((*outer, *lifter.lifted))
 
 
+@dataclass(frozen=True)
+class _Lifted:
+    """What a local function becomes.  captured: variables, then at most one shape, as seen where it is defined."""
+
+    reference: FunctionRef
+    captured: tuple[Expr, ...]
+
+    def closure(self, type_: Type | None) -> BuiltinCall:
+        return BuiltinCall("make_closure", (self.reference, *self.captured), type=type_)
+
+
+_Known = Mapping[Var, _Lifted]  # the local functions that can be called by name, by the variables they are bound to
+
+
 class _Lifter:
+    """Of the present function of the module, values: the variables that are used otherwise than to be called.
+    unproven: those that are called with arguments which are not known to be of the parameters' types."""
+
     def __init__(self, names: set[str]) -> None:
         self.names = names
         self.lifted: list[Function] = []
+        self.values: set[Var] = set()
+        self.unproven: set[Var] = set()
 
-    def block(self, block: Block, owner: str) -> Block:
+    def top_level(self, function: Function) -> Function:
+        self.values, self.unproven = _values(function), _unproven(function)
+        return replace(function, body=self.block(function.body, function.name, {}, _plain_dims(function.params)))
+
+    def block(self, block: Block, owner: str, known: _Known, dims: frozenset[DimVar]) -> Block:
+        """dims: the dimension variables that have a value there."""
         bindings: list[Binding | MatchCast] = []
-        references: dict[Var, Expr] = {}  # functions that capture nothing, by the variable they were bound to
-        for binding in block.bindings:
-            match binding.value:
-                case Function() as local:
-                    local = substitute(local, references)
-                    made = self.lift(binding.var, local, owner)
-                    if isinstance(made, FunctionRef):
-                        references[binding.var] = made
-                    else:
-                        bindings.append(replace(binding, value=made))
-                    continue
-                case If(then=then, orelse=orelse) as value:
-                    value = substitute(value, references) if references else value
-                    then, orelse = self.block(value.then, owner), self.block(value.orelse, owner)
-                    bindings.append(replace(binding, value=replace(value, then=then, orelse=orelse)))
-                    continue
-            bindings.append(substitute(binding, references) if references else binding)
+        references = self.references(known)
+        for run in function_runs(block.bindings):
+            if isinstance(run[0].value, Function):
+                known = self.functions(run, owner, known, dims)
+                references = self.references(known)
+                for var in (binding.var for binding in run):
+                    if var in self.values and known[var].captured:
+                        bindings.append(Binding(var, substitute(known[var].closure(var.type), references)))
+                continue
+            (binding,) = run
+            value = binding.value
+            if isinstance(binding, MatchCast) or isinstance(value, PackedCall):
+                dims |= _plain_dims([binding.var])
+            match value:
+                case Call(callee=Var() as callee, args=args) if callee in known:
+                    lifted = known[callee]
+                    value = replace(value, callee=lifted.reference, args=(*args, *lifted.captured))
+                case If(then=then, orelse=orelse):
+                    value = replace(
+                        value, then=self.block(then, owner, known, dims), orelse=self.block(orelse, owner, known, dims)
+                    )
+            bindings.append(
+                substitute(binding if value is binding.value else replace(binding, value=value), references)
+            )
         return replace(block, bindings=tuple(bindings), result=substitute(block.result, references))
 
-    def lift(self, var: Var, local: Function, owner: str) -> Expr:
-        """Adds the lifted function; gives what stands for `local` where it was defined: a reference or a closure."""
-        name = self.unique(f"{owner}_{local.name or var.name}")
-        captured = [free for free in free_vars(local) if free is not var]
-        dims = _missing_dims(local, captured)
-        params = [Var(free.name, type=free.type) for free in captured]
-        values: list[Expr] = list(captured)
-        if dims:
-            shape = Shape(tuple(map(var_dim, dims)))
-            params.append(Var("dims", type=shape.type))
-            values.append(shape)
-        reference = FunctionRef(name, type=local.type)
-        body = substitute(local.body, dict(zip(captured, params, strict=False)))
-        if any(item is var for item in walk(body)):  # it calls itself: by name, or through a closure made anew
-            own: Expr = reference
-            if values:
-                own = Var(var.name, type=var.type)
-                closure = BuiltinCall("make_closure", (reference, *params), type=var.type)
-                body = replace(body, bindings=(Binding(own, closure), *body.bindings))
-            body = substitute(body, {var: own})
-        body = self.block(body, name)
-        lifted = replace(local, name=name, params=(*local.params, *params), body=body, type=None)
-        self.lifted.append(replace(lifted, type=lifted.func_type))
-        if not values:
-            return reference
-        return BuiltinCall("make_closure", (reference, *values), type=var.type)
+    def references(self, known: _Known) -> dict[Var, Expr]:
+        """The functions that are the same everywhere, as values."""
+        return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
+
+    def functions(self, run: tuple[Binding, ...], owner: str, known: _Known, dims: frozenset[DimVar]) -> _Known:
+        """Lifts local functions that see each other; gives the known ones with them."""
+        checked = {b.var for b in run if b.var in self.values or b.var in self.unproven}
+        outer = {b.var: dims if b.var in checked else frozenset() for b in run}
+        captured = _captured({binding.var: binding.value for binding in run}, known, outer)
+        these = {}
+        for binding in run:
+            local, values = binding.value, captured[binding.var]
+            params = (*(param.type for param in local.params), *(value.type for value in values))
+            name = self.unique(f"{owner}_{local.name or binding.var.name}")
+            type_ = FuncType(params, local.result_type, local.pure)
+            these[binding.var] = _Lifted(FunctionRef(name, type=type_), values)
+        known = {**known, **these}
+        for binding in run:
+            self.function(binding.value, these[binding.var], these, known, dims)
+        return known
+
+    def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known, dims: frozenset[DimVar]) -> None:
+        """Adds the function of the module that a local function becomes."""
+        body = self.block(local.body, lifted.reference.name, known, dims | _plain_dims(local.params))
+        used = _values(body)
+        own = {var: Var(var.name, type=var.type) for var in run if var in used}
+        made = tuple(Binding(own[var], run[var].closure(var.type)) for var in own)
+        body = replace(body, bindings=(*made, *substitute(body, own).bindings), result=substitute(body.result, own))
+        params = {value: Var(getattr(value, "name", "dims"), type=value.type) for value in lifted.captured}
+        body = substitute(body, {value: param for value, param in params.items() if isinstance(value, Var)})
+        name, type_ = lifted.reference.name, lifted.reference.type
+        attributes = local.attributes
+        if params:
+            attributes = (*attributes, ("captured", len(params)))
+        params = (*local.params, *params.values())
+        local = replace(local, name=name, params=params, body=body, private=True, attributes=attributes, type=type_)
+        self.lifted.append(local)
 
     def unique(self, wanted: str) -> str:
         name, count = wanted, 0
@@ -105,25 +152,118 @@ class _Lifter:
         return name
 
 
-def _missing_dims(local: Function, captured: list[Var]) -> list[DimVar]:
-    """The dimension variables of the surrounding function that the body needs and no parameter or captured value
-    gives."""
-    given = {dim for var in (*local.params, *captured) for dim in plain_dim_vars(var.type)}
-    needed: dict[DimVar, None] = {}
+def _values(expr: Node) -> set[Var]:
+    """The variables that `expr` uses otherwise than to call them."""
+    found: set[Var] = set()
+    stack = [expr]
+    while stack:
+        item = stack.pop()
+        match item:
+            case Var():
+                found.add(item)
+            case Call(callee=Var(), args=args):
+                stack.extend(args)
+            case Binding(value=value) | MatchCast(value=value):
+                stack.append(value)
+            case Function(body=body):
+                stack.append(body)
+            case _:
+                stack.extend(children(item))
+    return found
+
+
+def _plain_dims(variables: Iterable[Var]) -> frozenset[DimVar]:
+    return frozenset(dim for var in variables for dim in plain_dim_vars(var.type))
+
+
+def _unproven(expr: Node) -> set[Var]:
+    """The variables that are called with arguments which are not known to be of the parameters' types."""
+    found: set[Var] = set()
+    for item in walk(expr):
+        match item:
+            case Call(callee=Var(type=FuncType(params=params)) as callee, args=args):
+                if not all(is_proven(param, arg.type) for param, arg in zip(params, args, strict=True)):
+                    found.add(callee)
+    return found
+
+
+def _captured(
+    run: Mapping[Var, Function], known: _Known, outer: Mapping[Var, frozenset[DimVar]]
+) -> dict[Var, tuple[Expr, ...]]:
+    """What each function of a run captures: what it uses itself, and what those that it uses capture.
+
+    outer: for each, the dimensions of the surrounding function that its parameters are checked against.
+    """
+    variables: dict[Var, dict[Var, None]] = {}
+    uses: dict[Var, list[Var]] = {}
+    dims: dict[Var, dict[DimVar, None]] = {}
+    for var, local in run.items():
+        free, values = free_vars(local), _values(local)
+        uses[var] = [other for other in free if other in run]
+        called = [known[other].captured for other in free if other in known]
+        needs = [other for other in free if other not in run and _is_captured(other, values, known)]
+        needs += [value for captured in called for value in captured if isinstance(value, Var)]
+        variables[var] = dict.fromkeys(needs)
+        dims[var] = dict.fromkeys(dim for captured in called for value in captured for dim in _dims(value))
+    _close(variables, uses)
+    for var, local in run.items():
+        dims[var].update(dict.fromkeys(_used_dims(local)))
+    given = {var: _given_dims(local, variables[var], outer[var]) for var, local in run.items()}
+    dims = {var: {dim: None for dim in needed if dim not in given[var]} for var, needed in dims.items()}
+    _close(dims, uses)
+    captured: dict[Var, tuple[Expr, ...]] = {}
+    for var in run:
+        missing = tuple(var_dim(dim) for dim in dims[var] if dim not in given[var])
+        captured[var] = (*variables[var], Shape(missing)) if missing else tuple(variables[var])
+    return captured
+
+
+def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
+    """Whether a free variable is a value that has to come from outside."""
+    return var not in known or (var in values and bool(known[var].captured))
+
+
+def _close(needs: dict[Var, dict], uses: dict[Var, list[Var]]) -> None:
+    """Adds to each function's needs those of the functions that it uses, until nothing is new."""
+    changed = True
+    while changed:
+        changed = False
+        for var, others in uses.items():
+            before = len(needs[var])
+            for other in others:
+                needs[var].update(needs[other])
+            changed |= len(needs[var]) > before
+
+
+def _dims(value: Expr) -> Iterable[DimVar]:
+    return (var for dim in value.dims for var in dim_vars(dim)) if isinstance(value, Shape) else ()
+
+
+def _given_dims(local: Function, captured: Iterable[Var], outer: frozenset[DimVar]) -> set[DimVar]:
+    """The dimension variables that parameters (those of `outer` aside), captured values or checks inside give."""
+    given = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
     for item in walk(local):
         match item:
             case MatchCast(var=Var(type=type_)) | PackedCall(type=type_):
-                given.update(plain_dim_vars(type_))
+                given.update(_plain_dims([Var("", type=type_)]) - outer)
             case Function(params=params) if item is not local:
-                given.update(dim for p in params for dim in plain_dim_vars(p.type))
-        if isinstance(item, Expr) and not isinstance(item, Function):
-            needed.update(dict.fromkeys(_used_dims(item)))
+                given.update(_plain_dims(params) - outer)
+    return given
+
+
+def _used_dims(local: Function) -> Iterable[DimVar]:
+    """The dimension variables that the parameters, the body and the result's type mention."""
+    for param in local.params:
+        yield from type_vars(param.type)
+    for item in walk(local):
+        match item:
+            case Function():
+                pass
+            case Shape():
+                yield from _dims(item)
+            case DimValue(dim):
+                yield from dim_vars(dim)
+            case Expr(type=type_) if type_ is not None:
+                yield from type_vars(type_)
     if local.result_type is not None:
-        needed.update(dict.fromkeys(type_vars(local.result_type)))
-    return [dim for dim in needed if dim not in given]
-
-
-def _used_dims(expr: Expr) -> Iterable[DimVar]:
-    if isinstance(expr, Shape):
-        return (var for dim in expr.dims for var in dim_vars(dim))
-    return type_vars(expr.type) if expr.type is not None else ()
+        yield from type_vars(local.result_type)

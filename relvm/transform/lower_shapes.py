@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from math import inf
 
-from relvm.ir.dims import AnyDim, Dim, DimOp, DimVar, as_var, dim_vars
+from relvm.ir.bounds import Range, stated_ranges
+from relvm.ir.dims import AnyDim, Dim, DimOp, DimVar, as_var, dim_op, dim_vars, var_dim
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -47,12 +49,17 @@ def lower_shapes(function: Function) -> Function:
     shape(n * 2, 4)       ->   _ = builtin.compute_dim(heap, 1, mul, EQUAL_HEAP, 0, EQUAL, 2)
                                s = builtin.make_shape(heap, 2, EQUAL_HEAP, 1, EQUAL, 4)
 
-    Compound dimensions are computed at their first use in a block, and checked when all variables are known.
+    Compound dimensions are computed at their first use in a block, and checked when all variables are known.  A
+    variable whose bounds the function states (relvm/ir/bounds.py) is checked to be within them.
     """
     lowering = _Lowering(function)
     scope = _Scope()
-    for param in function.params:
+    captured = dict(function.attributes).get("captured", 0)  # of a lifted function: what they give is given
+    first = len(function.params) - captured
+    for param in (*function.params[first:], *function.params[:first]):
         lowering.check(f"{function.name}: argument {param.name}", param.type, param, OBJECT, scope)
+    for var, range_ in stated_ranges(function).items():
+        lowering.check_range(var, range_, scope)
     lowering.check_pending(scope)
     body = lowering.block(function.body, scope)
     if lowering.slot_count:
@@ -94,9 +101,9 @@ class _Lowering:
     def block(self, block: Block, scope: _Scope) -> Block:
         for binding in block.bindings:
             match binding:
-                case MatchCast(var, value):
+                case MatchCast(var, value, where):
                     value = self.value(value, scope)
-                    self.check(f"{self.name}: match_cast {var.name}", var.type, value, value.type, scope)
+                    self.check(where or f"{self.name}: match_cast {var.name}", var.type, value, value.type, scope)
                     self.check_pending(scope)
                     if isinstance(var.type, PrimType) and not isinstance(value.type, PrimType):
                         # Arithmetic goes by the types of its operands: the scalar needs a variable of its own.
@@ -256,6 +263,20 @@ class _Lowering:
             for dim in dims:
                 pairs += (_CODE["ANY"], prim(0)) if dim is None else self.code(dim, scope)
             self.effect(scope, "match_shape", value, self.heap, prim(len(dims)), *pairs, String(where))
+
+    def check_range(self, var: DimVar, range_: Range, scope: _Scope) -> None:
+        """Adds the check that a dimension is what it becomes when it is brought into its range."""
+        dim = nearest = var_dim(var)
+        words = []
+        if range_.low > 0:
+            nearest = dim_op("max", nearest, range_.low)
+            words.append(f"at least {range_.low}")
+        if range_.high != inf:
+            nearest = dim_op("min", nearest, range_.high)
+            words.append(f"at most {range_.high}")
+        if words:
+            where = f"{self.name}: dimension {var.name}, {' and '.join(words)}"
+            self.match_value(where, nearest, self.value(DimValue(dim), scope), scope)
 
     def heap_or_null(self, dims: tuple[AnyDim, ...]) -> Expr:
         return self.heap if any(True for dim in dims for _ in dim_vars(dim)) else Null()

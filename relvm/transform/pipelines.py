@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from relvm.ir.infer import infer_types
 from relvm.ir.stages import Stage
+from relvm.transform.eliminate_common import eliminate_common
 from relvm.transform.eliminate_dead import eliminate_dead
 from relvm.transform.fold_constants import fold_constants
+from relvm.transform.inline_functions import inline_functions
 from relvm.transform.kill_dead import kill_dead
 from relvm.transform.legalize import legalize
 from relvm.transform.lift_lambdas import lift_lambdas
@@ -28,7 +30,9 @@ def build_pipeline(target: str) -> tuple[Pass, ...]:
     return (
         Pass("infer_types", infer_types, Stage.PARSED, Stage.TYPED),
         normalize,
+        inline_functions,
         fold_constants,
+        eliminate_common,
         eliminate_dead,
         lift_lambdas,
         legalize(target),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from relvm.errors import RelvmUnsupportedError
+from relvm.ir.bounds import Range, stated_ranges
+from relvm.ir.dims import DimVar, product
+from relvm.ir.dtypes import U8
 from relvm.ir.expr import (
     Binding,
     Block,
     BuiltinCall,
     DTypeValue,
-    Expr,
     Function,
     If,
     KernelCall,
     KernelRun,
+    Module,
     Shape,
     Tuple,
     Var,
@@ -22,52 +27,117 @@ from relvm.ir.expr import (
 )
 from relvm.ir.stages import Stage
 from relvm.ir.types import OBJECT, VOID, TensorType, TupleType
-from relvm.transform.passes import function_pass
+from relvm.transform.lifetimes import Fields, Value, fields_in
+from relvm.transform.passes import module_pass
+from relvm.transform.sharing import BlockPlan, Storage, name_of, plan_block, tensors_made
 
 
-@function_pass("plan_memory", at=Stage.LEGAL, to=Stage.PLANNED)
-def plan_memory(function: Function) -> Function:
+@module_pass("plan_memory", at=Stage.LEGAL, to=Stage.PLANNED)
+def plan_memory(module: Module) -> Module:
     """Give every kernel the tensors it writes:
 
-    y = kernel add_f32(x, b)   ->   y_storage = builtin.alloc_storage(shape(n, 64), 0, dtype(f32))
-                                    y = builtin.alloc_tensor(y_storage, 0, shape(n, 64), dtype(f32))
-                                    _ = run add_f32(x, b, y)
+    y = kernel sum_f32(x)   ->   y_storage = builtin.alloc_storage(shape(n, 64), 0, dtype(f32))
+                                 y = builtin.alloc_tensor(y_storage, 0, shape(n, 64), dtype(f32))
+                                 _ = run sum_f32(x, y)
+    z = kernel relu_f32(y)  ->   _ = run relu_f32(y, y)
+                                 z = y
 
-    Every tensor has a storage of its own; kill_dead returns it after the tensor's last use.
+    Tensors that are not needed at the same time share storages by the rules of relvm/transform/sharing.py; kill_dead
+    returns a storage after the last use of what is in it.
     """
-    return replace(function, body=_block(function.body))
+    kernels = dict(module.kernels)
+    functions = tuple(_function(function, kernels) for function in module.functions)
+    return module.with_functions(functions)
 
 
-def _block(block: Block) -> Block:
-    bindings: list = []
+def _function(function: Function, kernels: Mapping[str, object]) -> Function:
+    planner = _Planner(kernels, stated_ranges(function))
+    return replace(function, body=planner.block(function.body, ChainMap()))
+
+
+def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
+    """The plans that plan_memory follows: of each function's block, then of those inside it, each with where it is.
+
+    Parameters
+    ----------
+    module
+        At stage LEGAL.
+    """
+    kernels = dict(module.kernels)
+    for function in module.functions:
+        yield from _plans(function.name, function.body, ChainMap(), kernels, stated_ranges(function))
+
+
+def _plans(
+    place: str, block: Block, around: Fields, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]
+) -> Iterator[tuple[str, BlockPlan]]:
+    fields = fields_in(block, around)
+    yield place, plan_block(block, fields, kernels, ranges)
     for binding in block.bindings:
-        match binding.value:
-            case KernelCall(kernel, args) as call:
-                outputs = _allocate(binding, call, bindings)
-                bindings.append(Binding(Var("_", type=VOID), KernelRun(kernel, (*args, *outputs))))
-                if isinstance(call.type, TupleType):
-                    bindings.append(replace(binding, value=Tuple(tuple(outputs), type=call.type)))
-            case If(then=then, orelse=orelse) as value:
-                bindings.append(replace(binding, value=replace(value, then=_block(then), orelse=_block(orelse))))
-            case _:
-                bindings.append(binding)
-    return replace(block, bindings=tuple(bindings))
+        if isinstance(binding.value, If):
+            yield from _plans(f"{place}, {binding.var.name}: then", binding.value.then, fields, kernels, ranges)
+            yield from _plans(f"{place}, {binding.var.name}: else", binding.value.orelse, fields, kernels, ranges)
 
 
-def _allocate(binding: Binding, call: KernelCall, bindings: list) -> list[Expr]:
-    """Appends the allocation of the call's results; gives the variables that hold them."""
-    if isinstance(call.type, TensorType):
-        return [_allocate_tensor(binding.var, call.type, bindings)]
-    if not isinstance(call.type, TupleType):
-        raise RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type}")
-    fields = [Var(f"{binding.var.name}_{i}", type=field) for i, field in enumerate(call.type.fields)]
-    return [_allocate_tensor(var, var.type, bindings) for var in fields]
+class _Planner:
+    def __init__(self, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]) -> None:
+        self.kernels = kernels
+        self.ranges = ranges
+
+    def block(self, block: Block, around: Fields) -> Block:
+        fields = fields_in(block, around)
+        placing = _Placing(plan_block(block, fields, self.kernels, self.ranges))
+        for binding in block.bindings:
+            match binding.value:
+                case KernelCall() as call:
+                    placing.kernel(binding, call)
+                case If(then=then, orelse=orelse) as value:
+                    value = replace(value, then=self.block(then, fields), orelse=self.block(orelse, fields))
+                    placing.bindings.append(replace(binding, value=value))
+                case _:
+                    placing.bindings.append(binding)
+        return replace(block, bindings=tuple(placing.bindings))
 
 
-def _allocate_tensor(var: Var, type_: TensorType, bindings: list) -> Var:
-    assert isinstance(type_, TensorType) and type_.shape is not None and type_.dtype, f"{var.name}: {type_}"
-    shape, dtype, device = Shape(type_.shape), DTypeValue(type_.dtype), prim(0)
-    storage = Var(f"{var.name}_storage", type=OBJECT)
-    bindings.append(Binding(storage, BuiltinCall("alloc_storage", (shape, device, dtype))))
-    bindings.append(Binding(var, BuiltinCall("alloc_tensor", (storage, prim(0), shape, dtype), type=type_)))
-    return var
+class _Placing:
+    """Writes a block's bindings as its plan has them."""
+
+    def __init__(self, plan: BlockPlan) -> None:
+        self.plan = plan
+        self.variables: dict[Storage, Var] = {}
+        self.bindings: list = []
+
+    def kernel(self, binding: Binding, call: KernelCall) -> None:
+        """Appends the allocation of what the call makes, then the call."""
+        made = tensors_made(binding.var, call)
+        if not made:
+            raise RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type}")
+        outputs = tuple(self.tensor(value, type_) for value, type_ in made)
+        self.bindings.append(Binding(Var("_", type=VOID), KernelRun(call.kernel, (*call.args, *outputs))))
+        if isinstance(call.type, TupleType):
+            self.bindings.append(replace(binding, value=Tuple(outputs, type=call.type)))
+        elif outputs[0] is not binding.var:
+            self.bindings.append(replace(binding, value=outputs[0]))
+
+    def tensor(self, value: Value, type_: TensorType) -> Var:
+        """The variable that holds the tensor to write."""
+        assert type_.shape is not None and type_.dtype, f"{name_of(value)}: {type_}"
+        if value in self.plan.over:
+            return self.plan.over[value]
+        var = value if isinstance(value, Var) else Var(name_of(value), type=type_)
+        storage, offset = self.plan.place[value]
+        if storage not in self.variables:
+            self.variables[storage] = self.storage(storage, var.name, type_)
+        args = (self.variables[storage], prim(offset), Shape(type_.shape), DTypeValue(type_.dtype))
+        self.bindings.append(Binding(var, BuiltinCall("alloc_tensor", args, type=type_)))
+        return var
+
+    def storage(self, storage: Storage, first: str, type_: TensorType) -> Var:
+        """Appends the allocation of a storage, given the name and the type of the first tensor in it; its variable."""
+        if product((*type_.shape, type_.dtype.size_bytes)) == storage.size_bytes:
+            size = (Shape(type_.shape), prim(0), DTypeValue(type_.dtype))
+        else:
+            size = (prim(storage.size_bytes), prim(0), DTypeValue(U8))
+        var = Var("arena" if storage.is_arena else f"{first}_storage", type=OBJECT)
+        self.bindings.append(Binding(var, BuiltinCall("alloc_storage", size)))
+        return var

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
-from relvm.codegen.bytecode import Bytecode, constant_values, print_bytecode
+from relvm.codegen.bytecode import Bytecode, print_bytecode
 from relvm.codegen.c import print_c
 from relvm.codegen.c_names import kernel_symbol, routine_symbol
 from relvm.codegen.routine import lower_to_routines
-from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
 from relvm.ir.expr import Module
 from relvm.lir.direct_calls import direct_calls
-from relvm.lir.routine import LirModule
+from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.lir.tail_calls import tail_calls
 from relvm.transform.passes import Observer, run_passes
 from relvm.transform.pipelines import TARGETS, build_pipeline
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.program import FunctionEntry, Program
+from relvm.vm.runtime.upgrade import Upgrade
 from relvm.vm.toolchain import compile_native
 
-EXEC_MODES = ("bytecode", "compiled")
+EXEC_MODES = ("bytecode", "compiled", "auto")
 
 # What build calls as it starts each of its steps: the step's name.
 Progress = Callable[[str], None]
@@ -27,7 +28,7 @@ Progress = Callable[[str], None]
 
 def build(
     module: Module,
-    exec_mode: str = "bytecode",
+    exec_mode: str | Mapping[str, str] = "bytecode",
     target: str = "c",
     *,
     verified: bool = False,
@@ -42,7 +43,10 @@ def build(
         As a front end made it (stage PARSED or later, up to NORMAL).
     exec_mode
         "bytecode": functions run in the interpreter.  "compiled": as native code.  Both give the same results, bit for
-        bit.
+        bit.  "auto": as bytecode at once, and as native code from when that is compiled, on a thread of its own; see
+        `VirtualMachine.wait_compiled`.  A mapping gives "bytecode" or "compiled" for each function by name, and under
+        "*" for all others (without it: bytecode); private functions that it does not name go with the first public
+        function, in the module's order, that uses them.
     target
         "c": kernels are compiled with the system's C compiler.  "numpy": kernels are the operators' NumPy meanings;
         slower, and needs no compiler in bytecode mode.
@@ -60,11 +64,24 @@ def build(
     Raises
     ------
     RelvmTypeError, RelvmShapeError, RelvmNameError
-        The module is not well typed.
+        The module is not well typed; `exec_mode` names a function that the module does not have.
+    RelvmArgumentError
+        No such mode or target.
     RelvmToolchainError
-        A compiler is needed and there is none, or it failed.
+        A compiler is needed and there is none, or it failed.  With "auto" for the kernels only: `wait_compiled` raises
+        what the rest raises.
+
+    Examples
+    --------
+    >>> from relvm import vm
+    >>> from relvm.frontend.text import parse_module
+    >>> module = parse_module("def f(i: i64) -> i64 = i + 1\\n def main(i: i64) -> i64 = @f(i) * 2")
+    >>> executable = vm.build(module, exec_mode={"f": "compiled"})
+    >>> machine = vm.VirtualMachine(executable)
+    >>> machine["main"](20), machine.function_kinds
+    (42, {'f': 'native', 'main': 'bytecode'})
     """
-    _expect_choice("exec_mode", exec_mode, EXEC_MODES)
+    _expect_modes(exec_mode)
     _expect_choice("target", target, TARGETS)
     if not isinstance(module, Module):
         what = "; give its .module" if hasattr(module, "module") else ""
@@ -74,8 +91,12 @@ def build(
     module = run_passes(module, build_pipeline(target), verified=verified, observer=observer)
     report("code generation")
     lir = lower(module)
-    program = _program(lir, exec_mode, report)
-    return Executable.from_program(program)
+    compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
+    executable = Executable.from_program(assemble(lir, compiled, report))
+    if exec_mode == "auto":
+        names = frozenset(routine.name for routine in lir.routines)
+        executable.upgrade = Upgrade(lambda: Executable.from_program(assemble(lir, names)))
+    return executable
 
 
 def lower(module: Module) -> LirModule:
@@ -83,25 +104,49 @@ def lower(module: Module) -> LirModule:
     return tail_calls(direct_calls(lower_to_routines(module)))
 
 
-def _program(lir: LirModule, exec_mode: str, report: Progress) -> Program:
-    compiled = exec_mode == "compiled"
+def _compiled(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:
+    """The names of the functions that are native code."""
+    modes = {"*": exec_mode} if isinstance(exec_mode, str) else exec_mode
+    routines = {routine.name: routine for routine in lir.routines}
+    for name in modes:
+        if name != "*" and name not in routines:
+            raise RelvmNameError(f"exec_mode: no function {name}{near_matches(name, routines)}")
+    given = {name: modes[name] for name in routines if name in modes}
+    for routine in lir.routines:
+        if not routine.private:
+            mode = given.setdefault(routine.name, modes.get("*", "bytecode"))
+            _spread(mode, routine, routines, lir.functions, given)
+    return frozenset(name for name, mode in given.items() if mode == "compiled")
+
+
+def _spread(mode: str, start: Routine, routines: dict[str, Routine], functions: tuple[str, ...], given: dict) -> None:
+    """Gives `mode` to the private functions that `start` uses, itself or by way of such functions, and have none
+    yet."""
+    waiting = [start]
+    while waiting:
+        for name in used_functions(waiting.pop(), functions):
+            if name in routines and routines[name].private and name not in given:
+                given[name] = mode
+                waiting.append(routines[name])
+
+
+def assemble(lir: LirModule, compiled: Collection[str], report: Progress = lambda step: None) -> Program:
+    """The program of lowered functions.  compiled: those that are native code; the others are bytecode."""
     native, source = None, ""
     if lir.kernels or compiled:
         text = print_c(lir, routines=compiled)
         report("C compilation")
         native, source = compile_native(text), str(text)
-    bytecode = None if compiled else print_bytecode(lir)
-    entry = _Entries(lir, bytecode)
-    functions = tuple(map(entry, lir.functions))
-    constants = bytecode.constants if bytecode else constant_values(lir)
-    debug = {name: {"instructions": lines} for name, lines in bytecode.comments.items()} if bytecode else {}
-    return Program(functions, constants, native, source, lir.signature, debug)
+    bytecode = print_bytecode(lir, [routine for routine in lir.routines if routine.name not in compiled])
+    functions = tuple(map(_Entries(lir, bytecode), lir.functions))
+    debug = {name: {"instructions": lines} for name, lines in bytecode.comments.items()}
+    return Program(functions, bytecode.constants, native, source, lir.signature, debug)
 
 
 class _Entries:
     """The function table's entries by name."""
 
-    def __init__(self, lir: LirModule, bytecode: Bytecode | None) -> None:
+    def __init__(self, lir: LirModule, bytecode: Bytecode) -> None:
         self.bytecode = bytecode
         self.routines = {routine.name: routine for routine in lir.routines}
         self.kernels = {kernel.name: kernel for kernel in lir.kernels}
@@ -114,10 +159,19 @@ class _Entries:
         if name not in self.routines:
             return FunctionEntry(name, "packed")
         routine = self.routines[name]
-        if self.bytecode is None:
-            return FunctionEntry(name, "native", routine.params, routine.registers, symbol=routine_symbol(name))
+        if name not in self.bytecode.code:
+            kind, symbol = "native", routine_symbol(name)
+            return FunctionEntry(name, kind, routine.params, routine.registers, symbol=symbol, private=routine.private)
         registers, code = self.bytecode.registers[name], self.bytecode.code[name]
-        return FunctionEntry(name, "bytecode", routine.params, registers, code)
+        return FunctionEntry(name, "bytecode", routine.params, registers, code, private=routine.private)
+
+
+def _expect_modes(exec_mode: str | Mapping[str, str]) -> None:
+    if not isinstance(exec_mode, Mapping):
+        _expect_choice("exec_mode", exec_mode, EXEC_MODES)
+        return
+    for name, mode in exec_mode.items():
+        _expect_choice(f"exec_mode[{name!r}]", mode, ("bytecode", "compiled"))
 
 
 def _expect_choice(name: str, got: str, choices: tuple[str, ...]) -> None:

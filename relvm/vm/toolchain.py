@@ -16,9 +16,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from relvm.codegen.c import CSource
 from relvm.errors import RelvmToolchainError
@@ -117,44 +119,61 @@ def _cpu_flags(cpu: str) -> tuple[str, ...]:
 
 
 def _cached(compiler: Compiler, units: list[tuple[str, tuple[str, ...]]]) -> bytes:
-    digest = hashlib.sha256(repr((compiler, units, platform.libc_ver())).encode())
+    """The library of some units, each the text and the flags of one."""
+
+    def link() -> bytes:
+        with ThreadPoolExecutor() as pool:
+            objects = list(
+                pool.map(lambda unit: _kept(_digest(compiler, unit), lambda: _compile(compiler, *unit)), units)
+            )
+        return _link(compiler, objects)
+
+    return _kept(_digest(compiler, units), link)
+
+
+def _digest(compiler: Compiler, what: Any) -> str:
+    digest = hashlib.sha256(repr((compiler, what, platform.libc_ver())).encode())
     for header in sorted([*csrc_directory().glob("*.h"), *csrc_directory().glob("*.def")]):
         digest.update(header.read_bytes())
-    place = cache_directory() / f"{digest.hexdigest()}.so"
+    return digest.hexdigest()
+
+
+def _kept(digest: str, make: Callable[[], bytes]) -> bytes:
+    """What `make` makes, from the cache where it was made before."""
+    place = cache_directory() / f"{digest}.bin"
     try:
         kept = place.read_bytes()
     except OSError:
         kept = b""
     if kept and is_built_here(kept):  # not a file that was cut short or changed
         return kept
-    library = _compile(compiler, units)
+    made = make()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as file:
-            file.write(library)
+            file.write(made)
         os.replace(file.name, place)
-        record_built(library)
+        record_built(made)
     except OSError:
         pass  # the cache is a convenience: a read-only home must not stop a build
-    return library
+    return made
 
 
-def _compile(compiler: Compiler, units: list[tuple[str, tuple[str, ...]]]) -> bytes:
+def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
+    """An object file."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
-        running = []
-        for i, (text, flags) in enumerate(units):
-            file = Path(folder, f"unit{i}.c")
-            file.write_text(text)
-            command = [*compiler.command, *flags, f"-I{csrc_directory()}", "-c", str(file), "-o", f"{folder}/unit{i}.o"]
-            running.append(
-                (command, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
-            )
-        for command, process in running:
-            output, _ = process.communicate()
-            _expect_success(command, process.returncode, output)
-        objects = [f"{folder}/unit{i}.o" for i in range(len(units))]
-        link = ["-shared", "-Wl,-Bsymbolic", "-s", *objects, "-lm", "-o", f"{folder}/library.so"]
-        run_compiler(compiler, link, Path(folder))
+        Path(folder, "unit.c").write_text(text)
+        run_compiler(compiler, [*flags, f"-I{csrc_directory()}", "-c", "unit.c", "-o", "unit.o"], Path(folder))
+        return Path(folder, "unit.o").read_bytes()
+
+
+def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
+    """The shared library of some object files."""
+    with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
+        names = [f"unit{i}.o" for i in range(len(objects))]
+        for name, content in zip(names, objects, strict=True):
+            Path(folder, name).write_bytes(content)
+        run_compiler(compiler, ["-shared", "-Wl,-Bsymbolic", "-s", *names, "-lm", "-o", "library.so"], Path(folder))
         return Path(folder, "library.so").read_bytes()
 
 

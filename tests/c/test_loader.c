@@ -158,6 +158,12 @@ static void a_twin_name(image *to) { image_packed(to, "vm.builtin.make_tuple"); 
 static void an_unknown_kind(image *to) {
   image_packed(to, "extra"), image_record(to, to->function_count - 1)->kind = 4;
 }
+static void a_private_packed_function(image *to) {
+  image_packed(to, "extra"), image_record(to, to->function_count - 1)->is_private = 1;
+}
+static void an_unknown_privacy(image *to) {
+  image_bytecode(to, "f", "x", 1), RET(to, 0), image_record(to, to->function_count - 1)->is_private = 2;
+}
 static void no_parameter_count(image *to) { image_function(to, RVM_KIND_bytecode, "f", NULL, 1), RET(to, 0); }
 static void parameters_beyond_the_table(image *to) {
   image_function(to, RVM_KIND_packed, "f", "x", 0);
@@ -218,6 +224,8 @@ static void each_fault_is_named(void) {
   expect_fault(NULL, a_gap_that_is_not_empty, bad, "between sections");
   expect_fault(a_twin_name, NULL, bad, "two functions are called vm.builtin.make_tuple");
   expect_fault(an_unknown_kind, NULL, bad, "unknown kind 4");
+  expect_fault(a_private_packed_function, NULL, bad, "may not be private");
+  expect_fault(an_unknown_privacy, NULL, bad, "may not be private");
   expect_fault(no_parameter_count, NULL, bad, "function f has no parameter count");
   expect_fault(parameters_beyond_the_table, NULL, bad, "parameters of function f");
   expect_fault(a_parameter_without_name, NULL, bad, "parameter 0 of function f");
@@ -260,18 +268,23 @@ static void an_executable_says_what_it_has(void) {
   loaded what;
   rvm_value error;
   uint32_t index = program_build(&program);
+  uint32_t helper = image_bytecode(&program, "_helper", "x", 1);
+  RET(&program, 0);
+  image_record(&program, helper)->is_private = 1;
   image_text(&program, "h\xc3\xa9llo \xe2\x82\xac \xf0\x9f\x98\x80"); /* 2, 3 and 4 bytes a character */
   MAKE(what, image_load(&program, &what, &error));
   const rvm_executable *executable = what.executable;
-  CHECK_INT(rvm_executable_function_count(executable), 14);
+  CHECK_INT(rvm_executable_function_count(executable), 15);
   CHECK_INT(rvm_executable_find(executable, "main"), index);
   CHECK_INT(rvm_executable_find(executable, "mai"), -1);
+  CHECK_INT(rvm_executable_find(executable, "_helper"), -1);
+  CHECK(strcmp(rvm_executable_function_name(executable, (int32_t)helper), "_helper") == 0);
   CHECK(strcmp(rvm_executable_function_name(executable, (int32_t)index), "main") == 0);
   CHECK_INT(rvm_executable_function_kind(executable, (int32_t)index), RVM_KIND_bytecode);
   CHECK_INT(rvm_executable_function_parameters(executable, (int32_t)index), 2);
   CHECK_INT(rvm_executable_function_parameters(executable, 0), -1);
-  CHECK(rvm_executable_function_name(executable, 14) == NULL && rvm_executable_function_name(executable, -1) == NULL);
-  CHECK_INT(rvm_executable_function_kind(executable, 14), -1);
+  CHECK(rvm_executable_function_name(executable, 15) == NULL && rvm_executable_function_name(executable, -1) == NULL);
+  CHECK_INT(rvm_executable_function_kind(executable, 15), -1);
   const unsigned char *data = executable->constants[2].as.tensor->dl.data;
   CHECK(data > what.bytes && (intptr_t)data % 64 == 0); /* used in place */
   loaded_release(&what);

@@ -122,6 +122,49 @@ def test_show(folder: Path, stage: str) -> None:
     assert sign.get(stage, "relu(x)") in done.stdout
 
 
+MEMORY = """def main(x: f32[4, 8]) -> f32[1] {
+  a = concat(x, x, x, axis=0)
+  b = transpose(a, perm=(1, 0))
+  c = relu(matmul(a, b))
+  d = max(c, axes=(1,))
+  e = softmax(reshape(d, shape(1, 12)), axis=1)
+  return max(e, axes=(1,))
+}
+"""
+
+
+def test_show_of_memory(folder: Path) -> None:
+    (folder / "memory.relvm").write_text(MEMORY)
+    done = relvm("show", "memory.relvm", "--memory", "--target", "c", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert " ".join(lines[0]) == (
+        "main: 7 tensors in 2 storages, 1 of them in place; 1,348 bytes, lower bound 1,344, ratio 1.003 at once"
+    )
+    assert " ".join(lines[1]) == "arena of 1,344 bytes, lower bound 1,344, ratio 1.000"
+    assert lines[2] == ["offset", "bytes", "from", "to", "tensors"]
+    assert ["576", "384", "0", "2", "a"] in lines and ["0", "576", "2", "4", "value", ">", "c"] in lines
+    assert ["storage", "of", "4", "bytes"] in lines and ["0", "4", "7", "8", "result"] in lines
+
+
+def test_show_of_memory_with_symbolic_sizes_and_branches(folder: Path) -> None:
+    text = """def main(c: bool, x: f32[n, 8]) -> f32[n, 8] {
+  return if c then softmax(softmax(x, axis=1), axis=1) else x
+}
+"""
+    (folder / "branch.relvm").write_text(text)
+    done = relvm("show", "branch.relvm", "--memory", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "main, result: then: 2 tensors in 2 storages" in done.stdout and "n * 32 bytes" in done.stdout
+    assert "else" not in done.stdout
+
+
+def test_show_of_memory_of_an_executable_is_refused(folder: Path) -> None:
+    assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
+    done = relvm("show", "m.rvm", "--memory", cwd=folder)
+    assert done.returncode == 1 and "give the model itself" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("table", "names"),
     [

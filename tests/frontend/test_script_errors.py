@@ -17,19 +17,15 @@ _numbers = itertools.count()
 
 # The body of a function of x: f32[n], c: bool and i: i64, with a mark, ¦, before the place of the error.
 BODIES = [
-    (
-        "¦while c:\n    x = x\nreturn x",
-        RelvmSyntaxError,
-        "cannot have a while loop; write a function that calls itself",
-    ),
-    ("¦for y in x:\n    x = y\nreturn x", RelvmSyntaxError, "cannot have a for loop"),
+    ("¦while c:\n    i = 1.5\nreturn i", RelvmTypeError, "i is i64 before the loop and f64 after a round"),
+    ("for y in ¦x:\n    x = y\nreturn x", RelvmSyntaxError, "cannot have a for loop"),
     ("¦with x:\n    pass\nreturn x", RelvmSyntaxError, "cannot have a With"),
     ("¦y: f32[n]\nreturn x", RelvmSyntaxError, "an annotation without a value"),
     ("¦x + 1\nreturn x", RelvmSyntaxError, "an expression whose value is not used"),
     ("¦x[0] = 1\nreturn x", RelvmSyntaxError, None),
     ("return ¦[y for y in x]", RelvmSyntaxError, "cannot have a ListComp"),
-    ("return ¦0 < x < 1", RelvmSyntaxError, "a chain of comparisons"),
-    ("return ¦c and c", RelvmSyntaxError, "`and` and `or`; use logical_and"),
+    ("return ¦0 < x < 1", RelvmTypeError, "bool[n] is no condition; for tensors there are & | ~"),
+    ("return c and ¦x", RelvmTypeError, "f32[n] is no condition"),
     ("return ¦x is x", RelvmSyntaxError, "the operator Is"),
     ("return ¦x // 2", RelvmSyntaxError, "the operator FloorDiv"),
     ("return ¦b'x'", RelvmSyntaxError, "the constant b'x'"),
@@ -61,7 +57,7 @@ BODIES = [
     ("return ¦np.sum(x)", RelvmTypeError, "of Python, which a script cannot call"),
     ("return ¦len(x)", RelvmNameError, "no variable, function or operator len"),
     ("return ¦x(1)", RelvmTypeError, "a call of f32[n], which is no function"),
-    ("return ¦x.shape", RelvmTypeError, "a value of type f32[n] has no attribute shape"),
+    ("return ¦x.T", RelvmTypeError, "a value of type f32[n] has no attribute T"),
     ("return ¦x[0]", RelvmTypeError, "a tensor cannot be indexed with []"),
     ("return ¦(x, x)[i]", RelvmTypeError, "the index of a tuple must be a number known in advance"),
     ("return ¦(x, x)[2]", RelvmTypeError, "tuple index out of range"),

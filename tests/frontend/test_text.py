@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from dataclasses import replace
 
@@ -136,7 +137,7 @@ def test_long_constants_can_be_elided_and_then_do_not_parse():
 
 
 def test_types_of_bindings_can_be_left_out():
-    typed = infer_types(parse_module('def f(x: f32[n]) -> f32[n] { y = relu(x)\n return packed("p", y) : f32[n] }'))
+    typed = infer_types(parse_module('def f(x: f32[n]) => f32[n] { y = relu(x)\n return packed("p", y) : f32[n] }'))
     text = print_module(typed, show_types=False)
     assert "  y = relu(x)\n" in text and 'packed("p", y) : f32[n]' in text
     assert print_module(infer_types(parse_module(text))) == print_module(typed)
@@ -244,7 +245,8 @@ def modules(draw) -> Module:
             kind = draw(st.integers(0, 3))
             var = Var(draw(names), type=draw(types() if kind == 0 else annotation))
             if kind == 0:
-                bindings.append(ir.MatchCast(var, expression(scope, depth)))
+                where = draw(st.sampled_from(["", 'f: "x"\n']))
+                bindings.append(ir.MatchCast(var, expression(scope, depth), where))
             elif kind == 1 and depth:
                 bindings.append(Binding(var, function([*scope, var], depth - 1, "g")))
             else:
@@ -257,7 +259,7 @@ def modules(draw) -> Module:
         body = block([*scope, *params], depth) if draw(st.booleans()) else expression([*scope, *params], depth)
         return Function(name, params, body, draw(annotation), draw(st.booleans()))
 
-    return Module((function([], 2, "main"), function([], 1, "a name")))
+    return Module((function([], 2, "main"), replace(function([], 1, "a name"), private=draw(st.booleans()))))
 
 
 @settings(max_examples=60, deadline=None)
@@ -296,3 +298,24 @@ def test_a_module_is_equal_only_to_a_module_of_the_same_meaning():
     assert structural_equal(first, renamed) and structural_equal(renamed, first)
     assert not any(structural_equal(first, parse_module(other)) for other in others)
     assert not structural_equal(first, replace(first, attributes=(("a", 1),)))
+
+
+def test_constants_of_the_module_are_shared_and_long_ones_are_printed_once():
+    data = base64.b64encode(np.arange(100, dtype=np.float32).tobytes()).decode()
+    text = f"""
+    const small = const(f32[2], [1, 2])
+    const large = const(f32[100], "{data}")
+    def main(x: f32[100]) -> f32[100] = add(x, large)
+    def other(x: f32[100], large_: f32[2]) -> (f32[100], f32[2]) = (multiply(x, large), add(small, large_))
+    """
+    module = parse_module(text)
+    constants = [item for item in walk(module) if isinstance(item, ir.Constant)]
+    assert len(constants) == 3 and constants[0] is constants[1]
+    printed = check_round_trip(module)
+    assert printed.count("const constant_1 = const(f32[100]") == 1 and printed.count("constant_1") == 3
+    for wrong, message in [
+        ("const a = 3", "expected const"),
+        ("const a = const(f32[], 1)\nconst a = const(f32[], 1)", "twice"),
+    ]:
+        with pytest.raises(RelvmSyntaxError, match=message):
+            parse_module(wrong)

@@ -61,6 +61,7 @@ CASES = [
     ("def f(x: f32[¦-1]) = x", RelvmSyntaxError, "a dimension is at least 0, got -1"),
     ("def f(x: f32[n ¦// 0]) = x", RelvmSyntaxError, "a dimension divided by 0"),
     ("def f(x: f32[n¦) = x", RelvmSyntaxError, "expected , or ], got )"),
+    ("private ¦f() = 1", RelvmSyntaxError, "expected def, got f"),
     ("def f(x: (i64 ¦= x", RelvmSyntaxError, "expected , or ), got ="),
     ("def f(xs: i64) = ¦x", RelvmNameError, "no variable x; did you mean xs?"),
     ("def f(x: f32[n]) = ¦relus(x)", RelvmNameError, "no operator or variable relus; did you mean relu"),

@@ -83,7 +83,7 @@ class Kernels:
         for name, _ in self.module.kernels:
             ffi.cdef(_PROTOTYPE.format(kernel_symbol(name)))
         kernels = tuple(kernel for _, kernel in self.module.kernels)
-        source = print_c(LirModule((), kernels, (), (), {}), routines=False)
+        source = print_c(LirModule((), kernels, (), (), {}), routines=())
         with tempfile.NamedTemporaryFile(suffix=".so") as file:
             Path(file.name).write_bytes(compile_native(CSource(source.kernels + _FAIL, "")).library)
             library = ffi.dlopen(file.name)

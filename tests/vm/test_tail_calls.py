@@ -114,7 +114,7 @@ def test_an_endless_loop_can_be_interrupted(mode) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_wrong_call_at_the_end_is_an_error(mode) -> None:
-    text = "def main(f: object, n: i64) -> object = f(n, n)\n def one(n: i64) -> i64 = n\n def get() -> object = @one"
+    text = "def main(f: object, n: i64) => object = f(n, n)\n def one(n: i64) -> i64 = n\n def get() -> object = @one"
     machine = machine_of(text, mode)
     one = machine["get"]()
     with pytest.raises(RelvmArgumentError, match=r"one: expected 1 argument \(n\), got 2"):

@@ -45,8 +45,10 @@ def test_the_same_code_is_compiled_once(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(toolchain, "_compile", lambda *args: calls.append(1) or compile_once(*args))
     for _ in range(2):
         vm.build(MODULE, "compiled")
-    assert len(calls) == 1
-    assert len(list(tmp_path.glob("*.so"))) == 1
+    assert len(calls) == 2  # the kernels and the routines
+    assert len(list(tmp_path.glob("*.bin"))) == 3  # and the library made of them
+    vm.build(MODULE, "bytecode")
+    assert len(calls) == 2
 
 
 def test_a_cache_that_cannot_be_written_does_not_stop_a_build(monkeypatch, tmp_path) -> None:

@@ -7,7 +7,7 @@ import json
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -162,10 +162,7 @@ def parse_text(text: str) -> Program:
                 raise line.fail(f"c{len(constants)}, f{len(entries)}, native, source, signature or debug")
         line.expect("")
     indices = {entry.name: index for index, (entry, _) in enumerate(entries)}
-    functions = tuple(
-        FunctionEntry(entry.name, entry.kind, entry.parameters, entry.registers, _code(lines, indices), entry.symbol)
-        for entry, lines in entries
-    )
+    functions = tuple(replace(entry, code=_code(lines, indices)) for entry, lines in entries)
     return Program(functions, tuple(constants), **parts)
 
 
@@ -230,12 +227,13 @@ def _constant(statement: _Statement) -> Constant:
 
 def _heading(line: _Line) -> FunctionEntry:
     line.expect("=")
+    private = line.accept("private")
     kind = line.one_of([row.name for row in KINDS])
     name = line.name()
     parameters = tuple(line.list("(", ")", line.name)) if line.ahead == "(" else None
     registers = line.integer() if line.accept("registers") else 0
     symbol = line.name() if line.accept("symbol") else None
-    return FunctionEntry(name, kind, parameters, registers, symbol=symbol)
+    return FunctionEntry(name, kind, parameters, registers, symbol=symbol, private=private)
 
 
 def _code(lines: list[_Line], indices: dict[str, int]) -> tuple[Instruction, ...]:

@@ -44,5 +44,7 @@ def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
 
 @ffi.def_extern(onerror=carry)
 def relvm_py_poll(host: Any, result: Any) -> int:
-    """Nothing: that it runs lets Python handle signals, which may raise KeyboardInterrupt here."""
+    """Lets Python handle signals, which may raise KeyboardInterrupt here, and the machine do what it waits to do."""
+    if ACTIVE.objects:
+        ACTIVE.objects.poll()
     return 0

@@ -85,13 +85,16 @@ def _functions(section: memoryview, strings: list[str], code: tuple[int, ...]) -
     records = _slice(section, 8, FUNCTION_RECORD.size * count)
     names = struct.unpack(f"<{total}I", _slice(section, 8 + len(records), 4 * total))
     functions = []
-    for name, kind, symbol, arity, first, registers, start, size in FUNCTION_RECORD.iter_unpack(records):
+    for name, kind, private, symbol, arity, first, registers, start, size in FUNCTION_RECORD.iter_unpack(records):
         if start + size > len(code) or first + max(arity, 0) > total or arity < -1:
             raise RelvmFormatError(f"{strings[name]}: its instructions or parameters lie outside their section")
         parameters = None if arity < 0 else tuple(strings[index] for index in names[first : first + arity])
         instructions = _instructions(code[start : start + size])
         label = None if symbol == ABSENT else strings[symbol]
-        functions.append(FunctionEntry(strings[name], KINDS[kind].name, parameters, registers, instructions, label))
+        entry = FunctionEntry(
+            strings[name], KINDS[kind].name, parameters, registers, instructions, label, bool(private)
+        )
+        functions.append(entry)
     return tuple(functions)
 
 

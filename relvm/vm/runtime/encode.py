@@ -15,7 +15,7 @@ from relvm.vm.runtime.container import aligned, pack_sections
 from relvm.vm.runtime.dtypes import dtype_number, plain_array
 from relvm.vm.runtime.program import Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 
-FUNCTION_RECORD = struct.Struct("<IIIiIIII")
+FUNCTION_RECORD = struct.Struct("<IHHIiIIII")
 CONSTANT_RECORD = struct.Struct("<IIIIqQ")
 NATIVE_HEADER = struct.Struct("<IIII48x")
 ABSENT = 0xFFFFFFFF  # a string index that is none
@@ -98,7 +98,7 @@ def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, cod
         code += _encode_code(entry)
         symbol = ABSENT if entry.symbol is None else strings.index(entry.symbol)
         count = -1 if entry.parameters is None else len(entry.parameters)
-        head = (strings.index(entry.name), _KINDS[entry.kind], symbol, count, len(parameters))
+        head = (strings.index(entry.name), _KINDS[entry.kind], entry.private, symbol, count, len(parameters))
         size = len(code) - start
         records.append(FUNCTION_RECORD.pack(*head, entry.registers, start if size else 0, size))
         parameters += [strings.index(name) for name in entry.parameters or ()]

@@ -56,6 +56,7 @@ class _Body:
     name: str
     parameters: tuple[str, ...]
     registers: int | None
+    private: bool
     code: list[Instruction] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
 
@@ -180,7 +181,7 @@ class ExecBuilder:
 
     @contextlib.contextmanager
     def function(
-        self, name: str, parameters: Sequence[str] = (), *, registers: int | None = None
+        self, name: str, parameters: Sequence[str] = (), *, registers: int | None = None, private: bool = False
     ) -> Iterator[Argument]:
         """The instructions emitted in the `with` block are the bytecode function `name`.
 
@@ -190,6 +191,8 @@ class ExecBuilder:
             Their names.
         registers
             How many it has, its registers keeping their numbers; None: they are renumbered.
+        private
+            Whether only the program itself calls it: hosts do not find it by its name.
 
         Raises
         ------
@@ -205,7 +208,7 @@ class ExecBuilder:
         if row.kind and row.parameters != tuple(parameters):
             was, now = (", ".join(names) or "none" for names in (row.parameters, parameters))
             raise RelvmFormatError(f"function {name} is declared with the parameters {was}, defined with {now}")
-        self._body = body = _Body(name, tuple(parameters), registers)
+        self._body = body = _Body(name, tuple(parameters), registers, private)
         try:
             yield function(row.index)
         finally:
@@ -317,11 +320,11 @@ class ExecBuilder:
             return FunctionEntry(name, "packed", row.parameters)
         code = tuple(map(_with_target, body.code))
         if body.registers is not None:
-            return FunctionEntry(name, "bytecode", body.parameters, body.registers, code)
+            return FunctionEntry(name, "bytecode", body.parameters, body.registers, code, private=body.private)
         orders[name] = order = register_order(code, len(body.parameters))
         numbers = {written: number for number, written in enumerate(order)}
         code = tuple(renumbered(instruction, numbers) for instruction in code)
-        return FunctionEntry(name, "bytecode", body.parameters, len(order), code)
+        return FunctionEntry(name, "bytecode", body.parameters, len(order), code, private=body.private)
 
     def _expect_packed(self, name: str, row: _Row) -> None:
         if row.kind == "bytecode":

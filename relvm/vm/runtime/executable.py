@@ -26,6 +26,7 @@ from relvm.vm.runtime.lifetime import Shared
 from relvm.vm.runtime.program import FunctionEntry, Program, callees
 from relvm.vm.runtime.python_program import as_python
 from relvm.vm.runtime.trust import is_built_here
+from relvm.vm.runtime.upgrade import Upgrade
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class Executable:
     ----------
     shared
         The C object, for machines.
+    upgrade
+        Of one built with exec_mode="auto": the native code that its machines will get.  Else None.
     """
 
     def __init__(self, buffer: Any, *, trust_native: bool, program: Program | None = None, where: str = "") -> None:
@@ -95,6 +98,7 @@ class Executable:
             raise failure(status, error, where)
         self.shared = Shared(pointer[0], lib.rvm_executable_release, keep=view)
         self._buffer = buffer
+        self.upgrade: Upgrade | None = None
         if program:
             self.program = program
         weakref.finalize(self, self.shared.release).atexit = False
@@ -178,7 +182,7 @@ class Executable:
 
     @property
     def signature(self) -> dict[str, Any]:
-        """Function name -> its parameter and result types."""
+        """Function -> its parameter and result types; private functions have none."""
         return self.program.signature
 
     @property

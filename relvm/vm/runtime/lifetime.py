@@ -56,7 +56,7 @@ class Objects(ABC):
         self.users = 0  # how many references there are
         self.lock = threading.RLock()
         self.exception: BaseException | None = None  # raised in a callback, on its way to the caller
-        self._executable = executable
+        self._executables = [executable]  # that the machine runs code of
         self._dropped: deque[tuple[int, int]] = deque()
 
     @abstractmethod
@@ -70,6 +70,10 @@ class Objects(ABC):
     @abstractmethod
     def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
         """Tell the instrument of a call of function `index`; what the instrument returns."""
+
+    @abstractmethod
+    def poll(self) -> None:
+        """What is done now and then while the machine runs."""
 
     def drop(self, tag: int, address: int) -> None:
         """Give back one reference; the machine goes with the last."""
@@ -97,7 +101,8 @@ class Objects(ABC):
         if self.users == 0 and self.machine is not None:
             machine, self.machine = self.machine, None
             lib.rvm_machine_release(machine)
-            self._executable.release()
+            for executable in self._executables:
+                executable.release()
 
 
 class Reference:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.tables import KINDS
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.failure import failure
@@ -96,6 +97,58 @@ class VirtualMachine:
         """The names of the executable's functions that can be called."""
         indices = range(self.executable.function_count)
         return [self.executable.function_name(index) for index in indices if self._is_callable(index)]
+
+    @property
+    def function_kinds(self) -> dict[str, str]:
+        """How each function that can be called is run now: "bytecode" or "native"."""
+        machine = self._runner.machine
+        indices = [index for index in range(self.executable.function_count) if self._is_callable(index)]
+        kinds = {index: KINDS[lib.rvm_machine_function_kind(machine, index)].name for index in indices}
+        return {self.executable.function_name(index): kind for index, kind in kinds.items()}
+
+    def wait_compiled(self, timeout: float | None = None) -> bool:
+        """Wait for the native code of an executable that was built with exec_mode="auto".
+
+        Without this it is taken up when it is there, by the next call or in the middle of a long one.
+
+        Parameters
+        ----------
+        timeout
+            Seconds; None: as long as it takes.
+
+        Returns
+        -------
+        bool
+            Whether the machine runs native code: False when the time is over.  At once True where the executable was
+            built with native code for all functions.
+
+        Raises
+        ------
+        RelvmToolchainError
+            It could not be compiled; bytecode goes on.
+        RelvmArgumentError
+            The executable was built with exec_mode="bytecode": no native code will come.
+
+        Examples
+        --------
+        >>> from relvm import vm
+        >>> from relvm.frontend.text import parse_module
+        >>> module = parse_module("def main(x: i64) -> i64 { return x * 2 }")
+        >>> machine = vm.VirtualMachine(vm.build(module, exec_mode="auto"))
+        >>> machine["main"](21)
+        42
+        >>> machine.wait_compiled(), machine.function_kinds, machine["main"](21)
+        (True, {'main': 'native'}, 42)
+        """
+        upgrade = self.executable.upgrade
+        if upgrade is None:
+            if "bytecode" in self.function_kinds.values():
+                raise RelvmArgumentError('wait_compiled: the executable was not built with exec_mode="auto"')
+            return True
+        if not upgrade.wait(timeout):
+            return False
+        self._runner.end(self._runner.begin("wait_compiled"))
+        return True
 
     def interrupt(self) -> None:
         """End the run under way, from another thread or a signal handler: it raises RelvmInterrupted."""
@@ -368,7 +421,10 @@ class VirtualMachine:
         return self._outputs[name]
 
     def _is_callable(self, index: int) -> bool:
-        return self.executable.function_kind(index) in ("bytecode", "native")
+        if self.executable.function_kind(index) not in ("bytecode", "native"):
+            return False
+        name = self.executable.function_name(index).encode()
+        return lib.rvm_executable_find(self.executable.shared.pointer, name) == index  # not private
 
     def __repr__(self) -> str:
         return f"<VirtualMachine of {', '.join(self.functions)}>"

@@ -125,6 +125,8 @@ class FunctionEntry:
         The instructions of a bytecode function.
     symbol
         Of a native function or kernel: its name in the native section.
+    private
+        Whether only the program itself calls it: hosts do not find it by its name.  For bytecode and native functions.
     """
 
     name: str
@@ -133,6 +135,7 @@ class FunctionEntry:
     registers: int = 0
     code: tuple[Instruction, ...] = ()
     symbol: str | None = None
+    private: bool = False
 
 
 @dataclass(frozen=True)

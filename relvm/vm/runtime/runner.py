@@ -40,6 +40,7 @@ class Runner(Objects):
         self.executable = executable
         self.print_hook = print_hook
         self.callback: Instrument | None = None
+        self.upgrade = executable.upgrade  # until it is done
         self.depth = 0  # calls under way: more than one when a packed function calls the machine
         self.row = _Row(_ROW)
 
@@ -60,7 +61,26 @@ class Runner(Objects):
             time.sleep(0)  # another thread is only dropping a reference
         outer, ACTIVE.objects = ACTIVE.objects, self
         self.depth += 1
+        if self.upgrade is not None:
+            self.take_upgrade()
         return outer
+
+    def poll(self) -> None:
+        if self.upgrade is not None:
+            self.take_upgrade()
+
+    def take_upgrade(self) -> None:
+        """Have the machine run native code where it is there by now.  To be called inside it."""
+        compiled = self.upgrade and self.upgrade.executable
+        if not compiled:
+            return
+        self.upgrade = None
+        error = ffi.new("rvm_value *")
+        status = lib.rvm_machine_upgrade(self.machine, compiled.shared.pointer, error)
+        if status:
+            raise failure(status, error)
+        compiled.shared.retain()
+        self._executables.append(compiled.shared)
 
     def end(self, outer: Objects | None) -> None:
         """Leave it."""

@@ -23,7 +23,7 @@ MODULE = parse_module("""
 def main(x: f32[n, 4], w: f32[4, 8]) -> f32[n, 8] { return relu(matmul(x, w)) }
 def pair(t: (f32[n], i64), y: f32[n]) -> (f32[n], (i64, f32[n])) { return (add(t.0, y), (t.1, y)) }
 def chain(x: f32[n]) -> f32[n] {
-  scale = fn (a: f32[m]) -> f32[m] { return multiply(a, const(f32[], 2)) }
+  scale = fn (a: f32[m]) -> f32[m] with (inline=false) { return multiply(a, const(f32[], 2)) }
   return add(@half(scale(x)), x)
 }
 def half(x: f32[n]) -> f32[n] { return divide(x, const(f32[], 2)) }

@@ -75,7 +75,9 @@ c10 = float 0x7ff8000000000001
     + """
 f13 = packed "no name; (of Python)"
 f14 = packed test.two(a, b)
-f15 = bytecode main(x, "y 1") registers 4
+f15 = private bytecode _helper(x) registers 1
+  0: ret r0
+f16 = bytecode main(x, "y 1") registers 4
   0: if r0 -> 3
   1: call r2 = vm.builtin.make_tuple(r0, r1, 5, -268435456, true, false, nil, f8)
   2: goto -> 5

@@ -111,7 +111,7 @@ def test_stats_count_what_there_is(saved) -> None:
     assert stats.size_bytes == saved.stat().st_size and stats.native_bytes == 0
     assert stats.tensor_bytes == 24 + 160 + 1 and stats.constants[0] == "f32[2, 3], 24 bytes"
     assert len(stats.functions["packed"]) == 10
-    assert stats.functions["bytecode"] == ("identity", "pair", "forever", "closure_over", "apply", "main")
+    assert stats.functions["bytecode"] == ("identity", "pair", "forever", "closure_over", "apply", "_helper", "main")
     assert stats.instructions["main"] == 7 and stats.calls["vm.builtin.make_tuple"] == 3
     assert "test.two" not in stats.calls
     text = str(stats)

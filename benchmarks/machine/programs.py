@@ -1,0 +1,87 @@
+"""The programs whose cost is measured.
+
+Most rows are a counting loop with the same statements many times in a round: the cost is that of one, the loop's own
+being subtracted.  They are written at stage PLANNED, so that no optimisation takes them away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from relvm.frontend.text import parse_module
+from relvm.ir.infer import infer_types
+from relvm.transform.kill_dead import kill_dead
+from relvm.transform.lower_shapes import lower_shapes
+from relvm.transform.passes import run_passes
+from relvm.transform.pipelines import build_pipeline
+from relvm.vm.building import assemble, lower
+from relvm.vm.runtime import Executable
+
+UNROLLED = 20  # how often the statements of a row stand in a round
+
+
+@dataclass(frozen=True)
+class Row:
+    """body: the statements, with {k} for the number of the repetition; they see i, a counter, o, any value, x, a tensor
+    of one element, t, a pair of them, and f, a closure of one value."""
+
+    name: str
+    body: str
+
+
+ROWS = (
+    Row("copy", "y{k}: object = builtin.copy(o)"),
+    Row("tuple_getitem", "y{k}: f32[1] = t.0"),
+    Row("kernel of 1 element", "_ = run add_f32(x, x, x)"),
+    Row("call of a function", "y{k}: object = @same(o)"),
+    Row("make a closure of 1 value", "y{k}: (object) -> object = builtin.make_closure(@second, o)"),
+    Row("invoke a closure of 1 value", "y{k}: object = f(o)"),
+    Row("make a 2-tuple", "y{k}: (object, object) = (o, o)"),
+    Row("if on a scalar", "y{k}: i64 = if c then {{ return 3 }} else {{ return i }}"),
+    Row(
+        "storage + tensor + kill",
+        "s{k}: object = builtin.alloc_storage(shape(16, 16), 0, dtype(f32))\n"
+        "  y{k}: f32[16, 16] = builtin.alloc_tensor(s{k}, 0, shape(16, 16), dtype(f32))",
+    ),
+)
+
+_LOOP = """
+def same(o: object) -> object {{ return o }}
+def second(a: object, b: object) -> object {{ return b }}
+def loop(i: i64, o: object, x: f32[1], t: (f32[1], f32[1]), f: (object) -> object) => i64 {{
+  c: bool = i == 0
+  {body}
+  r: i64 = if c then {{ return 0 }} else {{
+    j: i64 = i - 1
+    s: i64 = @loop(j, o, x, t, f)
+    return s
+  }}
+  return r
+}}
+def closure(o: object) -> ((object) -> object) {{
+  f: (object) -> object = builtin.make_closure(@second, o)
+  return f
+}}
+"""
+
+FIB = "def fib(n: i64) -> i64 = if n < 2 then n else @fib(n - 1) + @fib(n - 2)"
+COUNT = "def count(i: i64, s: i64, n: i64) -> i64 = if i >= n then s else @count(i + 1, s + i, n)"
+CARRY = """
+def carry(n: i64, p: (f32[4], f32[4])) -> (f32[4], f32[4]) {
+  q = (p.1, p.0)
+  return if n == 0 then p else @carry(n - 1, q)
+}
+"""
+
+
+def row_executable(row: Row | None, mode: str) -> Executable:
+    """The loop with the row's statements in it; with none: only the loop."""
+    body = "" if row is None else "\n  ".join(row.body.format(k=k) for k in range(UNROLLED))
+    kernels = run_passes(
+        parse_module("def main(x: f32[1]) -> f32[1] = add(x, x)"),
+        [step for step in build_pipeline("c") if step.name in ("infer_types", "normalize", "legalize")],
+    ).kernels
+    module = replace(parse_module(_LOOP.format(body=body)), kernels=kernels)
+    lir = lower(run_passes(infer_types(module), [lower_shapes, kill_dead]))
+    names = [routine.name for routine in lir.routines] if mode == "compiled" else []
+    return Executable.from_program(assemble(lir, names))

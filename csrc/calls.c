@@ -1,0 +1,288 @@
+/* calls.c: calls everything that can be called: bytecode, native and packed functions, from C and from each other. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pthread_getattr_np */
+#endif
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "machine.h"
+
+rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
+  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: the value stack of %lld values is exhausted", function->name,
+                  (long long)(machine->stack_end - machine->stack));
+}
+
+/* "NAME: expected 2 arguments (x, y), got 3"; what a closure has captured counts on neither side. */
+static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_t captured, rvm_value *error) {
+  const rvm_executable *executable = function->machine->executable;
+  int32_t expected = function->parameter_count - captured;
+  if (expected < 0)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %d captured values for %d parameters", function->name, captured,
+                    function->parameter_count);
+  char names[256] = "";
+  for (int32_t i = 0, used = 0; i < expected && used < (int32_t)sizeof names; i++)
+    used += snprintf(names + used, sizeof names - (size_t)used, "%s%s", i > 0 ? ", " : "",
+                     rvm_executable_string(executable, executable->parameters[function->record->first_parameter + i]));
+  return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: expected %d argument%s%s%s%s, got %lld", function->name, expected,
+                  expected == 1 ? "" : "s", expected > 0 ? " (" : "", names, expected > 0 ? ")" : "",
+                  (long long)(count - captured));
+}
+
+/* ---- windows: the registers of a function on the value stack ---- */
+
+/* Makes the window of a bytecode or native callee out of the arguments at the top, which become its own. */
+static rvm_status open_window(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                              rvm_value *error) {
+  if (count != function->parameter_count) return fail_arity(function, count, captured, error);
+  if (machine->stack_end - machine->top < function->registers) return rvm_fail_stack(machine, function, error);
+  machine->top += function->registers;
+  return RVM_OK;
+}
+
+/* That of a native function. */
+static void close_window(rvm_machine *machine, rvm_value *registers) {
+  for (rvm_value *value = registers; value < machine->top; value++)
+    if (rvm_value_is_object(*value)) rvm_release(value);
+  machine->top = registers;
+}
+
+/* Moves the `count` values from `values` on down to the top. */
+static void lower_values(rvm_machine *machine, rvm_value *values, int64_t count) {
+  rvm_value *end = values + count, *left = machine->top + count;
+  memmove(machine->top, values, (size_t)count * sizeof *values);
+  if (left < values) left = values;
+  rvm_forget_all(left, end - left);
+}
+
+/* ---- packed and native functions ---- */
+
+/* Makes good what a packed function got wrong: a failure without an error, a value that may not be stored. */
+static rvm_status check_result(const rvm_function *function, rvm_status status, rvm_value *result) {
+  int is_value = result->tag >= 0 && result->tag < RVM_TAG_ERROR && result->tag != RVM_TAG_CONTEXT;
+  if (status == RVM_OK && is_value) return RVM_OK;
+  if (status != RVM_OK && result->tag == RVM_TAG_ERROR) return result->as.error->status;
+  if (is_value || result->tag == RVM_TAG_ERROR) rvm_release(result);
+  if (status > RVM_OK && status < RVM_STATUS_COUNT)
+    return rvm_fail(result, status, "%s failed without saying why", function->name);
+  return rvm_fail(result, RVM_CALLBACK_ERROR, "%s returned no valid status and result", function->name);
+}
+
+static rvm_status call_packed(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                              rvm_value *result) {
+  if (function->parameter_count >= 0 && count != function->parameter_count)
+    return fail_arity(function, count, captured, result);
+  rvm_value *arguments = machine->top;
+  machine->top += count;
+  *result = (rvm_value){.tag = RVM_TAG_NIL};
+  rvm_status status = function->call(function->self, arguments, (int32_t)count, result);
+  machine->top = arguments;
+  return check_result(function, status, result);
+}
+
+enum { STACK_RESERVE_BYTES = 128 << 10 }; /* for what a call needs before the next look */
+
+/* Whether this thread's C stack is nearly used up; threads may have small ones. */
+static int stack_is_short(void) {
+  static _Thread_local char *lowest;
+  pthread_attr_t attributes;
+  if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    void *start = NULL;
+    size_t size_bytes;
+    pthread_attr_getstack(&attributes, &start, &size_bytes);
+    pthread_attr_destroy(&attributes);
+    lowest = start;
+  }
+  return lowest && (char *)__builtin_frame_address(0) - lowest < STACK_RESERVE_BYTES;
+}
+
+static rvm_status check_stack(const rvm_function *function, rvm_value *error) {
+  if (!stack_is_short()) return RVM_OK;
+  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: calls nest deeper than this thread's C stack allows", function->name);
+}
+
+/* Whether one more function may be entered. */
+static rvm_status check_depth(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
+  if (machine->frame_count + machine->nesting < machine->frame_limit) return RVM_OK;
+  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: calls nest more than %lld deep", function->name,
+                  (long long)machine->frame_limit);
+}
+
+/* Native code leaves its result, or its error, in the register behind its parameters; or it asks for a tail call, whose
+   arguments then lie at the top.  Takes over the arguments. */
+static rvm_status call_native(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                              rvm_value *result) {
+  rvm_value *registers = machine->top;
+  rvm_status status;
+  if ((status = check_stack(function, result)) || (status = check_depth(machine, function, result)) ||
+      (status = open_window(machine, function, count, captured, result))) {
+    rvm_release_all(registers, count);
+    return status;
+  }
+  machine->nesting++;
+  status = function->routine(machine, registers, machine->executable->constants, machine->function_values);
+  machine->nesting--;
+  if (status == RVM_TAIL_CALL) {
+    rvm_value *arguments = machine->top;
+    close_window(machine, registers);
+    lower_values(machine, arguments, machine->tail.count);
+    return RVM_TAIL_CALL;
+  }
+  *result = registers[count];
+  registers[count].tag = RVM_TAG_NIL;
+  close_window(machine, registers);
+  status = check_result(function, status, result);
+  if (status) rvm_error_add_frame(*result, function->name, -1);
+  return status;
+}
+
+/* ---- bytecode ---- */
+
+/* Takes over the arguments, unless it fails. */
+static rvm_status push_frame(rvm_machine *machine, rvm_pending call, rvm_value *error) {
+  rvm_value *registers = machine->top;
+  rvm_status status;
+  if ((status = check_depth(machine, call.function, error)) ||
+      (status = open_window(machine, call.function, call.count, call.captured, error)))
+    return status;
+  machine->frames[machine->frame_count++] =
+      (rvm_frame){.function = call.function, .registers = registers, .pc = call.function->code->steps};
+  return RVM_OK;
+}
+
+void rvm_machine_pop_frame(rvm_machine *machine) {
+  const rvm_frame *frame = &machine->frames[--machine->frame_count];
+  rvm_release_objects(frame->function->code, frame->registers);
+  machine->top = frame->registers;
+}
+
+void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call) {
+  rvm_value *arguments = machine->top;
+  if (call->count < 2 || arguments[0].tag != RVM_TAG_CONTEXT) return;
+  rvm_value callee = arguments[1];
+  if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE) return;
+  const rvm_value *captured;
+  int32_t captured_count;
+  const rvm_function *function = rvm_callee_function(callee, &captured, &captured_count);
+  if (function->machine != machine || function->kind == RVM_KIND_packed || function->kind == RVM_KIND_kernel) return;
+  int64_t given = call->count - 2;
+  if (machine->stack_end - arguments < given + captured_count) return;
+  memmove(arguments, arguments + 2, (size_t)given * sizeof *arguments);
+  rvm_forget_all(arguments + given, 2);
+  for (int32_t i = 0; i < captured_count; i++) arguments[given + i] = captured[i];
+  *call = (rvm_pending){.function = function, .count = given + captured_count, .captured = captured_count};
+}
+
+/* Calls a function that the instrument watches, with the owned arguments at the top. */
+static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value *result) {
+  rvm_value *arguments = machine->top;
+  rvm_status status;
+  if (machine->stack_end - arguments < 2 * call.count) {
+    status = rvm_fail_stack(machine, call.function, result);
+  } else {
+    machine->top += call.count;
+    memcpy(machine->top, arguments, (size_t)call.count * sizeof *arguments);
+    status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
+    machine->top = arguments;
+  }
+  rvm_release_all(arguments, call.count);
+  return status;
+}
+
+rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entered, rvm_value *result) {
+  rvm_value *arguments = machine->top;
+  rvm_status status;
+  *entered = 0;
+  while (call.function->kind == RVM_KIND_native) {
+    status = call_native(machine, call.function, call.count, call.captured, result);
+    if (status != RVM_TAIL_CALL) return status;
+    call = machine->tail;
+    if (rvm_is_watched(machine, call.function)) return call_watched(machine, call, result);
+  }
+  if (call.function->kind == RVM_KIND_bytecode) {
+    status = push_frame(machine, call, result);
+    *entered = status == RVM_OK;
+    if (*entered) return RVM_OK;
+  } else {
+    status = call_packed(machine, call.function, call.count, call.captured, result);
+  }
+  rvm_release_all(arguments, call.count);
+  return status;
+}
+
+/* ---- calls from C ---- */
+
+static rvm_status call_unwatched(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                                 rvm_value *result) {
+  rvm_value *arguments = machine->top;
+  rvm_status status = check_stack(function, result);
+  if (status) {
+    rvm_forget_all(arguments, count);
+    return status;
+  }
+  if (function->kind == RVM_KIND_packed || function->kind == RVM_KIND_kernel) {
+    status = call_packed(machine, function, count, captured, result);
+    rvm_forget_all(arguments, count);
+  } else {
+    int entered;
+    rvm_retain_all(arguments, count);
+    status = rvm_machine_start(machine, (rvm_pending){.function = function, .count = count, .captured = captured}, &entered, result);
+    if (entered) status = rvm_machine_run(machine, result);
+  }
+  return status;
+}
+
+rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                                   rvm_value *result) {
+  if (!rvm_is_watched(machine, function)) return call_unwatched(machine, function, count, captured, result);
+  rvm_value *arguments = machine->top;
+  int32_t skip;
+  *result = (rvm_value){.tag = RVM_TAG_NIL};
+  rvm_status status = rvm_instrument_before(machine, function, count, &skip, result);
+  if (!status && !skip) {
+    status = call_unwatched(machine, function, count, captured, result);
+    return rvm_instrument_after(machine, function, count, status, result);
+  }
+  rvm_forget_all(arguments, count);
+  return status;
+}
+
+/* Puts the borrowed arguments, then what a closure has captured, at the top. */
+static rvm_status lay_out_callee(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                                 rvm_pending *call, rvm_value *error) {
+  char text[RVM_DESCRIPTION_BYTES];
+  if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE)
+    return rvm_fail(error, RVM_TYPE_ERROR, "call: expected a function or closure, got %s",
+                    rvm_value_describe(callee, text));
+  const rvm_value *captured;
+  call->function = rvm_callee_function(callee, &captured, &call->captured);
+  call->count = (int64_t)count + call->captured;
+  if (call->function->machine != machine)
+    return rvm_fail(error, RVM_TYPE_ERROR, "call: the function belongs to another machine");
+  if (machine->stack_end - machine->top < call->count) return rvm_fail_stack(machine, call->function, error);
+  for (int32_t i = 0; i < count; i++) machine->top[i] = arguments[i];
+  for (int32_t i = 0; i < call->captured; i++) machine->top[count + i] = captured[i];
+  return RVM_OK;
+}
+
+rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                             rvm_value *result) {
+  rvm_pending call;
+  rvm_status status = lay_out_callee(machine, callee, arguments, count, &call, result);
+  return status ? status : rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
+}
+
+rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                                 rvm_value *failure) {
+  const rvm_value invoked[] = {{.tag = RVM_TAG_CONTEXT, .as.machine = machine}, callee};
+  rvm_value error;
+  rvm_status status = rvm_check_arguments(RVM_BUILTIN_invoke_closure, "cf", invoked, 2, &error);
+  if (!status) status = lay_out_callee(machine, callee, arguments, count, &machine->tail, &error);
+  if (!status) {
+    rvm_retain_all(machine->top, machine->tail.count);
+    return RVM_TAIL_CALL;
+  }
+  rvm_release(failure);
+  *failure = error;
+  return status;
+}

@@ -1,0 +1,65 @@
+"""Which names statements of a script use and assign, and whether they jump."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+LOOPS = (ast.While, ast.For)
+
+
+def loads(body: Iterable[ast.AST]) -> set[str]:
+    """The names that statements use, those in functions inside them included."""
+    used = [item for statement in body for item in ast.walk(statement)]
+    names = {item.id for item in used if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
+    return names | {i.target.id for i in used if isinstance(i, ast.AugAssign) and isinstance(i.target, ast.Name)}
+
+
+def stores(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """The names that statements assign, in order, those in functions inside them aside."""
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name):
+                yield name
+            case ast.If(body=then, orelse=orelse):
+                yield from stores(then)
+                yield from stores(orelse)
+            case ast.While(body=inner):
+                yield from stores(inner)
+            case ast.For(target=target, body=inner):
+                yield from stores([ast.Expr(target)])
+                yield from stores(inner)
+            case _:
+                for item in ast.walk(statement):
+                    if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
+                        yield item.id
+
+
+def always_assigned(body: Iterable[ast.stmt]) -> set[str]:
+    """The names that every path through statements assigns."""
+    names: set[str] = set()
+    for statement in body:
+        if isinstance(statement, ast.If):
+            names |= always_assigned(statement.body) & always_assigned(statement.orelse)
+        elif not isinstance(statement, LOOPS):  # a loop may have no rounds
+            names.update(stores([statement]))
+    return names
+
+
+def returns(statement: ast.stmt) -> bool:
+    """Whether there is a return in a statement, those of functions inside it aside."""
+    return _has(statement, (ast.Return,), ())
+
+
+def jumps(statement: ast.stmt) -> bool:
+    """Whether there is a return, or a break or continue of the loop around the statement, in it."""
+    return returns(statement) or _has(statement, (ast.Break, ast.Continue), LOOPS)
+
+
+def _has(statement: ast.stmt, wanted: tuple[type, ...], outside: tuple[type, ...]) -> bool:
+    if isinstance(statement, wanted):
+        return True
+    if isinstance(statement, (ast.FunctionDef, *outside)):
+        return False
+    children = (child for child in ast.iter_child_nodes(statement) if isinstance(child, ast.stmt))
+    return any(_has(child, wanted, outside) for child in children)

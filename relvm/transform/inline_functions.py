@@ -1,0 +1,247 @@
+"""Calls of private functions become what the functions do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+
+from relvm.ir.dims import AnyDim, DimVar, dim_var
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    Call,
+    Expr,
+    Function,
+    FunctionRef,
+    If,
+    MatchCast,
+    Module,
+    PackedCall,
+    Var,
+    is_atom,
+)
+from relvm.ir.infer import match_dims, plain_dim_vars
+from relvm.ir.node import children, map_children, walk
+from relvm.ir.stages import Stage
+from relvm.ir.structure import fresh_copy
+from relvm.ir.types import is_proven, substitute_dims
+from relvm.transform.casts import in_binding_order
+from relvm.transform.passes import module_pass
+
+SMALL = 8  # bindings, those of inner blocks included: a function of so many is inlined wherever it is called
+DEEPEST = 24  # blocks inside each other: no inlining makes more
+
+
+@module_pass("inline_functions", at=Stage.NORMAL)
+def inline_functions(module: Module) -> Module:
+    """Put the body of a private function in the place of its call, where that is its only use or the body is small:
+
+    private def _f(a) { b = relu(a); return b }
+    y = @_f(x)   ->   b = relu(x), and y is b from there on
+
+    A local function whose only use is a call is inlined, too.  Not inlined: a function that calls itself, or has the
+    attribute inline=false.  An argument that is not known to be of its parameter's type is checked by a match_cast, as
+    the call would check it.  A module grows by no more than SMALL bindings for each of its calls.
+    """
+    functions = {f.name: f for f in module.functions}
+    has_private = any(f.private for f in module.functions)
+    references = {f.name: _references(f) if has_private else [] for f in module.functions}
+    uses = Counter(name for names in references.values() for name in names)
+    inlinable: dict[str, Function] = {}
+    for name in _callees_first(references):
+        functions[name] = done = _Inliner(inlinable).function(functions[name])
+        wanted = done.private and _allowed(done) and (uses[name] == 1 or _is_small(done))
+        if wanted and name not in _references(done):
+            inlinable[name] = done
+    return module.with_functions(tuple(functions[f.name] for f in module.functions))
+
+
+def _allowed(function: Function) -> bool:
+    return ("inline", False) not in function.attributes
+
+
+def _is_small(function: Function) -> bool:
+    return sum(1 for _ in islice(_bindings(function.body), SMALL + 1)) <= SMALL
+
+
+def _bindings(block: Block) -> Iterator[Binding | MatchCast]:
+    """The bindings of a block and of those inside it."""
+    for binding in block.bindings:
+        yield binding
+        match binding.value:
+            case If(then=then, orelse=orelse):
+                yield from _bindings(then)
+                yield from _bindings(orelse)
+            case Function(body=body):
+                yield from _bindings(body)
+
+
+def _depth(block: Block) -> int:
+    """How many blocks the innermost one in `block` is in."""
+    inner = [part for b in block.bindings if isinstance(b.value, If | Function) for part in children(b.value)]
+    return max((1 + _depth(part) for part in inner if isinstance(part, Block)), default=0)
+
+
+def _references(function: Function) -> list[str]:
+    return [item.name for item in walk(function.body) if isinstance(item, FunctionRef)]
+
+
+def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
+    """The functions, each after those it refers to, but for references back in a cycle."""
+    order: dict[str, None] = {}
+    entered: set[str] = set()
+    stack = [(name, False) for name in reversed(references)]
+    while stack:
+        name, left = stack.pop()
+        if left:
+            order[name] = None
+        elif name not in entered:
+            entered.add(name)
+            stack.append((name, True))
+            stack.extend((other, False) for other in references[name] if other not in entered)
+    return list(order)
+
+
+class _Inliner:
+    """Inlines inside one function of the module.
+
+    inlinable: functions of the module that may be, by name.  locals: local functions that are, by variable, and the
+    dimension variables that are their own.  renamed: results of inlined calls -> what they are now.  known: the
+    dimension variables bound so far.  depth: how many blocks the present one is in.
+    """
+
+    def __init__(self, inlinable: Mapping[str, Function]) -> None:
+        self.inlinable = inlinable
+        self.called_once: set[Var] = set()
+        self.locals: dict[Var, tuple[Function, list[DimVar]]] = {}
+        self.renamed: dict[Var, Expr] = {}
+        self.known: set[DimVar] = set()
+        self.depth = 0
+
+    def function(self, function: Function) -> Function:
+        self.called_once = _called_once(function)
+        for param in function.params:
+            self.known.update(plain_dim_vars(param.type))
+        return self.inside(function)
+
+    def inside(self, function: Function) -> Function:
+        body = self.block(function.body)
+        return function if body is function.body else replace(function, body=body)
+
+    def block(self, block: Block) -> Block:
+        bindings: list[Binding | MatchCast] = []
+        self.depth += 1
+        for binding in block.bindings:
+            self.binding(binding, bindings)
+        self.depth -= 1
+        result = self.atom(block.result)
+        unchanged = len(bindings) == len(block.bindings) and all(map(_same, bindings, block.bindings))
+        if unchanged and result is block.result:
+            return block
+        return replace(block, bindings=tuple(bindings), result=result)
+
+    def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
+        """Appends what takes the place of `binding`."""
+        value = binding.value
+        match value:
+            case If(cond, then, orelse):
+                then, orelse = self.block(then), self.block(orelse)
+                if then is not value.then or orelse is not value.orelse or self.renamed:
+                    value = replace(value, cond=self.atom(cond), then=then, orelse=orelse)
+            case Function():
+                dims = [dim for param in value.params for dim in plain_dim_vars(param.type)]
+                own = [dim for dim in dims if dim not in self.known]
+                self.known.update(own)
+                value = self.inside(value)
+                if binding.var in self.called_once:
+                    self.locals[binding.var] = value, own
+                    return
+            case _ if self.renamed:
+                value = self.atom(value) if isinstance(value, Var) else map_children(self.atom, value)
+        match binding, value:
+            case (MatchCast(var=Var(type=type_)), _) | (_, PackedCall(type=type_)):
+                self.known.update(plain_dim_vars(type_))
+            case _, Call():
+                value = self.call(value, bindings)
+                if value.type == binding.var.type and is_atom(value):
+                    self.renamed[binding.var] = value
+                    return
+        bindings.append(binding if value is binding.value else replace(binding, value=value))
+
+    def atom(self, expr: Expr) -> Expr:
+        return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
+
+    def call(self, call: Call, bindings: list[Binding | MatchCast]) -> Expr:
+        """The value of a call, after the bindings that compute it where it is inlined."""
+        match call.callee:
+            case FunctionRef(name) if name in self.inlinable:
+                function = self.inlinable[name]
+                return self.inlined(name, function, list(_bound_dims(function)), call.args, bindings) or call
+            case Var() as var if var in self.locals:
+                function, own = self.locals[var]
+                result = self.inlined(function.name or var.name, function, own, call.args, bindings)
+                if result is None:
+                    bindings.append(Binding(var, function))
+                return result or call
+        return call
+
+    def inlined(
+        self, name: str, function: Function, own: list[DimVar], args: tuple[Expr, ...], bindings: list
+    ) -> Expr | None:
+        """Appends the body of `function` applied to `args`; gives its result.  None where a check of the arguments
+        cannot be written as match_casts, or blocks would nest too deeply: then nothing is appended.
+
+        name: of the function, for messages.  own: its dimension variables.
+        """
+        if self.depth + _depth(function.body) > DEEPEST:
+            return None
+        dims: dict[DimVar, AnyDim] = {}
+        for param, arg in zip(function.params, args, strict=True):
+            match_dims(param.type, arg.type, dims)
+        dims = {var: dims[var] if var in dims else dim_var(var.name) for var in dict.fromkeys(own)}
+        values: dict[Var, Expr] = {}
+        casts: list[MatchCast] = []
+        for param, arg in zip(function.params, args, strict=True):
+            type_ = substitute_dims(param.type, dims)
+            values[param] = arg
+            if not is_proven(type_, arg.type):
+                values[param] = Var(param.name, type=type_)
+                casts.append(MatchCast(values[param], arg, f"{name}: argument {param.name}"))
+        new = [var for cast in casts for var in plain_dim_vars(cast.var.type) if var not in self.known]
+        ordered = in_binding_order(casts, new)
+        if ordered is None:
+            return None
+        body = fresh_copy(function.body, values, dims)
+        bindings += ordered
+        bindings += body.bindings
+        self.known.update(new)
+        self.known.update(_bound_dims(body))
+        return body.result
+
+
+def _same(first: object, second: object) -> bool:
+    return first is second
+
+
+def _called_once(function: Function) -> set[Var]:
+    """The variables of local functions that are used once, in a call outside of themselves."""
+    found = [each for each in _bindings(function.body) if isinstance(each.value, Function)]
+    if not found:
+        return set()
+    uses = Counter(item for item in walk(function.body) if isinstance(item, Var))
+    called = {item.callee for item in walk(function.body) if isinstance(item, Call)}
+    once = {each.var for each in found if _allowed(each.value) and uses[each.var] == 2 and each.var in called}
+    return {each.var for each in found if each.var in once and all(item is not each.var for item in walk(each.value))}
+
+
+def _bound_dims(expr: Expr) -> Iterator[DimVar]:
+    """The dimension variables that parameters, match_casts and results of packed functions bind inside `expr`."""
+    for item in walk(expr):
+        match item:
+            case Function(params=params):
+                for param in params:
+                    yield from plain_dim_vars(param.type)
+            case MatchCast(var=Var(type=type_)) | PackedCall(type=type_):
+                yield from plain_dim_vars(type_)

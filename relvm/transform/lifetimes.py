@@ -1,0 +1,150 @@
+"""How long the values of a block are needed, and whether they leave it.
+
+The points of a block are its bindings, numbered from 0, and one more at its end, where the result is taken.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import ChainMap
+from dataclasses import dataclass, field
+
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    Expr,
+    If,
+    KernelCall,
+    MatchCast,
+    PackedCall,
+    Tuple,
+    TupleItem,
+    Var,
+)
+from relvm.ir.node import walk
+from relvm.ir.types import PrimType, ShapeType, TupleType
+from relvm.tables import BUILTINS, parse_signature
+
+_SIGNATURES = {row.name: parse_signature(row.signature) for row in BUILTINS}
+# Builtins whose arguments the machine or the host may keep: they run other functions or the host's.
+CALLS_OUT = frozenset(
+    name
+    for name, signature in _SIGNATURES.items()
+    if signature.before[:1] == ("ctx",) and "any" in signature.before + signature.repeated
+)
+# Builtins whose result may be an argument, hold one, or be a view of one.
+_HOLDS = frozenset(
+    name for name, signature in _SIGNATURES.items() if signature.result in ("any", "tensor", "tuple", "closure")
+)
+
+# A value: a variable, or a field of what a variable's kernel call makes where that is several tensors.
+Value = Var | tuple[Var, int]
+
+
+class Escape(enum.IntEnum):
+    """Where a value can still be found after its last use in a block; the greater ones say less."""
+
+    NONE = 0
+    RESULT = 1  # in the block's result
+    KEPT = 2  # with whom it was passed to, a function or a closure; or in the result of an `if`, on one of its paths
+
+
+@dataclass
+class Lifetimes:
+    """last: the last point at which a value is needed.  escape: where it goes.  A value that nothing needs is in
+    neither.  Values from around the block are there as well."""
+
+    last: dict[Value, int] = field(default_factory=dict)
+    escape: dict[Value, Escape] = field(default_factory=dict)
+
+    def need(self, value: object, point: int, escape: Escape = Escape.NONE) -> None:
+        """Notes a use of `value` if it is a variable, or a field of one."""
+        if isinstance(value, Var | tuple):
+            self.last[value] = max(self.last.get(value, point), point)
+            self.escape[value] = max(self.escape.get(value, escape), escape)
+
+    def of(self, value: Value, point: int) -> tuple[int, Escape]:
+        """The last point and the escape of what is made at `point`."""
+        return self.last.get(value, point), self.escape.get(value, Escape.NONE)
+
+
+Fields = ChainMap[object, tuple[object, ...]]  # variable -> what its tuple is made of, where that is known
+
+
+def fields_in(block: Block, around: Fields) -> Fields:
+    """What is known of the tuples in a block, and around it."""
+    fields = around.new_child()
+    for binding in block.bindings:
+        match binding.value:
+            case Tuple(fields=parts):
+                fields[binding.var] = parts
+            case KernelCall(type=TupleType(fields=parts)):
+                fields[binding.var] = tuple((binding.var, i) for i in range(len(parts)))
+            case TupleItem(whole, index) if whole in fields and fields[whole][index] in fields:
+                fields[binding.var] = fields[fields[whole][index]]
+            case Var() as same if same in fields:
+                fields[binding.var] = fields[same]
+    return fields
+
+
+def lifetimes(block: Block, fields: Fields) -> Lifetimes:
+    """The lifetimes of all values that a block makes or uses.
+
+    A value is needed as long as anything that may hold it: tuples, views, second names, the result of an `if`.
+
+    Parameters
+    ----------
+    block
+        At stage LEGAL.
+    fields
+        `fields_in` of the block.
+    """
+    found = Lifetimes()
+    found.need(block.result, len(block.bindings), Escape.RESULT)
+    for point in range(len(block.bindings) - 1, -1, -1):
+        _binding(block.bindings[point], point, fields, found)
+    return found
+
+
+def _binding(binding: Binding | MatchCast, point: int, fields: Fields, found: Lifetimes) -> None:
+    """Adds what one binding needs, those after it being done."""
+    last, escape = found.of(binding.var, point)
+    match binding.value:
+        case If(then=then, orelse=orelse) as value:
+            found.need(value.cond, point)
+            for branch in (then, orelse):
+                _branch(branch, point, fields, found, last)
+        case TupleItem(tuple=whole, index=index) if whole in fields:
+            found.need(whole, point)
+            found.need(fields[whole][index], last, escape)
+        case Tuple() | TupleItem() | Var() as value:
+            _need_all(value, last, escape, found)
+        case Call() | PackedCall() as value:
+            _need_all(value, point, Escape.KEPT, found)
+        case BuiltinCall(name=name) as value if name in CALLS_OUT:
+            _need_all(value, point, Escape.KEPT, found)
+        case BuiltinCall(name=name) as value if name in _HOLDS and not isinstance(value.type, PrimType | ShapeType):
+            _need_all(value, last, escape, found)
+        case KernelCall(type=TupleType(fields=parts)) as value:
+            _need_all(value, point, Escape.NONE, found)
+            for i in range(len(parts)):
+                found.need((binding.var, i), last, escape)
+        case value:
+            _need_all(value, point, Escape.NONE, found)
+
+
+def _need_all(value: Expr, point: int, escape: Escape, found: Lifetimes) -> None:
+    for item in walk(value):
+        found.need(item, point, escape)
+
+
+def _branch(branch: Block, point: int, fields: Fields, found: Lifetimes, last: int) -> None:
+    """What a branch of the `if` at `point` needs: what may be in its result may live to `last`, as the `if`'s does."""
+    inner = lifetimes(branch, fields_in(branch, fields))
+    for value, leaves in inner.escape.items():
+        if leaves is Escape.NONE:
+            found.need(value, point)
+        else:
+            found.need(value, last, Escape.KEPT)

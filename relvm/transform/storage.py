@@ -1,0 +1,184 @@
+"""The memory planner proper: blocks of known size and lifetime get offsets into one arena.
+
+Pure functions over numbers; what a block is for is the caller's business.  Placing blocks so that an arena is as small
+as possible is NP-hard (dynamic storage allocation); first fit by size, tried in a few orders, comes within a few
+percent of the lower bound, the most bytes alive at once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+ALIGNMENT = 64  # of storages, and of what is placed in them, in bytes: RVM_ALIGNMENT in csrc/base.h
+
+_REPAIRS = 24  # most orders tried beyond the sorted ones
+_PLACEMENTS = 50_000  # most placements made by them
+
+
+@dataclass(frozen=True)
+class Request:
+    """A block to be placed: `size_bytes` in use at every point from `first` to `last`, both included, at an offset that
+    is a multiple of `alignment`."""
+
+    name: str
+    size_bytes: int
+    first: int
+    last: int
+    alignment: int = ALIGNMENT
+
+    def __post_init__(self) -> None:
+        assert self.size_bytes >= 0 and self.first <= self.last and self.alignment > 0, self
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Where each request is: `offsets` in the order of `requests`.
+
+    Attributes
+    ----------
+    size_bytes
+        What the placement needs.
+    lower_bound_bytes
+        The most bytes in use at one point: no placement needs less.
+    """
+
+    requests: tuple[Request, ...]
+    offsets: tuple[int, ...]
+    size_bytes: int
+    lower_bound_bytes: int
+
+    @property
+    def ratio(self) -> float:
+        """size_bytes / lower_bound_bytes, 1.0 for an empty arena."""
+        return self.size_bytes / self.lower_bound_bytes if self.lower_bound_bytes else 1.0
+
+
+def align(size_bytes: int, alignment: int = ALIGNMENT) -> int:
+    """The smallest multiple of `alignment` that is not less."""
+    return -(-size_bytes // alignment) * alignment
+
+
+def plan_arena(requests: Sequence[Request]) -> Arena:
+    """Place requests so that no two in use at the same point overlap.
+
+    Largest first, each at the lowest offset that is free; then other orders as long as they may gain something: by
+    size times lifetime, by lifetime, by first use, and, a bounded number of times, with the block that ends highest
+    moved to the front.  The best is taken.
+
+    Parameters
+    ----------
+    requests
+        In any order; the result is the same for the same requests.
+    """
+    requests = tuple(requests)
+    bound = lower_bound(requests)
+    spans = _compressed(requests)
+    everything = range(len(requests))
+    best: list[int] = []
+    best_size = -1
+    order: list[int] = []
+    for key in _ORDERS:
+        candidate = sorted(everything, key=lambda i, key=key: (key(requests[i]), i))
+        offsets = _first_fit(requests, spans, candidate)
+        size = _top(requests, offsets)
+        if best_size < 0 or size < best_size:
+            best, best_size, order = offsets, size, candidate
+        if best_size <= bound:
+            break
+    current = best
+    for _ in range(min(_REPAIRS, _PLACEMENTS // max(1, len(requests)))):
+        if best_size <= bound:
+            break
+        highest = max(everything, key=lambda i: (current[i] + requests[i].size_bytes, -i))
+        order = [highest, *(i for i in order if i != highest)]
+        current = _first_fit(requests, spans, order)
+        size = _top(requests, current)
+        if size < best_size:
+            best, best_size = current, size
+    return Arena(requests, tuple(best), best_size, bound)
+
+
+def lower_bound(requests: Sequence[Request]) -> int:
+    """The most bytes in use at one point."""
+    changes: dict[int, int] = {}
+    for request in requests:
+        changes[request.first] = changes.get(request.first, 0) + request.size_bytes
+        changes[request.last + 1] = changes.get(request.last + 1, 0) - request.size_bytes
+    most = live = 0
+    for point in sorted(changes):
+        live += changes[point]
+        most = max(most, live)
+    return most
+
+
+_ORDERS: tuple[Callable[[Request], tuple[int, ...]], ...] = (
+    lambda r: (-r.size_bytes, r.first - r.last, r.first),
+    lambda r: (-r.size_bytes * (r.last - r.first + 1),),
+    lambda r: (r.first - r.last, -r.size_bytes),
+    lambda r: (r.first, -r.size_bytes),
+)
+
+
+def _top(requests: tuple[Request, ...], offsets: list[int]) -> int:
+    return max((offset + r.size_bytes for r, offset in zip(requests, offsets, strict=True)), default=0)
+
+
+def _compressed(requests: tuple[Request, ...]) -> list[tuple[int, int]]:
+    """The lifetimes with points numbered 0, 1, ... in order, those where nothing begins or ends left out."""
+    points = sorted({point for r in requests for point in (r.first, r.last)})
+    rank = {point: i for i, point in enumerate(points)}
+    return [(rank[r.first], rank[r.last]) for r in requests]
+
+
+def _first_fit(requests: tuple[Request, ...], spans: list[tuple[int, int]], order: list[int]) -> list[int]:
+    offsets = [0] * len(requests)
+    placed = _Intervals(1 + max((last for _, last in spans), default=0))
+    for i in order:
+        request, (first, last) = requests[i], spans[i]
+        free = 0  # the lowest offset above all taken ranges seen so far
+        for offset, end in sorted(
+            (offsets[j], offsets[j] + requests[j].size_bytes) for j in placed.within(first, last)
+        ):
+            if align(free, request.alignment) + request.size_bytes <= offset:
+                break
+            free = max(free, end)
+        offsets[i] = align(free, request.alignment)
+        placed.add(i, first, last)
+    return offsets
+
+
+class _Intervals:
+    """Numbered intervals over the points 0..count-1; finds those that meet an interval in the time that it takes to
+    name them, plus a logarithm: a segment tree for those already open at its start, a sorted list for the others."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.tree: list[list[int]] = [[] for _ in range(2 * count)]
+        self.starts: list[tuple[int, int]] = []
+
+    def add(self, item: int, first: int, last: int) -> None:
+        insort(self.starts, (first, item))
+        low, high = first + self.count, last + self.count + 1
+        while low < high:
+            if low & 1:
+                self.tree[low].append(item)
+                low += 1
+            if high & 1:
+                high -= 1
+                self.tree[high].append(item)
+            low >>= 1
+            high >>= 1
+
+    def within(self, first: int, last: int) -> Iterator[int]:
+        """The intervals that share a point with first..last, each once."""
+        node = first + self.count
+        while node:
+            yield from self.tree[node]
+            node >>= 1
+        after = bisect_left(self.starts, (first + 1,))
+        for start, item in self.starts[after:]:
+            if start > last:
+                return
+            yield item

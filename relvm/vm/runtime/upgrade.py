@@ -1,0 +1,54 @@
+"""Executables whose native code comes later: they run as bytecode until it is there (exec_mode="auto")."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from relvm.vm.runtime.executable import Executable
+
+_LOG = logging.getLogger("relvm")
+
+
+class Upgrade:
+    """The native code of an executable, made on a thread of its own.
+
+    The process waits for it when it ends, so that what was compiled is in the cache the next time.
+
+    Parameters
+    ----------
+    compile
+        Makes the executable that has the same functions as native code.
+
+    Attributes
+    ----------
+    executable
+        It, or None until it is there.
+    """
+
+    def __init__(self, compile: Callable[[], Executable]) -> None:
+        self.executable: Executable | None = None
+        self._compile = compile
+        self._error: BaseException | None = None
+        self._done = threading.Event()
+        threading.Thread(target=self._run, name="relvm upgrade").start()
+
+    def wait(self, timeout: float | None) -> bool:
+        """Whether it was there within `timeout` seconds; None: as long as it takes.  Raises what compiling raised."""
+        if not self._done.wait(timeout):
+            return False
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def _run(self) -> None:
+        try:
+            self.executable = self._compile()
+        except BaseException as error:  # it is for those who wait; the others go on as they are
+            self._error = error
+            _LOG.warning("exec_mode='auto': no native code, bytecode goes on: %s", error)
+        finally:
+            self._done.set()

@@ -1,0 +1,214 @@
+"""Runs planned functions on paper: which memory is held when, and whether a value is overwritten while it is needed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from relvm.ir.dims import AnyDim, evaluate_with
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    DTypeValue,
+    Expr,
+    Function,
+    If,
+    KernelCall,
+    KernelRun,
+    Kill,
+    Module,
+    PackedCall,
+    Prim,
+    Shape,
+    Tuple,
+    TupleItem,
+    Var,
+    prim,
+)
+from relvm.ir.node import walk
+from relvm.ir.stages import Stage
+from relvm.ir.types import OBJECT, VOID, ShapeType, TupleType
+from relvm.transform.passes import Pass, function_pass, run_passes
+from relvm.transform.pipelines import build_pipeline
+
+
+@function_pass("a storage for each", at=Stage.LEGAL, to=Stage.PLANNED)
+def a_storage_for_each(function: Function) -> Function:
+    """Memory without a plan: what plan_memory is held against."""
+    return replace(function, body=_unplanned(function.body))
+
+
+def _unplanned(block: Block) -> Block:
+    bindings: list = []
+    for binding in block.bindings:
+        match binding.value:
+            case KernelCall(kernel, args) as call:
+                types = call.type.fields if isinstance(call.type, TupleType) else (call.type,)
+                outs = tuple(Var(f"{binding.var.name}_{i}", type=type_) for i, type_ in enumerate(types))
+                for out, type_ in zip(outs, types, strict=True):
+                    shape, dtype, storage = Shape(type_.shape), DTypeValue(type_.dtype), Var("s", type=OBJECT)
+                    bindings.append(Binding(storage, BuiltinCall("alloc_storage", (shape, prim(0), dtype))))
+                    made = BuiltinCall("alloc_tensor", (storage, prim(0), shape, dtype), type=type_)
+                    bindings.append(Binding(out, made))
+                bindings.append(Binding(Var("_", type=VOID), KernelRun(kernel, (*args, *outs))))
+                whole = Tuple(outs, type=call.type) if isinstance(call.type, TupleType) else outs[0]
+                bindings.append(replace(binding, value=whole))
+            case If(then=then, orelse=orelse) as value:
+                value = replace(value, then=_unplanned(then), orelse=_unplanned(orelse))
+                bindings.append(replace(binding, value=value))
+            case _:
+                bindings.append(binding)
+    return replace(block, bindings=tuple(bindings))
+
+
+def planned(module: Module, planner: Pass | None = None) -> Module:
+    """The module at the end of the pipeline, with `planner` in the place of plan_memory where it is given."""
+    steps = [planner if planner and step.name == "plan_memory" else step for step in build_pipeline("c")]
+    return run_passes(module, steps, verified=True)
+
+
+@dataclass(eq=False)
+class Region:
+    """Bytes that were allocated at once."""
+
+    size_bytes: int
+
+
+@dataclass(eq=False)
+class Array:
+    """A tensor in a region.  overwritten: whether its bytes are no longer its own."""
+
+    region: Region
+    start: int
+    stop: int
+    overwritten: bool = False
+
+    def meets(self, other: Array) -> bool:
+        return self.region is other.region and self.start < other.stop and other.start < self.stop
+
+
+@dataclass
+class Trace:
+    """held: the bytes held whenever a kernel runs or something is called.  at_calls: those of the calls.  allocations:
+    how many storages were made."""
+
+    held: list[int] = field(default_factory=list)
+    at_calls: list[int] = field(default_factory=list)
+    allocations: int = 0
+
+
+def trace(module: Module, name: str, sizes: dict[str, int], seed: int) -> Trace:
+    """Runs a function of a module from `planned`, its dimension variables being `sizes` by name.
+
+    Branches are taken by the seed: two plans of one module take the same.  Fails where a value is used that something
+    else was written over, or a value that left the function is written over.
+    """
+    return _Run(module, sizes, seed).function(module[name])
+
+
+class _Run:
+    def __init__(self, module: Module, sizes: dict[str, int], seed: int) -> None:
+        self.kernels = dict(module.kernels)
+        self.sizes = sizes
+        self.random = random.Random(seed)
+        self.registers: dict[Var, object] = {}
+        self.left: list[Array] = []  # tensors that someone outside may hold
+        self.trace = Trace()
+
+    def function(self, function: Function) -> Trace:
+        self.registers = dict.fromkeys(function.params)
+        self.left += arrays_in(self.block(function.body))
+        return self.trace
+
+    def block(self, block: Block) -> object:
+        for binding in block.bindings:
+            self.binding(binding)
+        return self.value(block.result)
+
+    def binding(self, binding: Binding) -> None:
+        match binding.value:
+            case Kill(var):
+                del self.registers[var]
+                return
+            case If(then=then, orelse=orelse):
+                self.note(self.trace.at_calls)
+                result = self.block(then if self.random.random() < 0.5 else orelse)
+            case KernelRun(kernel, args):
+                self.kernel(len(self.kernels[kernel].outputs), args)
+                result = None
+            case BuiltinCall("alloc_storage", (size, _, DTypeValue(dtype))):
+                self.trace.allocations += 1
+                result = Region(self.elements(size) * dtype.size_bytes)
+            case BuiltinCall("alloc_tensor", (storage, Prim(offset), shape, DTypeValue(dtype))):
+                region = self.registers[storage]
+                result = Array(region, offset, offset + self.elements(shape) * dtype.size_bytes)
+                assert offset % dtype.size_bytes == 0 and result.stop <= region.size_bytes
+            case BuiltinCall("reshape", (tensor, _)):
+                viewed = self.value(tensor)
+                result = viewed and Array(viewed.region, viewed.start, viewed.stop, viewed.overwritten)
+            case Tuple(fields):
+                result = tuple(map(self.value, fields))
+            case TupleItem(whole, index):
+                parts = self.value(whole)
+                result = parts[index] if parts else None
+            case Call() | PackedCall() | BuiltinCall("make_closure") as value:
+                for item in walk(value):
+                    self.left += arrays_in(self.value(item)) if isinstance(item, Var) else []
+                self.note(self.trace.at_calls)
+                result = None
+            case value:
+                for item in walk(value):
+                    self.value(item)
+                result = None
+        self.registers[binding.var] = result
+
+    def kernel(self, outputs: int, args: tuple[Expr, ...]) -> None:
+        values = [self.value(arg) for arg in args]
+        self.note(self.trace.held)
+        for out in values[len(values) - outputs :]:
+            assert not any(out.meets(array) for array in self.left), "a value that has left is overwritten"
+            for register in self.registers.values():
+                for array in arrays_in(register):
+                    array.overwritten |= array is not out and array.meets(out)
+
+    def value(self, expr: object) -> object:
+        if not isinstance(expr, Var):
+            return None
+        value = self.registers[expr]
+        assert not any(array.overwritten for array in arrays_in(value)), f"{expr.name} is used and was overwritten"
+        return value
+
+    def note(self, where: list[int]) -> None:
+        """Notes the bytes held, with what each storage takes besides."""
+        regions = {array.region for value in self.registers.values() for array in arrays_in(value)}
+        regions |= {value for value in self.registers.values() if isinstance(value, Region)}
+        held = sum(region.size_bytes + 96 for region in regions)
+        where.append(held)
+        if where is not self.trace.held:
+            self.trace.held.append(held)
+
+    def elements(self, size: Expr) -> int:
+        match size:
+            case Prim(count):
+                return count
+            case Shape(dims) | Var(type=ShapeType(dims)):
+                return self.product(dims)
+        raise AssertionError(f"no size: {size}")
+
+    def product(self, dims: tuple[AnyDim, ...]) -> int:
+        total = 1
+        for dim in dims:
+            total *= evaluate_with(dim, lambda var: self.sizes[var.name])
+        return total
+
+
+def arrays_in(value: object) -> Iterator[Array]:
+    """The tensors in a value."""
+    if isinstance(value, Array):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from arrays_in(part)

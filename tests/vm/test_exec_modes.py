@@ -1,0 +1,189 @@
+"""exec_mode for each function, and "auto": both kinds of functions call each other through one table."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import logging
+import threading
+
+import numpy as np
+import pytest
+from modes import assert_same_bits, plain
+
+from relvm import vm
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmToolchainError
+from relvm.frontend.text import parse_module
+from relvm.vm.runtime import register_func
+
+PROGRAM = parse_module("""
+def even(n: i64) -> bool = if n == 0 then true else @odd(n - 1)
+def odd(n: i64) -> bool = if n == 0 then false else @even(n - 1)
+
+def add_n(n: i64) -> ((i64) -> i64) {
+  f = fn (i: i64) -> i64 { return i + n }
+  return f
+}
+
+def twice(f: (i64) -> i64, x: i64) -> i64 = f(f(x))
+
+def sum(n: i64) -> i64 = if n <= 0 then 0 else n + @sum(n - 1)
+
+def main(x: f32[n], k: i64) -> (f32[n], i64, bool, i64) {
+  y = relu(add(x, const(f32[], 1)))
+  z = @twice(@add_n(k), 1)
+  return (y, z, @even(k), @sum(k))
+}
+""")
+NAMES = ("even", "odd", "add_n", "twice", "sum", "main")
+COUNTDOWN = parse_module("def main(n: i64, total: i64) -> i64 = if n == 0 then total else @main(n - 1, total + n)")
+
+
+@pytest.mark.parametrize(
+    "compiled", [c for size in (0, 1, 2, 3, 5, 6) for c in itertools.combinations(NAMES, size)][::3]
+)
+def test_any_mixture_gives_the_same(compiled) -> None:
+    x = np.float32([-3, 0.5, 2])
+    expected = plain(vm.VirtualMachine(vm.build(PROGRAM, target="numpy"))["main"](x, 7))
+    executable = vm.build(PROGRAM, dict.fromkeys(compiled, "compiled"), "numpy")
+    machine = vm.VirtualMachine(executable)
+    assert machine.function_kinds == {name: "native" if name in compiled else "bytecode" for name in NAMES}
+    assert_same_bits(plain(machine["main"](x, 7)), expected)
+    loaded = vm.Executable.from_bytes(executable.to_bytes())
+    assert_same_bits(plain(vm.VirtualMachine(loaded)["main"](x, 7)), expected)
+
+
+@pytest.mark.parametrize("modes", [{"even": "compiled"}, {"odd": "compiled"}, {"*": "compiled", "odd": "bytecode"}])
+def test_tail_calls_between_the_two_kinds_need_no_room(modes) -> None:
+    machine = vm.VirtualMachine(vm.build(PROGRAM, modes, "numpy"), stack_values=64, call_depth=4)
+    assert machine["even"](1_000_001) is False
+
+
+def test_an_error_goes_through_both_kinds() -> None:
+    module = parse_module("""
+    def c(i: i64) -> i64 = 1 // i
+    def b(i: i64) -> i64 = @c(i) + 1
+    def main(i: i64) -> i64 = @b(i) + 1
+    """)
+    machine = vm.VirtualMachine(vm.build(module, {"b": "compiled"}, "numpy"))
+    with pytest.raises(ArithmeticError) as raised:
+        machine["main"](0)
+    trace = "\n".join(raised.value.__notes__)
+    assert [line.split()[1] for line in trace.split("\n")] == ["c", "b", "main"]
+    assert machine["main"](1) == 3
+
+
+def test_private_functions_go_with_those_that_use_them() -> None:
+    module = parse_module("""
+    private def _deep(n: i64) -> i64 = if n == 0 then 0 else @_deep(n - 1) + 1
+    private def _shared(n: i64) -> i64 = if n == 0 then 0 else @_deep(n) + @_shared(n - 1)
+    def first(n: i64) -> i64 = @_shared(n)
+    def second(n: i64) -> i64 = @_shared(n) + 1
+    """)
+
+    def kinds(modes) -> dict[str, str]:
+        functions = vm.build(module, modes, "numpy").functions.values()
+        return {entry.name: entry.kind for entry in functions if entry.kind != "packed"}
+
+    assert kinds({"first": "compiled"}) == dict.fromkeys(("_deep", "_shared", "first"), "native") | {
+        "second": "bytecode"
+    }
+    assert kinds({"second": "compiled"})["_shared"] == "bytecode"
+    assert kinds({"second": "compiled", "_shared": "compiled"})["_shared"] == "native"
+
+
+@pytest.mark.parametrize(
+    ("modes", "error", "message"),
+    [
+        ({"maim": "compiled"}, RelvmNameError, "exec_mode: no function maim; did you mean main"),
+        ({"main": "auto"}, RelvmArgumentError, r"exec_mode\['main'\]='auto': expected one of bytecode, compiled"),
+        ({"*": "native"}, RelvmArgumentError, r"exec_mode\['\*'\]='native'"),
+    ],
+)
+def test_a_mapping_with_a_mistake_is_told(modes, error, message) -> None:
+    with pytest.raises(error, match=message):
+        vm.build(PROGRAM, modes, "numpy")
+
+
+# ---- auto ----
+
+
+def test_auto_runs_at_once_and_then_native_code() -> None:
+    x = np.float32([-3, 0.5, 2])
+    machine = vm.VirtualMachine(vm.build(PROGRAM, "auto"))
+    first = plain(machine["main"](x, 7))
+    assert machine.wait_compiled()
+    assert machine.function_kinds == dict.fromkeys(NAMES, "native")
+    assert_same_bits(plain(machine["main"](x, 7)), first)
+    assert machine.wait_compiled(0)
+
+
+def test_auto_switches_in_the_middle_of_a_call() -> None:
+    """The run ends only when the function that runs has become native code."""
+    machines: list[vm.VirtualMachine] = []
+    register_func("test.auto.done", lambda: machines[0].function_kinds["main"] == "native", override=True)
+    text = """
+    def main(n: i64) => i64 {
+      done = packed("test.auto.done") : bool
+      return if done then n else @main(n + 1)
+    }"""
+    machines.append(vm.VirtualMachine(vm.build(parse_module(text), "auto", "numpy")))
+    assert machines[0]["main"](0) > 0
+
+
+def test_a_closure_made_before_runs_as_native_code_after() -> None:
+    machine = vm.VirtualMachine(vm.build(PROGRAM, "auto", "numpy"))
+    add_3 = machine["add_n"](3)
+    assert add_3(4) == 7
+    machine.wait_compiled()
+    assert add_3(4) == 7 and machine["twice"](add_3, 1) == 7
+
+
+def test_no_call_is_lost_or_wrong_while_many_machines_switch() -> None:
+    executable = vm.build(COUNTDOWN, "auto", "numpy")
+    wrong: list = []
+
+    def run() -> None:
+        machine = vm.VirtualMachine(executable)
+        for n in range(400):
+            if machine["main"](n, 0) != n * (n + 1) // 2:
+                wrong.append(n)
+        machine.wait_compiled()
+        if machine["main"](100, 0) != 5050 or machine.function_kinds != {"main": "native"}:
+            wrong.append(machine.function_kinds)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_machines_made_before_and_after_and_dropped_meanwhile() -> None:
+    executable = vm.build(COUNTDOWN, "auto", "numpy")
+    for _ in range(20):
+        vm.VirtualMachine(executable)["main"](10, 0)
+    gc.collect()
+    machine = vm.VirtualMachine(executable)
+    machine.wait_compiled()
+    del executable
+    gc.collect()
+    assert machine["main"](1000, 0) == 500500
+    assert vm.VirtualMachine(machine.executable)["main"](10, 0) == 55
+
+
+def test_without_a_compiler_bytecode_goes_on_and_says_so(monkeypatch, caplog) -> None:
+    monkeypatch.setenv("RELVM_CC", "none")
+    with caplog.at_level(logging.WARNING, "relvm"):
+        machine = vm.VirtualMachine(vm.build(COUNTDOWN, "auto", "numpy"))
+        with pytest.raises(RelvmToolchainError, match="no C compiler"):
+            machine.wait_compiled()
+    assert "bytecode goes on" in caplog.text
+    assert machine["main"](10, 0) == 55 and machine.function_kinds == {"main": "bytecode"}
+
+
+def test_waiting_where_nothing_will_come_is_an_error() -> None:
+    with pytest.raises(RelvmArgumentError, match='was not built with exec_mode="auto"'):
+        vm.VirtualMachine(vm.build(COUNTDOWN, "bytecode", "numpy")).wait_compiled()
+    assert vm.VirtualMachine(vm.build(COUNTDOWN, "compiled", "numpy")).wait_compiled() is True
