@@ -14,7 +14,7 @@ from relvm.ir.infer import infer_types
 from relvm.ir.reference import evaluate
 from relvm.vm.runtime import VirtualMachine, register_func
 
-MODES = ("bytecode", "compiled")  # a mode that is added here is tested wherever all are
+MODES = ("bytecode", "compiled", "auto")  # a mode that is added here is tested wherever all are
 TARGETS = ("c", "numpy")
 WAYS = [(mode, target) for target in TARGETS for mode in MODES]
 

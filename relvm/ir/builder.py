@@ -41,11 +41,7 @@ from relvm.ir.expr import (
     TupleItem,
     Var,
 )
-<<<<<<< HEAD
-from relvm.ir.infer import infer_expr, infer_types, may_have_effects, plain_dim_vars
-=======
 from relvm.ir.infer import impure_call, infer_expr, infer_types, plain_dim_vars
->>>>>>> 9931f8a4fc524de444c86dfcafd826042e332c5c
 from relvm.ir.operator import find_operator
 from relvm.ir.types import OBJECT, VOID, FuncType, Type, forget_vars, type_vars
 
@@ -118,14 +114,9 @@ class Builder:
             self._frames.pop()
         known = {var for _, type_ in params for var in plain_dim_vars(type_)}
         result = result_type or forget_vars(body.type, known.__contains__)
-<<<<<<< HEAD
-        self._types[name] = FuncType(tuple(type_ for _, type_ in params), result, not may_have_effects(body))
-        self._functions[name] = Function(name, variables, body, result_type, attributes=attributes)
-=======
         pure = impure_call(body) is None
         self._types[name] = FuncType(tuple(type_ for _, type_ in params), result, pure)
         self._functions[name] = Function(name, variables, body, result_type, attributes=attributes, private=private)
->>>>>>> 9931f8a4fc524de444c86dfcafd826042e332c5c
 
     def declare(self, name: str, params: Params, result_type: Type) -> None:
         """States the type of a function that is built later, so that it can be called now."""

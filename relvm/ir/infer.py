@@ -196,13 +196,6 @@ def is_impure_call(item) -> bool:
     return False
 
 
-def may_have_effects(body: Expr) -> bool:
-    """Whether a function of that typed body has effects: it calls or refers to a function that has some."""
-    return any(
-        is_impure_call(item) or (isinstance(item, Function | FunctionRef) and not item.type.pure) for item in walk(body)
-    )
-
-
 def may_fail(item) -> bool:
     """Whether `item` is scalar arithmetic that may have no value: its error is kept even where its value is not
     used."""
