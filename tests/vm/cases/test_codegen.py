@@ -228,7 +228,7 @@ __vmtir__main(ctx_ptr, r, c, f):  # r[0..0] = x
 
 
 def test_golden_routine_of_a_kernel_without_a_result(mode: str) -> None:
-    text = "def main(x: f32[4]) -> object {\n  _ = run shape_func(x)\n  return x\n}"
+    text = "def main(x: f32[4]) => object {\n  _ = run shape_func(x)\n  return x\n}"
     assert (
         routine(text)
         == """\
