@@ -325,3 +325,20 @@ def test_functions_of_the_branches_of_an_if_have_dimensions_of_their_own() -> No
     }"""
     for c in (True, False):
         run(text, c, X)
+
+
+def test_a_closure_whose_match_cast_is_to_a_size_around_it() -> None:
+    text = """
+    def make(x: f32[n], c: bool) -> (bool) -> f32[n] {
+      closure = fn (d: bool) -> f32[n] {
+        v = if d then exp(broadcast_to(const(f32[], 0), shape(n))) else broadcast_to(const(f32[], 2), shape(n))
+        checked = match_cast(v, f32[n])
+        return checked
+      }
+      return closure
+    }
+    def main(x: f32[n], c: bool) -> f32[n] {
+      f = @make(x, c)
+      return f(c)
+    }"""
+    assert run(text, X[0], True).tolist() == [1, 1, 1]

@@ -19,7 +19,7 @@ from random_programs.replay import as_text, canonical_text, from_text
 
 from relvm.ir.structure import structural_equal
 
-FIRST, LAST = map(int, os.environ.get("RELVM_PROGRAM_BLOCKS", "0:14").split(":"))
+FIRST, LAST = map(int, os.environ.get("RELVM_PROGRAM_BLOCKS", "0:18").split(":"))
 C_SHARE = 8  # one module in so many has its kernels compiled, too
 LEAST = 2000  # programs that CI runs
 
@@ -88,7 +88,7 @@ def seen() -> Seen:
 
 
 def test_there_are_enough_programs_and_they_differ(seen: Seen) -> None:
-    assert len(seen.programs) >= LEAST * (LAST - FIRST) / 14
+    assert len(seen.programs) >= LEAST * (LAST - FIRST) / 18
 
 
 @pytest.mark.parametrize("what", sorted(NODES | ROWS | CONSTRUCTS))

@@ -70,6 +70,7 @@ CONSTRUCTS = {
     "a packed function with effects",
     "a packed function without effects",
     "a function given to the host",
+    "a private function",
 }
 
 
@@ -99,6 +100,8 @@ def _of_function(function: Function) -> Iterator[str]:
             yield "a parameter that is a dimension's value"
     if len({var for param in function.params for var in plain_dim_vars(param.type)}) > 1:
         yield "several dimension variables"
+    if function.private:
+        yield "a private function"
     yield from _of_function_type(function.type)
 
 

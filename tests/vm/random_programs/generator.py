@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -20,7 +20,8 @@ from relvm.ir.types import FuncType, ObjectType, PrimType, ShapeType, TensorType
 
 @dataclass(frozen=True)
 class Programs:
-    """A module, its entry functions (a program each, with all that it calls), and the calls to make of them."""
+    """A module, its entry functions (a program each, with all that it calls), and the calls to make of them.  Every
+    fourth function is private."""
 
     module: Module
     entries: tuple[str, ...]
@@ -39,8 +40,11 @@ def programs(draw: Callable[[st.SearchStrategy], Any], most: int = 22) -> Progra
     entries: list[Callee] = []
     while len(entries) < most and source.more(100):
         entries.extend(_entry(state, len(entries)))
+    private = {callee.target for callee in entries if source.one_in(4)}
     module = state.builder.module()
-    callable_ones = [callee for callee in entries if not has_function(TupleType(callee.params))]
+    module = module.with_functions(tuple(replace(f, private=f.name in private) for f in module.functions))
+    public = [callee for callee in entries if callee.target not in private]
+    callable_ones = [callee for callee in public if not has_function(TupleType(callee.params))]
     runs = [
         Run(callee.target, arguments(source, callee)) for callee in callable_ones for _ in range(source.integer(1, 3))
     ]
