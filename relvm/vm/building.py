@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import gc
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 
 from relvm.codegen.bytecode import Bytecode, print_bytecode
 from relvm.codegen.c import print_c
@@ -88,16 +90,31 @@ def build(
         what = "; give its .module" if hasattr(module, "module") else ""
         raise RelvmTypeError(f"build: expected an ir.Module, got {type(module).__name__}{what}")
     report = progress or (lambda step: None)
-    report("passes")
-    module = run_passes(module, build_pipeline(target), verified=verified, observer=observer)
-    report("code generation")
-    lir = lower(module)
-    compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
-    executable = Executable.from_program(assemble(lir, compiled, report))
+    with _no_garbage_collection():
+        report("passes")
+        module = run_passes(module, build_pipeline(target), verified=verified, observer=observer)
+        report("code generation")
+        lir = lower(module)
+        compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
+        executable = Executable.from_program(assemble(lir, compiled, report))
     if exec_mode == "auto":
         names = frozenset(routine.name for routine in lir.routines)
         executable.upgrade = Upgrade(lambda: Executable.from_program(assemble(lir, names)))
     return executable
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """The trees of a build have no cycles: looking for some would be a third of the time of a large one.  Builds at
+    the same time end with what the first one found."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def lower(module: Module) -> LirModule:

@@ -15,6 +15,7 @@ from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmToolchainError
 from relvm.frontend.text import parse_module
 from relvm.vm.runtime import register_func
+from relvm.vm.runtime.upgrade import Upgrade
 
 PROGRAM = parse_module("""
 def even(n: i64) -> bool = if n == 0 then true else @odd(n - 1)
@@ -118,10 +119,19 @@ def test_auto_runs_at_once_and_then_native_code() -> None:
     assert machine.wait_compiled(0)
 
 
-def test_auto_switches_in_the_middle_of_a_call() -> None:
-    """The run ends only when the function that runs has become native code."""
+def test_auto_switches_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling begins when the function runs, and the run ends only when the function has become native code."""
     machines: list[vm.VirtualMachine] = []
-    register_func("test.auto.done", lambda: machines[0].function_kinds["main"] == "native", override=True)
+    running = threading.Event()
+
+    def done() -> bool:
+        running.set()
+        return machines[0].function_kinds["main"] == "native"
+
+    register_func("test.auto.done", done, override=True)
+    monkeypatch.setattr(
+        "relvm.vm.building.Upgrade", lambda compile: Upgrade(lambda: compile() if running.wait(60) else None)
+    )
     text = """
     def main(n: i64) => i64 {
       done = packed("test.auto.done") : bool
