@@ -1,0 +1,75 @@
+/* binding.h: what the files of the Python module relvm.vm.runtime._binding share. */
+#ifndef RELVM_BINDING_H
+#define RELVM_BINDING_H
+
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include "relvm.h"
+
+/* Python functions and types that this module is given by `install`. */
+#define HOOKS(HOOK)                                                                                                    \
+  HOOK(array)        /* numpy.ndarray */                                                                               \
+  HOOK(tensor)       /* the subtype of Reference for tensors */                                                        \
+  HOOK(closure)      /* the subtype of Callable for functions and closures */                                          \
+  HOOK(store)        /* (objects, value, address) -> bool: puts a value of any other type there; whether owned */      \
+  HOOK(take)         /* (objects, address) -> the Python value of one of any other tag */                              \
+  HOOK(failure)      /* (status, address) -> the exception of a failed call */                                         \
+  HOOK(ended)        /* (objects, status, address) -> that of a failed run */                                          \
+  HOOK(busy)         /* (what, objects) -> that another thread is running the machine */                               \
+  HOOK(misfit)       /* (callee, index, exception) -> that of an argument which cannot be passed */                    \
+  HOOK(carry)        /* (objects, exception) -> bytes: keeps it for the caller of the run; its message */              \
+  HOOK(unregistered) /* (named) -> that no function has the name any longer */                                         \
+  HOOK(hostless)     /* (what) -> that a Python function was called by a machine that Python has not called */         \
+  HOOK(uncopyable)   /* (reference) -> that it cannot be copied */                                                     \
+  HOOK(unfit_result) /* (named, exception) -> that of a result which cannot be passed */
+
+typedef struct {
+#define HOOK(name) PyObject *name;
+  HOOKS(HOOK)
+#undef HOOK
+} Hooks;
+extern Hooks relvm_hooks;
+
+/* What Python holds of one machine.  The machine goes with the last Python object that holds a part of it: each of those
+   holds this. */
+typedef struct {
+  PyObject_HEAD
+  rvm_machine *machine;
+  PyObject *exception; /* raised in a callback, on its way to the caller; or NULL */
+  char restless;       /* `poll` is to be called before the next run */
+} Objects;
+
+/* One reference to an object of a machine, taken over from whoever made this. */
+typedef struct {
+  PyObject_HEAD
+  Objects *objects;
+  rvm_value value;
+  char direct; /* of a Callable: a call by position goes to the machine as it is */
+} Reference;
+
+extern PyTypeObject *relvm_reference_type;
+
+/* ---- binding.c ---- */
+
+/* A reference of that subtype, which takes over the value's. */
+PyObject *relvm_reference_of(PyTypeObject *type, Objects *objects, rvm_value value);
+/* Raises the exception that a hook returned; always NULL. */
+PyObject *relvm_raise(PyObject *exception);
+
+/* ---- values.c ---- */
+
+/* How a place holds a value that was put there: OWNED as its own, or BORROWED for as long as the Python value lives. */
+enum { BORROWED = 0, OWNED = 1 };
+/* Puts a value in a place and returns how it holds it, or -1 with an exception.  Here and below the caller is inside the
+   machine. */
+int relvm_store(Objects *objects, PyObject *value, rvm_value *place);
+/* The same, and the place owns it: 0, or -1. */
+int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *place);
+/* The Python value of a machine's, whose reference it takes over. */
+PyObject *relvm_take(Objects *objects, rvm_value value);
+PyObject *relvm_take_borrowed(Objects *objects, rvm_value value);
+/* Whether the bytes that a tensor lies in may be written. */
+int relvm_is_writable(const rvm_tensor *tensor);
+
+#endif

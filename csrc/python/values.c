@@ -1,0 +1,137 @@
+/* values.c: Python values to and from the machine's; relvm/vm/runtime/values.py has those that are not frequent. */
+#include "binding.h"
+
+enum { ANOTHER_WAY = OWNED + 1 }; /* of a value that the hook `store` is for */
+
+/* ---- values from Python ---- */
+
+static void release_view(void *argument) {
+  PyGILState_STATE state = PyGILState_Ensure();
+  PyBuffer_Release(argument);
+  PyMem_Free(argument);
+  PyGILState_Release(state);
+}
+
+/* The dtype of a buffer's elements, or -1 for all that need a closer look. */
+static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
+  if (format[0] == '\0' || format[1] != '\0') return -1;
+  static const int32_t integers[2][9] = {
+      {-1, RVM_DTYPE_i8, RVM_DTYPE_i16, -1, RVM_DTYPE_i32, -1, -1, -1, RVM_DTYPE_i64},
+      {-1, RVM_DTYPE_u8, RVM_DTYPE_u16, -1, RVM_DTYPE_u32, -1, -1, -1, RVM_DTYPE_u64}};
+  switch (format[0]) {
+    case '?': return RVM_DTYPE_bool;
+    case 'f': return RVM_DTYPE_f32;
+    case 'd': return RVM_DTYPE_f64;
+    case 'b': case 'h': case 'i': case 'l': case 'q': return integers[0][item_bytes];
+    case 'B': case 'H': case 'I': case 'L': case 'Q': return integers[1][item_bytes];
+  }
+  return -1;
+}
+
+static int failed(int32_t status, rvm_value *place) {
+  relvm_raise(PyObject_CallFunction(relvm_hooks.failure, "iK", (int)status, (unsigned long long)(uintptr_t)place));
+  return -1;
+}
+
+/* A tensor over the bytes of an array, which it keeps alive, where these are dense, row-major, aligned and of a dtype that
+   there is. */
+static int store_array(PyObject *array, rvm_value *place) {
+  Py_buffer *view = PyMem_Malloc(sizeof *view);
+  if (!view) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  if (PyObject_GetBuffer(array, view, PyBUF_ND | PyBUF_FORMAT)) {
+    PyErr_Clear();
+    PyMem_Free(view);
+    return ANOTHER_WAY;
+  }
+  int32_t dtype = view->itemsize <= 8 ? dtype_of_format(view->format, view->itemsize) : -1;
+  if (dtype < 0 || (uintptr_t)view->buf % (uintptr_t)view->itemsize != 0) {
+    release_view(view);
+    return ANOTHER_WAY;
+  }
+  _Static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "shapes are passed as they are");
+  int32_t status = rvm_tensor_wrap(dtype, view->ndim, (const int64_t *)view->shape, view->buf, release_view, view, place);
+  if (!status) return OWNED;
+  release_view(view);
+  return failed(status, place);
+}
+
+static int store_int(PyObject *value, rvm_value *place) {
+  int overflow;
+  place->as.i = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow) return ANOTHER_WAY;
+  place->tag = RVM_TAG_INT;
+  return BORROWED;
+}
+
+int relvm_store(Objects *objects, PyObject *value, rvm_value *place) {
+  PyTypeObject *type = Py_TYPE(value);
+  int how = ANOTHER_WAY;
+  if (type == &PyLong_Type) {
+    how = store_int(value, place);
+  } else if (type == &PyFloat_Type) {
+    *place = (rvm_value){.tag = RVM_TAG_FLOAT, .as.f = PyFloat_AsDouble(value)};
+    how = BORROWED;
+  } else if (type == &PyBool_Type) {
+    *place = (rvm_value){.tag = RVM_TAG_BOOL, .as.i = value == Py_True};
+    how = BORROWED;
+  } else if (value == Py_None) {
+    *place = (rvm_value){.tag = RVM_TAG_NIL};
+    how = BORROWED;
+  } else if ((PyObject *)type == relvm_hooks.array) {
+    how = store_array(value, place);
+  } else if (PyType_IsSubtype(type, relvm_reference_type) && ((Reference *)value)->objects == objects) {
+    *place = ((Reference *)value)->value;
+    how = BORROWED;
+  }
+  if (how != ANOTHER_WAY) return how;
+  PyObject *owned =
+      PyObject_CallFunction(relvm_hooks.store, "OOK", objects, value, (unsigned long long)(uintptr_t)place);
+  if (!owned) return -1;
+  how = PyObject_IsTrue(owned);
+  Py_DECREF(owned);
+  return how;
+}
+
+int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *place) {
+  int how = relvm_store(objects, value, place);
+  if (how == BORROWED) rvm_value_retain(*place);
+  return how < 0 ? -1 : 0;
+}
+
+/* ---- values to Python ---- */
+
+PyObject *relvm_take(Objects *objects, rvm_value value) {
+  switch (value.tag) {
+    case RVM_TAG_NIL: Py_RETURN_NONE;
+    case RVM_TAG_INT: return PyLong_FromLongLong(value.as.i);
+    case RVM_TAG_FLOAT: return PyFloat_FromDouble(value.as.f);
+    case RVM_TAG_BOOL: return PyBool_FromLong(value.as.i != 0);
+  }
+  PyObject *result;
+  if (value.tag == RVM_TAG_TENSOR || value.tag == RVM_TAG_CLOSURE || value.tag == RVM_TAG_FUNCTION) {
+    PyObject *type = value.tag == RVM_TAG_TENSOR ? relvm_hooks.tensor : relvm_hooks.closure;
+    result = relvm_reference_of((PyTypeObject *)type, objects, value);
+    if (!result) rvm_value_release(&value);
+    return result;
+  }
+  result = PyObject_CallFunction(relvm_hooks.take, "OK", objects, (unsigned long long)(uintptr_t)&value);
+  rvm_value_release(&value);
+  return result;
+}
+
+PyObject *relvm_take_borrowed(Objects *objects, rvm_value value) {
+  rvm_value_retain(value);
+  return relvm_take(objects, value);
+}
+
+int relvm_is_writable(const rvm_tensor *tensor) {
+  for (;;) {
+    if (tensor->base.references < 0) return 0; /* a constant */
+    if (tensor->release == release_view) return !((Py_buffer *)tensor->release_argument)->readonly;
+    if (!tensor->owner || tensor->owner->tag != RVM_TAG_TENSOR) return 1;
+    tensor = (const rvm_tensor *)tensor->owner;
+  }
+}
