@@ -11,10 +11,10 @@
 enum type { NEVER, INT, FLOAT, BOOL, ANY };
 
 /* What a function of the table is to the decoder. */
-enum class { OTHER, BYTECODE, BUILTIN, INVOKE, COPY, ITEM, TRUTH, DIM, CHECK };
+enum class { OTHER, BYTECODE, KERNEL, BUILTIN, INVOKE, COPY, ITEM, TRUTH, DIM, CHECK };
 
 /* Rounds in which the types of functions' results settle; then they count as ANY. */
-enum { MOST_ROUNDS = 20, SMALLEST_KEPT = -16, LARGEST_KEPT = 255 };
+enum { MOST_ROUNDS = 20, MOST_MOVES = 16, SMALLEST_KEPT = -16, LARGEST_KEPT = 255 };
 
 typedef struct decoder {
   rvm_executable *executable;
@@ -42,7 +42,8 @@ static int32_t step_words(const int32_t *at) {
   if (*at >= RVM_STEP_unless_rr_eq_i64) return 5;
   if (*at >= RVM_STEP_any_add_i64) return 4;
   int32_t words = 1;
-  for (const char *letter = step_operands[*at]; *letter; letter++) words += *letter == 'k' ? 1 + at[words] : 1;
+  for (const char *letter = step_operands[*at]; *letter; letter++)
+    words += 1 + (*letter == 'k' ? at[words] : *letter == 'm' ? 2 * at[words] : 0);
   return words;
 }
 
@@ -66,6 +67,7 @@ static enum class class_of(const rvm_executable *executable, const rvm_function_
                {"invoke_closure", INVOKE},
                {"invoke_pure_closure", INVOKE}};
   if (function->kind == RVM_KIND_bytecode) return BYTECODE;
+  if (function->kind == RVM_KIND_kernel) return KERNEL;
   const char *name = rvm_executable_string(executable, function->name);
   size_t prefix = strlen(RVM_BUILTIN_PREFIX);
   if (function->kind != RVM_KIND_packed || strncmp(name, RVM_BUILTIN_PREFIX, prefix) != 0) return OTHER;
@@ -242,8 +244,11 @@ static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, 
   const uint32_t *list = at + 3;
   switch ((enum class)d->classes[at[2]]) {
     case OTHER:
-    case BYTECODE:
-    case INVOKE: return RVM_STEP_call;
+    case BYTECODE: return RVM_STEP_call;
+    case KERNEL:
+      return (int64_t)list[0] == d->executable->functions[at[2]].parameter_count ? RVM_STEP_call_kernel : RVM_STEP_call;
+    case INVOKE:
+      return list[0] >= 2 && rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT ? RVM_STEP_invoke : RVM_STEP_call;
     case COPY:
       if (list[0] != 1 || destination < 0) return RVM_STEP_call_builtin;
       return is_scalar(types[destination]) && is_scalar(type_of_argument(d, types, list[1])) ? RVM_STEP_move : RVM_STEP_copy;
@@ -297,6 +302,30 @@ static void put_prim(decoder *d, const rvm_function_record *function, const unsi
   if (jumps) put(d, 0); /* patched with the jump of the `unless` */
 }
 
+/* Orders moves so that each can be made after those before it: `sources[i]` to i.  How many there are, not counting those
+   to where the value is; -1: there is no such order. */
+static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order) {
+  int32_t placed = 0, todo = 0;
+  unsigned char done[MOST_MOVES] = {0};
+  if (count > MOST_MOVES) return -1;
+  for (int32_t i = 0; i < count; i++) {
+    done[i] = sources[i] == i;
+    todo += !done[i];
+  }
+  for (int moved = 1; moved && placed < todo;) {
+    moved = 0;
+    for (int32_t i = 0; i < count; i++) {
+      int free = !done[i];
+      for (int32_t j = 0; j < count; j++) free &= done[j] || j == i || sources[j] != i;
+      if (!free) continue;
+      order[placed++] = i;
+      done[i] = 1;
+      moved = 1;
+    }
+  }
+  return placed == todo ? placed : -1;
+}
+
 /* `entry`: the code word after the checks that the function begins with. */
 static void put_tail_call(decoder *d, int32_t index, const unsigned char *types, const uint32_t *at, uint32_t entry) {
   const rvm_function_record *function = &d->executable->functions[index];
@@ -312,11 +341,19 @@ static void put_tail_call(decoder *d, int32_t index, const unsigned char *types,
   for (uint32_t pc = 0; pc < entry; pc += rvm_instruction_words(code + pc, function->code_count - pc))
     holds &= is_entry_check(d, function, code + pc, &parameter, &type) &&
              type_of_argument(d, types, list[1 + parameter]) == type;
-  int64_t start = d->step_count;
+  int32_t *start = d->steps + d->step_count, *sources = start + 4, order[MOST_MOVES], moves;
   put(d, RVM_STEP_tail_self);
+  put(d, (int32_t)(d->positions[function->code_start + (holds ? entry : 0)] - (start - d->steps)));
   put(d, (int32_t)at[1]);
   put_list(d, list);
-  put(d, (int32_t)(d->positions[function->code_start + (holds ? entry : 0)] - start));
+  if (!holds || d->executable->codes[index].object_count > 0) return;
+  if ((moves = order_moves(sources, (int32_t)list[0], order)) < 0) return;
+  *start = RVM_STEP_again;
+  put(d, moves);
+  for (int32_t i = 0; i < moves; i++) {
+    put(d, order[i]);
+    put(d, sources[order[i]]);
+  }
 }
 
 /* Where the checks end that the function begins with. */
@@ -337,7 +374,7 @@ static void put_instruction(decoder *d, int32_t index, const uint32_t *at, const
     case RVM_OP_call: put_call(d, types, at); return;
     case RVM_OP_prim: put_prim(d, &d->executable->functions[index], types, at, next); return;
     case RVM_OP_tail_call: put_tail_call(d, index, types, at, entry); return;
-    case RVM_OP_ret: put(d, is_scalar(types[at[1]]) ? RVM_STEP_ret_scalar : RVM_STEP_ret); break;
+    case RVM_OP_ret: put(d, RVM_STEP_ret); break;
     case RVM_OP_if: put(d, types[at[1]] == BOOL && (int32_t)at[2] > 0 ? RVM_STEP_unless_bool : RVM_STEP_unless); break;
     case RVM_OP_reset: put(d, RVM_STEP_reset); break;
     case RVM_OP_goto: put(d, (int32_t)at[1] <= 0 ? RVM_STEP_go_back : RVM_STEP_go); break;
@@ -409,7 +446,7 @@ static rvm_status allocate(decoder *d, int64_t registers, rvm_value *error) {
   d->literal_of_int = rvm_allocate_zeroed(ints * sizeof(int32_t));
   d->literals = rvm_allocate((words + 4) * sizeof *d->literals);
   executable->codes = rvm_allocate_zeroed(functions * sizeof *executable->codes);
-  executable->steps = d->steps = rvm_allocate(2 * words * sizeof *d->steps);
+  executable->steps = d->steps = rvm_allocate(3 * words * sizeof *d->steps);
   executable->objects = d->objects = rvm_allocate((size_t)registers * sizeof *d->objects);
   int ok = d->classes && d->results && d->first && d->types && d->positions && d->literal_of_constant &&
            d->literal_of_function && d->literal_of_int && d->literals && executable->codes && d->steps && d->objects;

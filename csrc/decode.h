@@ -6,14 +6,16 @@
 
 /* A step is one word for what to do and its operand words.  Operands: d a register, s a register when >= 0, else the literal
    that many places before the end of the literals; f a function of the table; j a jump, in words from the step's first
-   word; k a count of s words that follow.
+   word; k a count of s words that follow; m a count of pairs that follow, of d and s.
    STEP(name, "operands", "meaning"): the rows of prim_operators.def follow them: any_ROW, `dss`, for operands of any type; and
    where their types are known to be the row's and the destination holds no objects, rr_ROW and rl_ROW, of two registers and
    of a register and a literal, whose operands are in bytes, not in values.  The i64 comparisons have both once more, with a
    jump, for when the condition of an `unless` is computed right before it: that step stays behind them, for jumps to it. */
 #define RVM_STEPS(STEP)                                                                          \
   STEP(call, "dfk", "R[d] = F[f](s...)")                                                         \
+  STEP(call_kernel, "dfk", "the same of a kernel")                                               \
   STEP(call_builtin, "dfk", "the same of a builtin that calls nothing")                          \
+  STEP(invoke, "dfk", "the same of invoke_closure, with the context and what to call")           \
   STEP(copy, "dfk", "the same of copy")                                                          \
   STEP(move, "dfk", "the same of copy, of what is no object into what holds none")               \
   STEP(item, "dfk", "the same of tuple_getitem")                                                 \
@@ -21,9 +23,9 @@
   STEP(check_float, "dfk", "the same of an f64")                                                 \
   STEP(check_bool, "dfk", "the same of a bool")                                                  \
   STEP(tail_call, "fk", "return F[f](s...)")                                                     \
-  STEP(tail_self, "fkj", "the same of this function, going on at j: its entry checks hold")      \
+  STEP(tail_self, "jfk", "the same of this function, pc += j")                                   \
+  STEP(again, "jfkm", "the same where no objects are: R[d] = s, one pair after the other")       \
   STEP(ret, "d", "return R[d]")                                                                  \
-  STEP(ret_scalar, "d", "return R[d], which is no object")                                       \
   STEP(go, "j", "pc += j")                                                                       \
   STEP(go_back, "j", "pc += j, j <= 0")                                                          \
   STEP(unless, "dj", "if not R[d]: pc += j")                                                     \

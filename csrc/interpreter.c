@@ -86,12 +86,12 @@ static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, const int32_
   return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a scalar, got an object", call.function->name);
 }
 
-/* The top frame gives way to the callee; it stays while the instrument watches the call. */
-static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, const int32_t *pc, int *entered,
+/* The top frame gives way to the callee; it stays while the instrument watches the call.  `at`: the step's "fk". */
+static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, const int32_t *at, int *entered,
                                  rvm_value *result) {
   rvm_pending call;
   rvm_status status = lay_out(machine, frame->registers, machine->literals + machine->executable->literal_count,
-                              &machine->functions[pc[1]], pc[2], pc + 3, &call, result);
+                              &machine->functions[at[0]], at[1], at + 2, &call, result);
   *entered = 0;
   if (status) return status;
   if (rvm_is_watched(machine, call.function)) {
@@ -106,6 +106,13 @@ static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, const i
   rvm_value *left = machine->head.top + call.count < arguments ? arguments : machine->head.top + call.count;
   rvm_forget_all(left, arguments + call.count - left);
   return rvm_machine_start(machine, call, entered, result);
+}
+
+/* Whether a frame of the callee may simply be pushed. */
+static inline int is_direct(const rvm_machine *machine, const rvm_function *callee) {
+  const rvm_machine_head *head = &machine->head;
+  return callee->kind == RVM_KIND_bytecode && head->watched_kinds == 0 &&
+         head->stack_end - head->top >= callee->registers && head->frame_count + head->nesting < head->frame_limit;
 }
 
 rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
@@ -144,6 +151,17 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
   } while (0)
 #define S(place) (*operand(registers, literals, pc[place]))
 #define WATCHED (machine->head.watched_kinds != 0)
+/* Goes on in the callee, whose parameters are in the window. */
+#define PUSH(callee, window)                             \
+  do {                                                   \
+    machine->head.top = (window) + (callee)->registers;  \
+    machine->head.frame_count++;                         \
+    frame++;                                             \
+    frame->function = (callee);                          \
+    frame->registers = registers = (window);             \
+    pc = (callee)->code->steps;                          \
+    NEXT(0);                                             \
+  } while (0)
 
 enter: /* the top frame, at its pc */
   frame = &machine->frames[machine->head.frame_count - 1];
@@ -155,22 +173,35 @@ do_call: {
   const rvm_function *callee = &machine->functions[pc[2]];
   int32_t count = pc[3];
   rvm_value *window = machine->head.top;
-  int is_direct = callee->kind == RVM_KIND_bytecode && !WATCHED && machine->head.stack_end - window >= callee->registers &&
-                  machine->head.frame_count + machine->head.nesting < machine->head.frame_limit;
   frame->pc = pc;
-  if (!is_direct || --machine->head.fuel <= 0) goto call;
+  if (!is_direct(machine, callee) || --machine->head.fuel <= 0) goto call;
   for (int32_t i = 0; i < count; i++) {
     const rvm_value *value = &S(4 + i);
     if (rvm_value_is_object(*value)) rvm_retain(*value);
     move(&window[i], value);
   }
-  machine->head.top = window + callee->registers;
-  machine->head.frame_count++;
-  frame++;
-  frame->function = callee;
-  frame->registers = registers = window;
-  pc = callee->code->steps;
-  NEXT(0);
+  PUSH(callee, window);
+}
+
+do_invoke: {
+  rvm_value target = S(5), *window = machine->head.top;
+  const rvm_value *captured;
+  int32_t given = pc[3] - 2, captured_count;
+  frame->pc = pc;
+  if (target.tag != RVM_TAG_FUNCTION && target.tag != RVM_TAG_CLOSURE) goto call;
+  const rvm_function *callee = rvm_callee_function(target, &captured, &captured_count);
+  if (callee->machine != machine || given + captured_count != callee->parameter_count || !is_direct(machine, callee) ||
+      --machine->head.fuel <= 0)
+    goto call;
+  for (int32_t i = 0; i < given; i++) {
+    rvm_retain(S(6 + i));
+    move(&window[i], &S(6 + i));
+  }
+  for (int32_t i = 0; i < captured_count; i++) {
+    rvm_retain(captured[i]);
+    move(&window[given + i], &captured[i]);
+  }
+  PUSH(callee, window);
 }
 
 call: /* any call, frame->pc being pc */
@@ -178,6 +209,9 @@ call: /* any call, frame->pc being pc */
   if (status) goto failed;
   if (entered) goto enter;
   goto finish_call;
+
+do_call_kernel:
+  if ((status = rvm_machine_spend(machine, RVM_LONG_CALL_COST, result))) goto failed_here;
 
 do_call_builtin: {
   const rvm_function *callee = &machine->functions[pc[2]];
@@ -238,19 +272,26 @@ do_check_bool:
 
 do_tail_call:
   frame->pc = pc;
-  status = step_tail_call(machine, frame, pc, &entered, result);
+  status = step_tail_call(machine, frame, pc + 1, &entered, result);
+  goto tail_called;
+
+tail_call_self: /* the same of a step that jumps */
+  frame->pc = pc;
+  status = step_tail_call(machine, frame, pc + 2, &entered, result);
+
+tail_called:
   if (status) goto failed;
   if (entered) goto enter;
   goto returned;
 
 do_tail_self: {
   const rvm_code *code = frame->function->code;
-  int32_t count = pc[2];
+  int32_t count = pc[3];
   rvm_value *arguments = machine->head.top;
   if (WATCHED || frame->function->kind != RVM_KIND_bytecode || machine->head.stack_end - arguments < count ||
       --machine->head.fuel <= 0)
-    goto do_tail_call;
-  for (int32_t i = 0; i < count; i++) move(&arguments[i], &S(3 + i));
+    goto tail_call_self;
+  for (int32_t i = 0; i < count; i++) move(&arguments[i], &S(4 + i));
   if (code->object_count > 0) {
     rvm_retain_all(arguments, count);
     rvm_release_objects(code, registers);
@@ -259,19 +300,19 @@ do_tail_self: {
     move(&registers[i], &arguments[i]);
     arguments[i].tag = RVM_TAG_NIL;
   }
-  NEXT(pc[3 + count]);
+  NEXT(pc[1]);
+}
+
+do_again: {
+  const int32_t *pair = pc + 5 + pc[3], *end = pair + 2 * pair[-1];
+  if (WATCHED || frame->function->kind != RVM_KIND_bytecode || --machine->head.fuel <= 0) goto tail_call_self;
+  for (; pair < end; pair += 2) move(&registers[pair[0]], operand(registers, literals, pair[1]));
+  NEXT(pc[1]);
 }
 
 do_ret: {
-  rvm_value *source = &registers[pc[1]];
-  move(result, source);
-  source->tag = RVM_TAG_NIL;
-  rvm_machine_pop_frame(machine);
-  goto returned;
-}
-
-do_ret_scalar: {
   const int64_t tag = registers[pc[1]].tag, bits = registers[pc[1]].as.i;
+  registers[pc[1]].tag = RVM_TAG_NIL;
   rvm_release_objects(frame->function->code, registers);
   machine->head.top = registers;
   if (--machine->head.frame_count == floor) {
@@ -281,7 +322,11 @@ do_ret_scalar: {
   frame--;
   registers = frame->registers;
   pc = frame->pc;
-  if (pc[1] >= 0) store(&registers[pc[1]], (rvm_value){.tag = tag, .as.i = bits});
+  rvm_value value = {.tag = tag, .as.i = bits};
+  if (pc[1] >= 0)
+    store(&registers[pc[1]], value);
+  else
+    rvm_release(&value);
   NEXT(4 + pc[3]);
 }
 

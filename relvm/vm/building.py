@@ -14,6 +14,7 @@ from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, nea
 from relvm.ir.expr import Module
 from relvm.lir.coalesce_copies import coalesce_copies
 from relvm.lir.direct_calls import direct_calls
+from relvm.lir.loop_variables import loop_variables
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.lir.tail_calls import tail_calls
 from relvm.transform.passes import Observer, run_passes
@@ -119,7 +120,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def lower(module: Module) -> LirModule:
     """The routines of a planned module, after the LIR passes."""
-    return coalesce_copies(tail_calls(direct_calls(lower_to_routines(module))))
+    return loop_variables(coalesce_copies(tail_calls(direct_calls(lower_to_routines(module)))))
 
 
 def _compiled(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:

@@ -11,12 +11,13 @@ from relvm.codegen.routine import lower_to_routines
 from relvm.frontend.text import parse_module
 from relvm.lir.coalesce_copies import coalesce_copies
 from relvm.lir.direct_calls import direct_calls
+from relvm.lir.loop_variables import loop_variables
 from relvm.lir.printer import format_module
 from relvm.lir.tail_calls import tail_calls
 from relvm.transform.passes import run_passes
 from relvm.transform.pipelines import build_pipeline
 
-PASSES = (direct_calls, tail_calls, coalesce_copies)
+PASSES = (direct_calls, tail_calls, coalesce_copies, loop_variables)
 
 
 def after(name: str, text: str) -> str:

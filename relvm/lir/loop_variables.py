@@ -1,0 +1,76 @@
+"""Loop variables: parameters of a routine that calls itself in the end, computed in their own registers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relvm.lir.routine import (
+    IfStatement,
+    LirModule,
+    Operand,
+    PrimStatement,
+    Register,
+    Routine,
+    Statement,
+    TailCallStatement,
+)
+from relvm.tables import PRIM_OPERATORS
+
+_MAY_FAIL = frozenset(row.name for row in PRIM_OPERATORS if row.fails)
+
+
+def loop_variables(module: LirModule) -> LirModule:
+    """Have arithmetic right before a routine's tail call of itself put its value where the call would move it to:
+
+    anylist_setitem(r, 6, add_i64(r[0], 1))             anylist_setitem(r, 1, add_i64(r[1], r[0]))
+    anylist_setitem(r, 7, add_i64(r[1], r[0]))     ->   anylist_setitem(r, 0, add_i64(r[0], 1))
+    return tail_call("loop", r[6], r[7])                return tail_call("loop", r[0], r[1])
+
+    What cannot fail moves behind what still reads the parameter.
+    """
+    return replace(module, routines=tuple(replace(r, body=_block(r.body, r)) for r in module.routines))
+
+
+def _block(body: tuple[Statement, ...], routine: Routine) -> tuple[Statement, ...]:
+    match body:
+        case [*before, TailCallStatement(function=function) as call] if function == routine.name:
+            return _loop(before, call, len(routine.params))
+        case [*before, IfStatement(cond, then, orelse)]:
+            return (*before, IfStatement(cond, _block(then, routine), _block(orelse, routine)))
+    return body
+
+
+def _loop(before: list[Statement], call: TailCallStatement, params: int) -> tuple[Statement, ...]:
+    start = len(before)
+    while start and isinstance(before[start - 1], PrimStatement):
+        start -= 1
+    later: list[PrimStatement] = []
+    args = list(call.args)
+    for statement in reversed(before[start:]):
+        value = Register(statement.destination)
+        param = args.index(value) if value in args else -1
+        if value.index <= params or param < 0 or _reads(args, Register(param), param) or _reads(args, value, param):
+            later.insert(0, statement)
+            continue
+        target = Register(param)
+        made = replace(statement, destination=param)
+        if not any(_reads(other.args, target) for other in later):
+            later = [made, *(replace(other, args=_renamed(other.args, value, target)) for other in later)]
+        elif statement.row not in _MAY_FAIL and not any(
+            _reads(other.args, value) or _reads(statement.args, Register(other.destination)) for other in later
+        ):
+            later.append(made)
+        else:
+            later.insert(0, statement)
+            continue
+        args[param] = target
+    return (*before[:start], *later, replace(call, args=tuple(args)))
+
+
+def _reads(args: list[Operand] | tuple[Operand, ...], register: Register, but: int = -1) -> bool:
+    """Whether the register is among the operands, that at `but` left out."""
+    return any(arg == register for i, arg in enumerate(args) if i != but)
+
+
+def _renamed(args: tuple[Operand, ...], old: Register, new: Register) -> tuple[Operand, ...]:
+    return tuple(new if arg == old else arg for arg in args)
