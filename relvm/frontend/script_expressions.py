@@ -210,7 +210,7 @@ class ExpressionTranslator:
             if name in names:
                 value = names[name]
                 if isinstance(value, Unset):
-                    raise self.error(RelvmNameError, value.reason, node)
+                    raise self.error(value.kind, value.reason, node)
                 return value
         if name in SCRIPT_FUNCTIONS:
             return ScriptFunctionName(name)

@@ -73,7 +73,11 @@ BODIES = [
     ("return x + ¦const('f32[2, 3]', [[1, 2, 3], [4, 5, 6]]) + const('f32[2]', [1, 2])", RelvmShapeError, None),
     ("y: i64 = ¦x\nreturn y", RelvmTypeError, "y: expected i64, got f32[n]"),
     ("return ¦x if x else x", RelvmTypeError, "the condition of an if is f32[n]"),
-    ("¦if c:\n    y = x\nelse:\n    y = i\nreturn y", RelvmTypeError, "the branches of an if are of different kinds"),
+    (
+        "if c:\n    y = x\nelse:\n    y = i\nreturn ¦y",
+        RelvmTypeError,
+        "y is f32[n] on one path and i64 on another, in the if of line 12",
+    ),
     ("return ¦lambda y: y", RelvmTypeError, "the types of this lambda's parameters are not known here"),
     ("g = lambda y: y\nreturn ¦g(x, x)", RelvmArgumentError, "the lambda takes 1 arguments, got 2"),
     ("¦def g(y: f32[n]):\n    return g(y)\nreturn g(x)", RelvmTypeError, "g calls itself: it needs a result type"),
