@@ -377,6 +377,7 @@ rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_
   rvm_executable *executable = rvm_allocate_zeroed(sizeof *executable);
   if (!executable) return rvm_out_of_memory(error);
   executable->library.descriptor = -1;
+  atomic_init(&executable->users, 1);
   rvm_status status = read_sections(executable, bytes, size_bytes, error);
   if (!status && executable->sections[RVM_SECTION_native].bytes && !(options && options->trust_native))
     status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, and the load options do not trust it");
@@ -388,12 +389,18 @@ rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_
     rvm_executable_release(executable);
     return status;
   }
+  if (options) {
+    executable->release = options->release;
+    executable->release_argument = options->release_argument;
+  }
   *result = executable;
   return RVM_OK;
 }
 
+void rvm_executable_retain(rvm_executable *executable) { atomic_fetch_add(&executable->users, 1); }
+
 void rvm_executable_release(rvm_executable *executable) {
-  if (!executable) return;
+  if (!executable || atomic_fetch_sub(&executable->users, 1) > 1) return;
   for (int32_t i = 0; i < executable->constant_count; i++) {
     rvm_value *constant = &executable->constants[i];
     if (rvm_value_is_object(*constant)) constant->as.object->references = 1;
@@ -407,6 +414,7 @@ void rvm_executable_release(rvm_executable *executable) {
   rvm_free(executable->literals);
   rvm_free(executable->symbols);
   rvm_free(executable->by_name);
+  if (executable->release) executable->release(executable->release_argument);
   rvm_free(executable);
 }
 

@@ -2,6 +2,8 @@
 #ifndef RELVM_EXECUTABLE_H
 #define RELVM_EXECUTABLE_H
 
+#include <stdatomic.h>
+
 #include "native.h"
 #include "value.h"
 
@@ -85,6 +87,9 @@ struct rvm_executable {
   rvm_value *literals;        /* operands of steps; a FUNCTION holds its index, a CONTEXT nothing */
   int64_t literal_count;
   rvm_library library;
+  void (*release)(void *); /* rvm_load_options */
+  void *release_argument;
+  atomic_int users; /* its host and its machines */
   int32_t string_count, function_count, constant_count;
   uint32_t code_words;
 };
@@ -92,6 +97,7 @@ struct rvm_executable {
 /* What the machine gives to native code (machine.c). */
 extern const rvm_native_api rvm_machine_native_api;
 
+void rvm_executable_retain(rvm_executable *executable);
 const char *rvm_executable_string(const rvm_executable *executable, uint32_t index);
 
 /* Loads the shared library of a native section and calls its relvm_native_open; UNSUPPORTED when it is for another

@@ -56,7 +56,7 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a stack of %lld values and %lld frames is out of range",
                     (long long)stack_values, (long long)machine->head.frame_limit);
   size_t function_count = (size_t)executable->function_count;
-  machine->executable = executable;
+  rvm_executable_retain(machine->executable = executable);
   machine->head.fuel = RVM_POLL_INTERVAL;
   atomic_init(&machine->run, 1);
   machine->functions = rvm_allocate(function_count * sizeof *machine->functions);
@@ -95,7 +95,7 @@ rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options
 }
 
 static void release_dropped(rvm_machine *machine) {
-  rvm_dropped *dropped = atomic_exchange(&machine->dropped, NULL);
+  rvm_dropped *dropped = atomic_load(&machine->dropped) ? atomic_exchange(&machine->dropped, NULL) : NULL;
   while (dropped) {
     rvm_dropped *next = dropped->next;
     rvm_release(&dropped->value);
@@ -107,6 +107,8 @@ static void release_dropped(rvm_machine *machine) {
 void rvm_machine_release(rvm_machine *machine) {
   if (!machine) return;
   release_dropped(machine);
+  rvm_executable_release(machine->executable);
+  rvm_executable_release(atomic_load(&machine->compiled));
   rvm_free(machine->functions);
   rvm_free(machine->function_values);
   rvm_free(machine->literals);
@@ -117,8 +119,9 @@ void rvm_machine_release(rvm_machine *machine) {
 
 /* Frames of the functions go on: they use nothing that changes. */
 static void apply_upgrade(rvm_machine *machine) {
-  const rvm_executable *compiled = atomic_exchange(&machine->upgrade, NULL);
-  for (int32_t i = 0; compiled && i < compiled->function_count; i++) {
+  const rvm_executable *compiled = atomic_load(&machine->compiled);
+  if (!atomic_exchange(&machine->upgrades, 0)) return;
+  for (int32_t i = 0; i < compiled->function_count; i++) {
     rvm_function *function = &machine->functions[i];
     if (function->kind != RVM_KIND_bytecode || compiled->functions[i].kind != RVM_KIND_native) continue;
     memcpy(&function->routine, &compiled->symbols[i], sizeof function->routine);
@@ -139,37 +142,41 @@ static uintptr_t this_thread(void) {
 /* Whoever is inside for a run is there for long; who only drops a reference marks that with the lowest bit. */
 enum { BRIEFLY = 1 };
 
-/* 0 when another thread is inside, unless it is so briefly: then this waits. */
-static int machine_enter(rvm_machine *machine, uintptr_t briefly) {
-  uintptr_t self = this_thread();
-  if ((atomic_load_explicit(&machine->owner, memory_order_relaxed) & ~(uintptr_t)BRIEFLY) != self) {
-    uintptr_t owner = 0;
-    while (!atomic_compare_exchange_strong(&machine->owner, &owner, self | briefly)) {
-      if (!(owner & BRIEFLY)) return 0;
-      sched_yield();
-      owner = 0;
-    }
-  }
-  if (machine->entries == 0) machine->head.lowest = rvm_lowest_of_stack();
-  if (machine->entries++ == 0 && atomic_load_explicit(&machine->upgrade, memory_order_relaxed)) apply_upgrade(machine);
+/* As rvm_machine_enter. */
+static int32_t try_to_enter(rvm_machine *machine, uintptr_t briefly) {
+  uintptr_t self = this_thread(), owner = 0;
+  if ((atomic_load_explicit(&machine->owner, memory_order_relaxed) & ~(uintptr_t)BRIEFLY) != self &&
+      !atomic_compare_exchange_strong(&machine->owner, &owner, self | briefly))
+    return owner & BRIEFLY ? -1 : 0;
+  if (machine->entries++ == 0) machine->head.lowest = rvm_lowest_of_stack();
+  if (atomic_load_explicit(&machine->upgrades, memory_order_relaxed)) apply_upgrade(machine);
   return 1;
 }
 
+int32_t rvm_machine_enter(rvm_machine *machine) { return try_to_enter(machine, 0); }
+
+/* 0 when another thread is running the machine. */
+static int32_t enter_or_wait(rvm_machine *machine) {
+  int32_t entered;
+  while ((entered = try_to_enter(machine, 0)) < 0) sched_yield();
+  return entered;
+}
+
 /* What is dropped after the last look at the list, and before the machine is free, is found by the look after that. */
-static void machine_leave(rvm_machine *machine) {
+void rvm_machine_leave(rvm_machine *machine) {
   while (machine->entries == 1) {
     release_dropped(machine);
     machine->entries = 0;
     atomic_fetch_add(&machine->run, 1);
     atomic_store(&machine->owner, 0);
-    if (!atomic_load(&machine->dropped) || !machine_enter(machine, BRIEFLY)) return;
+    if (!atomic_load(&machine->dropped) || try_to_enter(machine, BRIEFLY) <= 0) return;
   }
   machine->entries--;
 }
 
 /* ---- native code that comes later ---- */
 
-rvm_status rvm_machine_upgrade(rvm_machine *machine, const rvm_executable *compiled, rvm_value *error) {
+rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error) {
   const rvm_executable *executable = machine->executable;
   int same = compiled->function_count == executable->function_count;
   for (int32_t i = 0; same && i < executable->function_count; i++) {
@@ -179,8 +186,12 @@ rvm_status rvm_machine_upgrade(rvm_machine *machine, const rvm_executable *compi
            (old->kind == new->kind || (old->kind == RVM_KIND_bytecode && new->kind == RVM_KIND_native));
   }
   if (!same) return rvm_fail(error, RVM_ARGUMENT_ERROR, "upgrade: the executables have different function tables");
-  atomic_store(&machine->upgrade, compiled);
-  if (machine_enter(machine, BRIEFLY)) machine_leave(machine);
+  rvm_executable *none = NULL;
+  if (!atomic_compare_exchange_strong(&machine->compiled, &none, compiled))
+    return rvm_fail(error, RVM_BUSY, "upgrade: the machine has native code of another executable");
+  rvm_executable_retain(compiled);
+  atomic_store(&machine->upgrades, 1);
+  if (try_to_enter(machine, BRIEFLY) > 0) rvm_machine_leave(machine);
   return RVM_OK;
 }
 
@@ -200,32 +211,30 @@ void rvm_machine_interrupt(rvm_machine *machine) {
 
 void rvm_machine_drop(rvm_machine *machine, rvm_value value) {
   if (!rvm_value_is_object(value)) return;
-  if (machine_enter(machine, BRIEFLY)) {
+  if (try_to_enter(machine, BRIEFLY) > 0) {
     rvm_release(&value);
-    machine_leave(machine);
+    rvm_machine_leave(machine);
     return;
   }
   rvm_dropped *dropped = rvm_allocate(sizeof *dropped);
   if (!dropped) return; /* without memory even for this, the object stays */
   *dropped = (rvm_dropped){.next = atomic_load(&machine->dropped), .value = value};
   while (!atomic_compare_exchange_weak(&machine->dropped, &dropped->next, dropped)) continue;
-  if (machine_enter(machine, BRIEFLY)) machine_leave(machine);
+  if (try_to_enter(machine, BRIEFLY) > 0) rvm_machine_leave(machine);
 }
 
 rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error) {
-  if (!machine_enter(machine, 0)) return fail_busy(error);
+  if (!enter_or_wait(machine)) return fail_busy(error);
   rvm_status status = RVM_OK;
-  if (machine->entries > 1) {
+  if (machine->calls > 0) {
     status = rvm_fail(error, RVM_BUSY, "machine: its instrument cannot be changed while it is running");
   } else {
     machine->instrument = instrument ? *instrument : (rvm_instrument){.kinds = 0};
     machine->head.watched_kinds = machine->instrument.kinds;
   }
-  machine_leave(machine);
+  rvm_machine_leave(machine);
   return status;
 }
-
-/* ---- running ---- */
 
 rvm_value rvm_machine_function(const rvm_machine *machine, int32_t index) {
   if (index < 0 || index >= machine->executable->function_count) return (rvm_value){.tag = RVM_TAG_NIL};
@@ -249,10 +258,11 @@ rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_
                               rvm_value *result) {
   rvm_status status = check_arguments(arguments, count, result);
   if (status) return status;
-  if (!machine_enter(machine, 0)) return fail_busy(result);
+  if (!enter_or_wait(machine)) return fail_busy(result);
+  machine->calls++;
   status = rvm_machine_apply(machine, callee, arguments, count, result);
-  if (status && machine->entries == 1) rvm_error_close_trace(*result);
-  machine_leave(machine);
+  if (--machine->calls == 0 && status) rvm_error_close_trace(*result);
+  rvm_machine_leave(machine);
   return status;
 }
 
@@ -272,7 +282,7 @@ rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *e
 
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
   machine->head.fuel = RVM_POLL_INTERVAL;
-  if (atomic_load_explicit(&machine->upgrade, memory_order_relaxed)) apply_upgrade(machine);
+  if (atomic_load_explicit(&machine->upgrades, memory_order_relaxed)) apply_upgrade(machine);
   if (rvm_machine_is_interrupted(machine)) {
     atomic_store(&machine->interrupted, 0);
     return rvm_fail(error, RVM_INTERRUPTED, "interrupted");

@@ -48,7 +48,7 @@ typedef struct rvm_pending {
    them. */
 struct rvm_machine {
   rvm_machine_head head; /* first */
-  const rvm_executable *executable;
+  rvm_executable *executable;
   rvm_function *functions;
   rvm_value *function_values; /* the same as FUNCTION values, for native code */
   rvm_value *literals;        /* the executable's, those of functions and of the context being this machine's */
@@ -56,11 +56,13 @@ struct rvm_machine {
   rvm_frame *frames;
   rvm_pending tail;       /* of a routine that returned RVM_TAIL_CALL */
   int32_t entries;        /* how often its thread is inside it */
+  int32_t calls;          /* from C that are under way */
   atomic_uintptr_t owner; /* the thread inside it (machine.c); 0: none */
   _Atomic(uint64_t) run;         /* the number of the present or, when the machine is idle, of the next run */
   _Atomic(uint64_t) interrupted; /* the number of the run that is to end; 0: none */
   _Atomic(rvm_dropped *) dropped;
-  _Atomic(const rvm_executable *) upgrade; /* rvm_machine_upgrade: still to be done; or NULL */
+  _Atomic(rvm_executable *) compiled; /* rvm_machine_upgrade; or NULL */
+  atomic_int upgrades;                /* 1: its functions are still to be taken up */
   rvm_machine_options options;
   rvm_instrument instrument;
 };

@@ -182,12 +182,17 @@ int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered fu
 /* ---- executables ---- */
 typedef struct rvm_load_options {
   int32_t trust_native; /* 0: refuse an executable that has a native section */
+  /* Called once with release_argument when the executable, if it is loaded at all, no longer uses its bytes.  May be
+     NULL. */
+  void (*release)(void *);
+  void *release_argument;
 } rvm_load_options;
 
-/* `bytes` must be 64-byte aligned and stay valid and unchanged until rvm_executable_release: constants are used in
-   place.  Everything is verified before this returns. */
+/* `bytes` must be 64-byte aligned and stay valid and unchanged while the executable exists: constants are used in place.
+   Everything is verified before this returns. */
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                rvm_executable **executable, rvm_value *error);
+/* Ends the caller's use of it, on any thread.  The executable goes when the machines that run it have gone, too. */
 void rvm_executable_release(rvm_executable *executable);
 int32_t rvm_executable_function_count(const rvm_executable *executable);
 const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index);
@@ -207,15 +212,14 @@ typedef struct rvm_machine_options {
   void *host;
 } rvm_machine_options;
 
-/* Resolves every packed function by name: UNKNOWN_FUNCTION names it and its near matches.  The executable must outlive
-   the machine. */
+/* Resolves every packed function by name: UNKNOWN_FUNCTION names it and its near matches. */
 rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **machine,
                            rvm_value *error);
 void rvm_machine_release(rvm_machine *machine);
 /* From any thread: the machine's bytecode functions are to run as the native ones that `compiled` has for them, from the
-   next call that the machine starts, or when it polls; what is being run goes on as it is.  `compiled` has the same
-   function table, else ARGUMENT_ERROR, and must outlive the machine. */
-rvm_status rvm_machine_upgrade(rvm_machine *machine, const rvm_executable *compiled, rvm_value *error);
+   next call that the machine starts, or when it polls; what is being run goes on as it is.  ARGUMENT_ERROR where
+   `compiled` has another function table, BUSY where the machine has got native code this way already. */
+rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error);
 /* How function `index` is run now: enum rvm_function_kind. */
 int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index);
 /* Calls function `index` of the table; on failure the stack is restored and the machine runs again. */
@@ -226,9 +230,14 @@ rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_
                               rvm_value *result);
 /* From any thread or signal handler: the present run ends with INTERRUPTED; nothing when the machine is idle. */
 void rvm_machine_interrupt(rvm_machine *machine);
-/* Drops a reference to an object of this machine: at once, or when another thread is running it, when that run ends.
-   For hosts whose garbage collector may run on another thread; serialised by the host's own lock. */
+/* Drops a reference to an object of this machine: at once, or when another thread is inside the machine, as soon as that
+   leaves it.  For hosts whose garbage collector may run on another thread. */
 void rvm_machine_drop(rvm_machine *machine, rvm_value value);
+/* Makes this thread the one that is inside the machine, until it has left it as often: for what a host does with values
+   between calls, as counts of references are not atomic.  1; or 0 when another thread is running the machine; or -1 when
+   another thread is inside it for a moment only: try again.  Never waits. */
+int32_t rvm_machine_enter(rvm_machine *machine);
+void rvm_machine_leave(rvm_machine *machine);
 /* Function `index` of the table as a FUNCTION value, which is valid while the machine lives; NIL where there is none. */
 rvm_value rvm_machine_function(const rvm_machine *machine, int32_t index);
 

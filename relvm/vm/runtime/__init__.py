@@ -1,5 +1,7 @@
 """What a deployed program needs: executables, machines and values.  Imports nothing of the compiler."""
 
+import relvm.vm.runtime.hooks  # noqa: F401  what the binding calls
+from relvm.vm.runtime.closure import Closure
 from relvm.vm.runtime.exec_builder import ExecBuilder
 from relvm.vm.runtime.executable import Executable, Stats, load
 from relvm.vm.runtime.instrument import SKIP, Opaque
@@ -9,7 +11,6 @@ from relvm.vm.runtime.profile import Profile, ProfileRow
 from relvm.vm.runtime.program import Shape
 from relvm.vm.runtime.tensor import Tensor
 from relvm.vm.runtime.timing import Timing
-from relvm.vm.runtime.values import Closure
 
 __all__ = [
     "SKIP",

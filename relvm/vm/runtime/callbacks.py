@@ -7,8 +7,9 @@ from typing import Any
 
 from relvm.errors import RelvmUnsupportedError
 from relvm.vm.runtime._native import ffi, lib
+from relvm.vm.runtime.binding import Objects
+from relvm.vm.runtime.binding import active as active_objects
 from relvm.vm.runtime.failure import STATUS_NUMBERS
-from relvm.vm.runtime.lifetime import ACTIVE, Objects
 from relvm.vm.runtime.values import take_all
 
 
@@ -18,21 +19,32 @@ def carry(kind: type[BaseException], exception: BaseException, traceback: Traceb
     For ffi.def_extern(onerror=carry), of functions whose parameter for the error is called `result`.
     """
     result = traceback.tb_frame.f_locals["result"]
-    if ACTIVE.objects:
-        ACTIVE.objects.exception = exception.with_traceback(traceback)
-    status = STATUS_NUMBERS["CALLBACK_ERROR"]
+    message = kept(active_objects(), exception.with_traceback(traceback))
+    return lib.rvm_fail(result, STATUS_NUMBERS["CALLBACK_ERROR"], b"%s", ffi.new("char[]", message))
+
+
+def kept(objects: Objects | None, exception: BaseException) -> bytes:
+    """The message of an exception that from now on waits in the machine for its caller."""
+    if objects is not None:
+        objects.exception = exception
+    kind = type(exception).__name__
     try:
-        message = f"{kind.__name__}: {exception}".encode(errors="replace")
+        return f"{kind}: {exception}".encode(errors="replace")
     except BaseException:  # its own __str__ fails: whatever happens here, the run must not go on as if all were well
-        message = kind.__name__.encode(errors="replace")
-    return lib.rvm_fail(result, status, b"%s", ffi.new("char[]", message))
+        return kind.encode(errors="replace")
 
 
 def active(name: str) -> Objects:
     """The objects of the machine that calls back.  Raises RelvmUnsupportedError: none that Python has called."""
-    if ACTIVE.objects is None:
-        raise RelvmUnsupportedError(f"{name}: a Python function needs a machine that was called from Python")
-    return ACTIVE.objects
+    objects = active_objects()
+    if objects is None:
+        raise hostless(name)
+    return objects
+
+
+def hostless(name: str) -> RelvmUnsupportedError:
+    """That a machine which was not called from Python calls `name`."""
+    return RelvmUnsupportedError(f"{name}: a Python function needs a machine that was called from Python")
 
 
 @ffi.def_extern(onerror=carry)
@@ -45,6 +57,7 @@ def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
 @ffi.def_extern(onerror=carry)
 def relvm_py_poll(host: Any, result: Any) -> int:
     """Lets Python handle signals, which may raise KeyboardInterrupt here, and the machine do what it waits to do."""
-    if ACTIVE.objects:
-        ACTIVE.objects.poll()
+    objects = active_objects()
+    if objects is not None:
+        objects.poll()
     return 0

@@ -14,6 +14,7 @@ import numpy as np
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.tables import KINDS
+from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.assembly import as_text
 from relvm.vm.runtime.container import aligned_buffer, unpack_sections
@@ -22,7 +23,6 @@ from relvm.vm.runtime.dtypes import DTYPE_NAMES, dtype_number
 from relvm.vm.runtime.encode import NATIVE_HEADER, encode
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.files import complete_file, map_executable
-from relvm.vm.runtime.lifetime import Shared
 from relvm.vm.runtime.program import FunctionEntry, Program, callees
 from relvm.vm.runtime.python_program import as_python
 from relvm.vm.runtime.trust import is_built_here
@@ -80,8 +80,8 @@ class Executable:
 
     Attributes
     ----------
-    shared
-        The C object, for machines.
+    pointer
+        The C object, for machines, which keep it.
     upgrade
         Of one built with exec_mode="auto": the native code that its machines will get.  Else None.
     """
@@ -91,17 +91,20 @@ class Executable:
         trusted = trust_native or _native_is_ours(buffer, where)
         pointer = ffi.new("rvm_executable **")
         error = ffi.new("rvm_value *")
-        options = ffi.new("rvm_load_options *", {"trust_native": trusted})
         view = ffi.from_buffer(buffer)
+        held = ffi.cast("void *", binding.hold(view))
+        let_go = ffi.cast("void(*)(void *)", binding.LET_GO)
+        options = ffi.new("rvm_load_options *", {"trust_native": trusted, "release": let_go, "release_argument": held})
         status = lib.rvm_executable_load(view, len(view), options, pointer, error)
         if status:
+            let_go(held)
             raise failure(status, error, where)
-        self.shared = Shared(pointer[0], lib.rvm_executable_release, keep=view)
+        self.pointer = pointer[0]
         self._buffer = buffer
         self.upgrade: Upgrade | None = None
         if program:
             self.program = program
-        weakref.finalize(self, self.shared.release).atexit = False
+        weakref.finalize(self, lib.rvm_executable_release, self.pointer).atexit = False
 
     @classmethod
     def from_program(cls, program: Program) -> Executable:
@@ -170,15 +173,15 @@ class Executable:
     @property
     def function_count(self) -> int:
         """The length of the function table."""
-        return lib.rvm_executable_function_count(self.shared.pointer)
+        return lib.rvm_executable_function_count(self.pointer)
 
     def function_name(self, index: int) -> str:
         """The name of a function of the table."""
-        return ffi.string(lib.rvm_executable_function_name(self.shared.pointer, index)).decode()
+        return ffi.string(lib.rvm_executable_function_name(self.pointer, index)).decode()
 
     def function_kind(self, index: int) -> str:
         """Its kind: a row name of csrc/kinds.def."""
-        return KINDS[lib.rvm_executable_function_kind(self.shared.pointer, index)].name
+        return KINDS[lib.rvm_executable_function_kind(self.pointer, index)].name
 
     @property
     def signature(self) -> dict[str, Any]:

@@ -13,8 +13,6 @@ from cffi import FFI
 # What the library calls back; relvm/vm/runtime defines each with @ffi.def_extern().
 CALLBACKS = """
 extern "Python" {
-  rvm_status relvm_py_call(void *self, const rvm_value *arguments, int32_t count, rvm_value *result);
-  void relvm_py_release(void *handle);
   rvm_status relvm_py_poll(void *host, rvm_value *error);
   rvm_status relvm_py_print(void *host, const rvm_value *arguments, int32_t count, rvm_value *error);
   rvm_status relvm_py_before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,

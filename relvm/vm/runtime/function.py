@@ -7,8 +7,9 @@ from typing import Any
 
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.vm.runtime._native import ffi, lib
+from relvm.vm.runtime.closure import Closure
 from relvm.vm.runtime.runner import Prepared, Runner
-from relvm.vm.runtime.values import FUNCTION, Closure
+from relvm.vm.runtime.values import FUNCTION
 
 
 class Function(Closure):
@@ -28,21 +29,22 @@ class Function(Closure):
 
     __slots__ = ("index", "inputs", "name")
 
-    def __init__(self, runner: Runner, name: str, index: int, inputs: Mapping[str, Prepared]) -> None:
+    def __new__(cls, runner: Runner, name: str, index: int, inputs: Mapping[str, Prepared]) -> Function:
         words = ffi.new("int64_t[2]")
         ffi.cast("rvm_value *", words)[0] = lib.rvm_machine_function(runner.machine, index)
         assert words[0] == FUNCTION
-        super().__init__(runner, FUNCTION, words[1])
-        self.name = name
-        self.index = index
-        self.inputs = inputs
+        function = super().__new__(cls, runner, FUNCTION, words[1])
+        function.name = name
+        function.index = index
+        function.inputs = inputs
+        return function
 
     @property
     def parameters(self) -> tuple[str, ...]:
         return self.objects.executable.functions[self.name].parameters
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call it.
+    def call_otherwise(self, *arguments: Any, **named: Any) -> Any:
+        """Call it by parameter name; by position alone where its inputs are not set.
 
         Raises
         ------
@@ -53,13 +55,15 @@ class Function(Closure):
         """
         if self.name in self.inputs:
             raise self.is_set()
-        if named:
-            arguments = self.ordered(arguments, named)
-        return self.objects.run(self.name, arguments, lib.rvm_machine_call, self.index)
+        return self.call(*self.ordered(arguments, named))
 
     def prepared(self, arguments: tuple, named: Mapping[str, Any]) -> Prepared:
         """The function with these arguments, converted."""
-        return Prepared(self.objects, self.name, self.index, self.ordered(arguments, named))
+        return Prepared(self.objects, self.name, self.index, self.ordered(arguments, named), self.argument)
+
+    def argument(self, k: int) -> str:
+        """What messages call argument k: by its name, or its number where it has none."""
+        return f"{self.name}: argument {self.parameters[k] if k < len(self.parameters) else k}"
 
     def is_set(self) -> RelvmArgumentError:
         """That it was called with arguments though it has set inputs."""

@@ -9,8 +9,8 @@ from typing import Any
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError
 from relvm.tables import KINDS, STATUS, TAGS, numbers
 from relvm.vm.runtime._native import ffi, lib
+from relvm.vm.runtime.binding import Objects
 from relvm.vm.runtime.callbacks import active, carry
-from relvm.vm.runtime.lifetime import Objects
 from relvm.vm.runtime.values import take_borrowed
 
 _CONTEXT = numbers(TAGS)["CONTEXT"]

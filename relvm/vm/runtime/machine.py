@@ -8,16 +8,16 @@ from typing import Any
 from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmNameError, RelvmTypeError, near_matches
 from relvm.tables import KINDS
 from relvm.vm.runtime._native import ffi, lib
+from relvm.vm.runtime.binding import Reference
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.function import Function, SavedFunction
 from relvm.vm.runtime.instrument import python_instrument
-from relvm.vm.runtime.lifetime import Reference
 from relvm.vm.runtime.packed import provide
 from relvm.vm.runtime.profile import Profile, measure
 from relvm.vm.runtime.runner import Instrument, Prepared, Runner
 from relvm.vm.runtime.timing import TimeEvaluator
-from relvm.vm.runtime.values import NIL, TUPLE
+from relvm.vm.runtime.values import TUPLE
 
 
 class VirtualMachine:
@@ -66,7 +66,7 @@ class VirtualMachine:
         print_hook: Callable[..., Any] | None = None,
     ) -> None:
         self.executable = executable
-        pointer = executable.shared.pointer
+        pointer = executable.pointer
         indices = range(executable.function_count)
         provide(executable.function_name(index) for index in indices if executable.function_kind(index) == "packed")
         hooks = {"poll": lib.relvm_py_poll, "print": lib.relvm_py_print}
@@ -77,7 +77,6 @@ class VirtualMachine:
         if status:
             raise failure(status, error)
         self._runner = Runner(machine[0], executable, print_hook or print)
-        self._kept = Reference(self._runner, NIL, 0)  # to no object: of the machine itself
         self._functions: dict[str, Function] = {}
         self._saved: dict[str, SavedFunction] = {}
         self._inputs: dict[str, Prepared] = {}
@@ -147,7 +146,7 @@ class VirtualMachine:
             return True
         if not upgrade.wait(timeout):
             return False
-        self._runner.end(self._runner.begin("wait_compiled"))
+        self._runner.end(self._runner.begin("wait_compiled"))  # which takes it up
         return True
 
     def interrupt(self) -> None:
@@ -225,12 +224,14 @@ class VirtualMachine:
         >>> machine.get_outputs("pair"), machine.get_output_arity("pair")
         ((1, 2), 2)
         """
-        self._inputs[name] = self._function(name).prepared(arguments, named)
+        function = self._function(name)
+        self._inputs[name] = function.prepared(arguments, named)
         self._outputs.pop(name, None)
+        function.direct = False
 
     def clear_input(self, name: str) -> None:
         """Forget the inputs, and the outputs, of a function; nothing where there are none."""
-        self._function(name)
+        self._function(name).direct = True
         self._inputs.pop(name, None)
         self._outputs.pop(name, None)
 
@@ -392,7 +393,7 @@ class VirtualMachine:
             return self._functions[name]
         if not isinstance(name, str):
             raise RelvmTypeError(f"expected the name of a function, got {type(name).__name__}")
-        index = lib.rvm_executable_find(self.executable.shared.pointer, name.encode())
+        index = lib.rvm_executable_find(self.executable.pointer, name.encode())
         if index < 0 or not self._is_callable(index):
             what = "no function" if index < 0 else "not to be called from Python: a packed function or kernel,"
             raise RelvmNameError(f"{what} {name}{near_matches(name, [*self.functions, *self._saved])}")
@@ -424,7 +425,7 @@ class VirtualMachine:
         if self.executable.function_kind(index) not in ("bytecode", "native"):
             return False
         name = self.executable.function_name(index).encode()
-        return lib.rvm_executable_find(self.executable.shared.pointer, name) == index  # not private
+        return lib.rvm_executable_find(self.executable.pointer, name) == index  # not private
 
     def __repr__(self) -> str:
         return f"<VirtualMachine of {', '.join(self.functions)}>"

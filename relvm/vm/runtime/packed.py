@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
-from relvm.vm.runtime.callbacks import active, carry
 from relvm.vm.runtime.failure import failure
-from relvm.vm.runtime.values import store_owned, take_all
 
 # What a library provider is: given a full name, the function of that name, or None when it has none.
 Provider = Callable[[str], Callable[..., Any] | None]
@@ -19,14 +18,17 @@ Provider = Callable[[str], Callable[..., Any] | None]
 class _Named:
     """What C is given as `self` of a name: machines find the function that has the name at the time of the call."""
 
+    __slots__ = ("address", "function", "name")
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.function: Callable[..., Any] | None = None
-        self.handle = ffi.new_handle(self)
+        self.address = ffi.cast("void *", binding.hold(self))
 
 
+_CALL_PACKED = ffi.cast("rvm_packed_function", binding.CALL_PACKED)
 _lock = threading.RLock()
-_named: dict[str, _Named] = {}  # for ever: machines hold the handles
+_named: dict[str, _Named] = {}  # for ever: machines hold the addresses
 _libraries: dict[str, Provider] = {}
 
 
@@ -54,7 +56,7 @@ def register_func(name: str, function: Callable[..., Any] | None = None, *, over
     with _lock:
         named = _named.get(name) or _Named(name)
         error = ffi.new("rvm_value *")
-        status = lib.rvm_register(name.encode(), lib.relvm_py_call, named.handle, override, error)
+        status = lib.rvm_register(name.encode(), _CALL_PACKED, named.address, override, error)
         if status:
             raise failure(status, error)
         named.function = function
@@ -140,15 +142,3 @@ def provide(names: Iterable[str]) -> None:
             found = next((function for function in (each(name) for each in providers) if function), None)
             if found:
                 register_func(name, found)
-
-
-@ffi.def_extern(onerror=carry)
-def relvm_py_call(self: Any, arguments: Any, count: int, result: Any) -> int:
-    named = ffi.from_handle(self)
-    objects = active(named.name)
-    function = named.function
-    if function is None:
-        raise RelvmNameError(f"{named.name} is no longer registered")
-    value = function(*take_all(objects, ffi.cast("int64_t *", arguments), count))
-    store_owned(objects, value, ffi.cast("int64_t *", result), lambda _: f"the result of {named.name}")
-    return 0

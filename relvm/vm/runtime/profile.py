@@ -84,7 +84,7 @@ def measure(prepared: Prepared) -> Profile:
     runner = prepared.runner
     profile = ffi.new("rvm_profile **")
     error = ffi.new("rvm_value *")
-    status = lib.rvm_profile_new(runner.executable.shared.pointer, profile, error)
+    status = lib.rvm_profile_new(runner.executable.pointer, profile, error)
     if status:
         raise failure(status, error)
     try:

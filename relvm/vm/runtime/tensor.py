@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from relvm.tables import TAGS, numbers
-from relvm.vm.runtime._native import ffi, lib
+from relvm.vm.runtime._native import ffi
+from relvm.vm.runtime.binding import Reference, is_writable
 from relvm.vm.runtime.dtypes import NUMPY_DTYPES
-from relvm.vm.runtime.lifetime import Reference
-
-_TENSOR = numbers(TAGS)["TENSOR"]
 
 
 class Tensor(Reference):
@@ -22,7 +19,7 @@ class Tensor(Reference):
     read-only array that came in as an argument.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     @property
     def _c(self) -> Any:
@@ -45,7 +42,7 @@ class Tensor(Reference):
     def __array_interface__(self) -> dict[str, Any]:
         dl = self._c.dl
         address = int(ffi.cast("intptr_t", dl.data)) + dl.byte_offset
-        data = (address, not _is_writable(self._c))
+        data = (address, not is_writable(self))
         return {"version": 3, "shape": self.shape, "typestr": self.dtype.str, "data": data}
 
     def numpy(self) -> np.ndarray:
@@ -71,15 +68,3 @@ class Tensor(Reference):
     def __repr__(self) -> str:
         elements = np.array2string(self.numpy(), separator=", ", threshold=100, prefix="Tensor(")
         return f"Tensor({elements}, shape={self.shape}, dtype={self.dtype})"
-
-
-def _is_writable(tensor: Any) -> bool:
-    """Whether the bytes that `tensor` lies in may be written: it may be a view of another."""
-    while True:
-        if tensor.base.references < 0:  # a constant
-            return False
-        if tensor.release == lib.relvm_py_release:
-            return ffi.from_handle(tensor.release_argument).flags.writeable
-        if tensor.owner == ffi.NULL or tensor.owner.tag != _TENSOR:
-            return True
-        tensor = ffi.cast("rvm_tensor *", tensor.owner)

@@ -16,30 +16,31 @@ from handmade import COMMON, machine_of, program_of
 
 from relvm.errors import RelvmInterrupted
 from relvm.vm.runtime import Executable, VirtualMachine, register_func
-from relvm.vm.runtime._native import lib
-from relvm.vm.runtime.lifetime import Shared
+from relvm.vm.runtime._native import ffi
+from relvm.vm.runtime.binding import hold
+from relvm.vm.runtime.runner import Runner
 
 
 @pytest.fixture
 def destroyed(monkeypatch) -> list[str]:
-    """What was destroyed in C, in order."""
+    """What was destroyed in C, in order; "executable" when its bytes were given back."""
     seen: list[str] = []
-
-    class Watched:
-        def __getattr__(self, name):
-            return getattr(lib, name)
-
-        def rvm_machine_release(self, machine):
-            seen.append("machine")
-            lib.rvm_machine_release(machine)
-
-        def rvm_executable_release(self, executable):
-            seen.append("executable")
-            lib.rvm_executable_release(executable)
-
-    monkeypatch.setattr("relvm.vm.runtime.lifetime.lib", Watched())
-    monkeypatch.setattr("relvm.vm.runtime.executable.lib", Watched())
+    watched = lambda held: _Watched(held, seen) if isinstance(held, ffi.CData) else held  # noqa: E731
+    monkeypatch.setattr("relvm.vm.runtime.binding.hold", lambda held: hold(watched(held)))
+    monkeypatch.setattr("relvm.vm.runtime.machine.Runner", lambda *given: _watched_runner(seen, *given))
     return seen
+
+
+class _Watched:
+    def __init__(self, held: object, seen: list[str]) -> None:
+        self.held = held
+        weakref.finalize(self, seen.append, "executable")
+
+
+def _watched_runner(seen: list[str], *given) -> Runner:
+    runner = Runner(*given)
+    weakref.finalize(runner, seen.append, "machine")
+    return runner
 
 
 def test_the_machine_goes_before_the_executable(destroyed) -> None:
@@ -162,16 +163,6 @@ def test_a_thousand_calls_leave_nothing_behind() -> None:
         machine["pair"]((array, "text", [array]), machine["identity"](array))
         before = before or sys.getrefcount(array)
     assert sys.getrefcount(array) <= before
-
-
-def test_a_shared_object_is_destroyed_once() -> None:
-    seen = []
-    shared = Shared("pointer", seen.append, None)
-    shared.retain()
-    shared.release()
-    assert seen == []
-    shared.release()
-    assert seen == ["pointer"]
 
 
 AT_EXIT = """

@@ -1,0 +1,626 @@
+/* binding.c: the Python module relvm.vm.runtime._binding: what every call from Python, and every call of a Python function,
+   goes through.  Whatever is not in the way of each call is Python, over cffi, and called from here through `hooks`.
+   It stands in one library with the cffi module, because both have to see the same runtime. */
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+#include <sched.h>
+#include <string.h>
+#include <structmember.h>
+
+#include "relvm.h"
+
+enum { ROW = 8 }; /* arguments of a call for which no memory is allocated */
+
+/* Python functions and types that this module is given by `install`. */
+#define HOOKS(HOOK)                                                                                                  \
+  HOOK(array)       /* numpy.ndarray */                                                                              \
+  HOOK(tensor)      /* the subtype of Reference for tensors */                                                       \
+  HOOK(closure)     /* the subtype of Callable for functions and closures */                                         \
+  HOOK(store)       /* (objects, value, address) -> bool: puts a value of any other type there; whether it is owned */ \
+  HOOK(take)        /* (objects, address) -> the Python value of one of any other tag */                             \
+  HOOK(failure)     /* (status, address) -> the exception of a failed call */                                        \
+  HOOK(ended)       /* (objects, status, address) -> that of a failed run */                                         \
+  HOOK(busy)        /* (what, objects) -> that another thread is running the machine */                              \
+  HOOK(misfit)      /* (callee, index, exception) -> that of an argument which cannot be passed */                   \
+  HOOK(carry)       /* (objects, exception) -> bytes: keeps it for the caller of the run; its message */             \
+  HOOK(unregistered) /* (named) -> that no function has the name any longer */                                       \
+  HOOK(hostless)    /* (what) -> that a Python function was called by a machine that Python has not called */        \
+  HOOK(uncopyable)  /* (reference) -> that it cannot be copied */                                                    \
+  HOOK(unfit_result) /* (named, exception) -> that of a result which cannot be passed */
+
+static struct {
+#define HOOK(name) PyObject *name;
+  HOOKS(HOOK)
+#undef HOOK
+} hooks;
+
+/* ---- the machine of some objects ---- */
+
+/* What Python holds of one machine.  The machine goes with the last Python object that holds a part of it: each of those
+   holds this. */
+typedef struct {
+  PyObject_HEAD
+  rvm_machine *machine;
+  PyObject *exception; /* raised in a callback, on its way to the caller; or NULL */
+  char restless;       /* `poll` is to be called before the next run */
+} Objects;
+
+/* Of the machine that this thread is running, innermost; NULL: it runs none. */
+static _Thread_local Objects *active;
+
+static PyTypeObject *objects_type, *reference_type;
+
+static int objects_init(PyObject *self, PyObject *arguments, PyObject *named) {
+  (void)named;
+  unsigned long long address;
+  if (!PyArg_ParseTuple(arguments, "K", &address)) return -1;
+  ((Objects *)self)->machine = (rvm_machine *)(uintptr_t)address;
+  return 0;
+}
+
+static int objects_traverse(PyObject *self, visitproc visit, void *arg) {
+  Py_VISIT(((Objects *)self)->exception);
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
+
+static int objects_clear(PyObject *self) {
+  Py_CLEAR(((Objects *)self)->exception);
+  return 0;
+}
+
+static void objects_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Py_CLEAR(((Objects *)self)->exception);
+  rvm_machine_release(((Objects *)self)->machine);
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+/* Raises the exception that a hook returned; always NULL. */
+static PyObject *raise(PyObject *exception) {
+  if (exception) {
+    PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    Py_DECREF(exception);
+  }
+  return NULL;
+}
+
+/* Makes this thread the one inside the machine; 0 with an exception when another is.  what: for the message. */
+static int enter(Objects *objects, PyObject *what) {
+  int32_t entered;
+  while ((entered = rvm_machine_enter(objects->machine)) < 0) {
+    Py_BEGIN_ALLOW_THREADS /* the one inside may be waiting for the interpreter's lock */
+    sched_yield();
+    Py_END_ALLOW_THREADS
+  }
+  if (!entered) {
+    raise(PyObject_CallFunctionObjArgs(hooks.busy, what, objects, NULL));
+    return 0;
+  }
+  if (objects->restless) {
+    PyObject *done = PyObject_CallMethod((PyObject *)objects, "poll", NULL);
+    if (!done) {
+      rvm_machine_leave(objects->machine);
+      return 0;
+    }
+    Py_DECREF(done);
+  }
+  return 1;
+}
+
+/* begin(what) -> outer: enters, and makes this the active machine until end(outer). */
+static PyObject *objects_begin(PyObject *self, PyObject *what) {
+  Objects *outer = active;
+  if (!enter((Objects *)self, what)) return NULL;
+  active = (Objects *)self;
+  PyObject *result = outer ? (PyObject *)outer : Py_None;
+  Py_INCREF(result);
+  return result;
+}
+
+static PyObject *objects_end(PyObject *self, PyObject *outer) {
+  active = outer == Py_None ? NULL : (Objects *)outer;
+  rvm_machine_leave(((Objects *)self)->machine);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef objects_methods[] = {
+    {"begin", objects_begin, METH_O, "Enter the machine; what it returns is for `end`."},
+    {"end", objects_end, METH_O, "Leave it."},
+    {NULL, NULL, 0, NULL}};
+
+static PyMemberDef objects_members[] = {{"exception", T_OBJECT, offsetof(Objects, exception), 0, NULL},
+                                        {"restless", T_BOOL, offsetof(Objects, restless), 0, NULL},
+                                        {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot objects_slots[] = {{Py_tp_init, objects_init},       {Py_tp_traverse, objects_traverse},
+                                      {Py_tp_clear, objects_clear},     {Py_tp_dealloc, objects_dealloc},
+                                      {Py_tp_methods, objects_methods}, {Py_tp_members, objects_members},
+                                      {0, NULL}};
+
+static PyType_Spec objects_spec = {.name = "relvm.vm.runtime._binding.Objects",
+                                   .basicsize = sizeof(Objects),
+                                   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                                   .slots = objects_slots};
+
+/* ---- references ---- */
+
+/* One reference to an object of a machine, taken over from whoever made this. */
+typedef struct {
+  PyObject_HEAD
+  Objects *objects;
+  rvm_value value;
+  char direct; /* of a Callable: a call by position goes to the machine as it is */
+} Reference;
+
+static PyObject *reference_of(PyTypeObject *type, Objects *objects, rvm_value value) {
+  Reference *reference = (Reference *)PyType_GenericAlloc(type, 0);
+  if (!reference) return NULL;
+  Py_INCREF(objects);
+  reference->objects = objects;
+  reference->value = value;
+  reference->direct = 1;
+  return (PyObject *)reference;
+}
+
+static PyObject *reference_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
+  (void)named;
+  PyObject *objects;
+  long long tag, payload;
+  if (!PyArg_ParseTuple(arguments, "O!LL", objects_type, &objects, &tag, &payload)) return NULL;
+  return reference_of(type, (Objects *)objects, (rvm_value){.tag = tag, .as.i = payload});
+}
+
+static int reference_traverse(PyObject *self, visitproc visit, void *arg) {
+  Py_VISIT(((Reference *)self)->objects);
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
+
+/* The collector breaks no cycle here: a reference needs its machine to the end. */
+static void reference_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  Reference *reference = (Reference *)self;
+  PyObject_GC_UnTrack(self);
+  if (reference->objects) {
+    rvm_machine_drop(reference->objects->machine, reference->value);
+    Py_DECREF(reference->objects);
+  }
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+static PyObject *reference_reduce(PyObject *self, PyObject *protocol) {
+  (void)protocol;
+  return raise(PyObject_CallFunctionObjArgs(hooks.uncopyable, self, NULL));
+}
+
+static PyMethodDef reference_methods[] = {{"__reduce_ex__", reference_reduce, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+
+static PyMemberDef reference_members[] = {{"objects", T_OBJECT, offsetof(Reference, objects), READONLY, NULL},
+                                          {"tag", T_LONGLONG, offsetof(Reference, value.tag), READONLY, NULL},
+                                          {"address", T_LONGLONG, offsetof(Reference, value.as), READONLY, NULL},
+                                          {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot reference_slots[] = {{Py_tp_new, reference_new},           {Py_tp_traverse, reference_traverse},
+                                        {Py_tp_dealloc, reference_dealloc},   {Py_tp_methods, reference_methods},
+                                        {Py_tp_members, reference_members},   {0, NULL}};
+
+static PyType_Spec reference_spec = {.name = "relvm.vm.runtime._binding.Reference",
+                                     .basicsize = sizeof(Reference),
+                                     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                                     .slots = reference_slots};
+
+/* ---- values from Python ---- */
+
+/* What C owns of a Python object is given back wherever the last reference to it goes. */
+static void let_go(void *object) {
+  PyGILState_STATE state = PyGILState_Ensure();
+  Py_DECREF((PyObject *)object);
+  PyGILState_Release(state);
+}
+
+static void release_view(void *argument) {
+  PyGILState_STATE state = PyGILState_Ensure();
+  PyBuffer_Release(argument);
+  PyMem_Free(argument);
+  PyGILState_Release(state);
+}
+
+/* The dtype of a buffer's elements, or -1 for all that need a closer look. */
+static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
+  if (format[0] == '\0' || format[1] != '\0') return -1;
+  static const int32_t integers[2][9] = {
+      {-1, RVM_DTYPE_i8, RVM_DTYPE_i16, -1, RVM_DTYPE_i32, -1, -1, -1, RVM_DTYPE_i64},
+      {-1, RVM_DTYPE_u8, RVM_DTYPE_u16, -1, RVM_DTYPE_u32, -1, -1, -1, RVM_DTYPE_u64}};
+  switch (format[0]) {
+    case '?': return RVM_DTYPE_bool;
+    case 'f': return RVM_DTYPE_f32;
+    case 'd': return RVM_DTYPE_f64;
+    case 'b': case 'h': case 'i': case 'l': case 'q': return integers[0][item_bytes];
+    case 'B': case 'H': case 'I': case 'L': case 'Q': return integers[1][item_bytes];
+  }
+  return -1;
+}
+
+static int failed(int32_t status, rvm_value *place) {
+  raise(PyObject_CallFunction(hooks.failure, "iK", (int)status, (unsigned long long)(uintptr_t)place));
+  return -1;
+}
+
+enum { BORROWED = 0, OWNED = 1, ANOTHER_WAY = 2 }; /* or -1 with an exception */
+
+/* A tensor over the bytes of an array, which it keeps alive, where these are dense, row-major, aligned and of a dtype that
+   there is. */
+static int store_array(PyObject *array, rvm_value *place) {
+  Py_buffer *view = PyMem_Malloc(sizeof *view);
+  if (!view) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  if (PyObject_GetBuffer(array, view, PyBUF_ND | PyBUF_FORMAT)) {
+    PyErr_Clear();
+    PyMem_Free(view);
+    return ANOTHER_WAY;
+  }
+  int32_t dtype = view->itemsize <= 8 ? dtype_of_format(view->format, view->itemsize) : -1;
+  if (dtype < 0 || (uintptr_t)view->buf % (uintptr_t)view->itemsize != 0) {
+    release_view(view);
+    return ANOTHER_WAY;
+  }
+  _Static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "shapes are passed as they are");
+  int32_t status = rvm_tensor_wrap(dtype, view->ndim, (const int64_t *)view->shape, view->buf, release_view, view, place);
+  if (!status) return OWNED;
+  release_view(view);
+  return failed(status, place);
+}
+
+static int store_int(PyObject *value, rvm_value *place) {
+  int overflow;
+  place->as.i = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow) return ANOTHER_WAY;
+  place->tag = RVM_TAG_INT;
+  return BORROWED;
+}
+
+/* Puts a value in a place.  BORROWED: the place lives only as long as the Python value. */
+static int store(Objects *objects, PyObject *value, rvm_value *place) {
+  PyTypeObject *type = Py_TYPE(value);
+  int how = ANOTHER_WAY;
+  if (type == &PyLong_Type) {
+    how = store_int(value, place);
+  } else if (type == &PyFloat_Type) {
+    *place = (rvm_value){.tag = RVM_TAG_FLOAT, .as.f = PyFloat_AsDouble(value)};
+    how = BORROWED;
+  } else if (type == &PyBool_Type) {
+    *place = (rvm_value){.tag = RVM_TAG_BOOL, .as.i = value == Py_True};
+    how = BORROWED;
+  } else if (value == Py_None) {
+    *place = (rvm_value){.tag = RVM_TAG_NIL};
+    how = BORROWED;
+  } else if ((PyObject *)type == hooks.array) {
+    how = store_array(value, place);
+  } else if (PyType_IsSubtype(type, reference_type) && ((Reference *)value)->objects == objects) {
+    *place = ((Reference *)value)->value;
+    how = BORROWED;
+  }
+  if (how != ANOTHER_WAY) return how;
+  PyObject *owned =
+      PyObject_CallFunction(hooks.store, "OOK", objects, value, (unsigned long long)(uintptr_t)place);
+  if (!owned) return -1;
+  how = PyObject_IsTrue(owned);
+  Py_DECREF(owned);
+  return how;
+}
+
+static int store_owned(Objects *objects, PyObject *value, rvm_value *place) {
+  int how = store(objects, value, place);
+  if (how == BORROWED) rvm_value_retain(*place);
+  return how < 0 ? -1 : 0;
+}
+
+/* ---- values to Python ---- */
+
+/* The Python value of a machine's; takes over its reference.  The caller is inside the machine. */
+static PyObject *take(Objects *objects, rvm_value value) {
+  switch (value.tag) {
+    case RVM_TAG_NIL: Py_RETURN_NONE;
+    case RVM_TAG_INT: return PyLong_FromLongLong(value.as.i);
+    case RVM_TAG_FLOAT: return PyFloat_FromDouble(value.as.f);
+    case RVM_TAG_BOOL: return PyBool_FromLong(value.as.i != 0);
+  }
+  PyObject *result;
+  if (value.tag == RVM_TAG_TENSOR || value.tag == RVM_TAG_CLOSURE || value.tag == RVM_TAG_FUNCTION) {
+    PyObject *type = value.tag == RVM_TAG_TENSOR ? hooks.tensor : hooks.closure;
+    result = reference_of((PyTypeObject *)type, objects, value);
+    if (!result) rvm_value_release(&value);
+    return result;
+  }
+  result = PyObject_CallFunction(hooks.take, "OK", objects, (unsigned long long)(uintptr_t)&value);
+  rvm_value_release(&value);
+  return result;
+}
+
+static PyObject *take_borrowed(Objects *objects, rvm_value value) {
+  rvm_value_retain(value);
+  return take(objects, value);
+}
+
+/* ---- calls from Python ---- */
+
+/* The arguments of a call in a row, and those that the row owns. */
+typedef struct {
+  int32_t count, owned_count;
+  rvm_value *values;
+  int32_t *owned;
+  rvm_value room[ROW];
+  int32_t owned_room[ROW];
+} Row;
+
+static int row_open(Row *row, Py_ssize_t count) {
+  row->count = (int32_t)count;
+  row->owned_count = 0;
+  row->values = row->room;
+  row->owned = row->owned_room;
+  if (count <= ROW) return 1;
+  row->values = PyMem_Calloc((size_t)count, sizeof *row->values + sizeof *row->owned);
+  row->owned = (int32_t *)(row->values + count);
+  if (!row->values) PyErr_NoMemory();
+  return row->values != NULL;
+}
+
+static void row_close(Row *row) {
+  for (int32_t i = 0; i < row->owned_count; i++) rvm_value_release(&row->values[row->owned[i]]);
+  if (row->values != row->room) PyMem_Free(row->values);
+}
+
+/* An argument cannot be passed: the exception says which. */
+static void say_which(PyObject *hook, PyObject *callee, PyObject *index) {
+  PyObject *type, *exception, *traceback;
+  PyErr_Fetch(&type, &exception, &traceback);
+  PyErr_NormalizeException(&type, &exception, &traceback);
+  if (traceback) PyException_SetTraceback(exception, traceback);
+  raise(index ? PyObject_CallFunctionObjArgs(hook, callee, index, exception, NULL)
+              : PyObject_CallFunctionObjArgs(hook, callee, exception, NULL));
+  Py_XDECREF(type);
+  Py_XDECREF(exception);
+  Py_XDECREF(traceback);
+}
+
+static int row_fill(Row *row, Reference *callee, PyObject *arguments) {
+  for (int32_t i = 0; i < row->count; i++) {
+    int how = store(callee->objects, PyTuple_GetItem(arguments, i), &row->values[i]);
+    if (how == OWNED) row->owned[row->owned_count++] = i;
+    if (how >= 0) continue;
+    PyObject *index = PyLong_FromLong(i);
+    if (index) say_which(hooks.misfit, (PyObject *)callee, index);
+    Py_XDECREF(index);
+    return 0;
+  }
+  return 1;
+}
+
+/* Runs the callee inside its machine, which this thread is in; Python goes on meanwhile. */
+static PyObject *run(Reference *callee, PyObject *arguments) {
+  Objects *objects = callee->objects;
+  Row row;
+  if (!row_open(&row, PyTuple_Size(arguments))) return NULL;
+  if (!row_fill(&row, callee, arguments)) {
+    row_close(&row);
+    return NULL;
+  }
+  rvm_value result = {.tag = RVM_TAG_NIL};
+  int32_t status;
+  Py_BEGIN_ALLOW_THREADS
+  status = rvm_machine_invoke(objects->machine, callee->value, row.values, row.count, &result);
+  Py_END_ALLOW_THREADS
+  row_close(&row);
+  if (!status) return take(objects, result);
+  unsigned long long address = (unsigned long long)(uintptr_t)&result;
+  return raise(PyObject_CallFunction(hooks.ended, "OiK", objects, (int)status, address));
+}
+
+/* call(*arguments) -> result: by position. */
+static PyObject *callable_call(PyObject *self, PyObject *arguments) {
+  Reference *callee = (Reference *)self;
+  Objects *objects = callee->objects, *outer = active;
+  if (!enter(objects, self)) return NULL;
+  active = objects;
+  Py_INCREF(objects); /* a packed function may drop all else that holds the machine */
+  PyObject *result = run(callee, arguments);
+  active = outer;
+  rvm_machine_leave(objects->machine);
+  Py_DECREF(objects);
+  return result;
+}
+
+static PyObject *callable_tp_call(PyObject *self, PyObject *arguments, PyObject *named) {
+  if (((Reference *)self)->direct && (!named || PyDict_Size(named) == 0)) return callable_call(self, arguments);
+  PyObject *method = PyObject_GetAttrString(self, "call_otherwise");
+  PyObject *result = method ? PyObject_Call(method, arguments, named) : NULL;
+  Py_XDECREF(method);
+  return result;
+}
+
+static PyMethodDef callable_methods[] = {{"call", callable_call, METH_VARARGS, "Call it with arguments by position."},
+                                         {NULL, NULL, 0, NULL}};
+
+static PyMemberDef callable_members[] = {{"direct", T_BOOL, offsetof(Reference, direct), 0, NULL},
+                                         {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot callable_slots[] = {{Py_tp_call, callable_tp_call},
+                                       {Py_tp_methods, callable_methods},
+                                       {Py_tp_members, callable_members},
+                                       {Py_tp_traverse, reference_traverse},
+                                       {Py_tp_dealloc, reference_dealloc},
+                                       {0, NULL}};
+
+static PyType_Spec callable_spec = {.name = "relvm.vm.runtime._binding.Callable",
+                                    .basicsize = sizeof(Reference),
+                                    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                                    .slots = callable_slots};
+
+/* ---- calls of Python functions ---- */
+
+static PyObject *function_name; /* "function": the attribute of what a name is registered as */
+
+static PyObject *taken_arguments(Objects *objects, const rvm_value *arguments, int32_t count) {
+  PyObject *tuple = PyTuple_New(count);
+  for (int32_t i = 0; i < count && tuple; i++) {
+    PyObject *item = take_borrowed(objects, arguments[i]);
+    if (item) {
+      PyTuple_SetItem(tuple, i, item);
+    } else {
+      Py_CLEAR(tuple);
+    }
+  }
+  return tuple;
+}
+
+/* The function that has the name now. */
+static int call_python(Objects *objects, PyObject *named, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  if (!objects) {
+    raise(PyObject_CallFunctionObjArgs(hooks.hostless, named, NULL));
+    return -1;
+  }
+  PyObject *function = PyObject_GetAttr(named, function_name);
+  if (function == Py_None) {
+    Py_CLEAR(function);
+    raise(PyObject_CallFunctionObjArgs(hooks.unregistered, named, NULL));
+  }
+  PyObject *tuple = function ? taken_arguments(objects, arguments, count) : NULL;
+  PyObject *value = tuple ? PyObject_Call(function, tuple, NULL) : NULL;
+  int status = -1;
+  if (value && (status = store_owned(objects, value, result))) say_which(hooks.unfit_result, named, NULL);
+  Py_XDECREF(function);
+  Py_XDECREF(tuple);
+  Py_XDECREF(value);
+  return status;
+}
+
+/* Ends a callback that raised: the exception waits in the machine, and C gets an error to unwind with. */
+static rvm_status carry(Objects *objects, rvm_value *result) {
+  PyObject *type, *exception, *traceback;
+  PyErr_Fetch(&type, &exception, &traceback);
+  PyErr_NormalizeException(&type, &exception, &traceback);
+  if (traceback) PyException_SetTraceback(exception, traceback);
+  PyObject *machine = objects ? (PyObject *)objects : Py_None;
+  PyObject *message = PyObject_CallFunctionObjArgs(hooks.carry, machine, exception, NULL);
+  const char *text = message ? PyBytes_AsString(message) : NULL;
+  if (!text) PyErr_Clear();
+  rvm_status status = rvm_fail(result, RVM_CALLBACK_ERROR, "%s", text ? text : "a Python function failed");
+  Py_XDECREF(message);
+  Py_XDECREF(type);
+  Py_XDECREF(exception);
+  Py_XDECREF(traceback);
+  return status;
+}
+
+/* A packed function; self: what it is registered as. */
+static rvm_status call_packed(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  PyGILState_STATE state = PyGILState_Ensure();
+  Objects *objects = active;
+  rvm_status status = RVM_OK;
+  if (call_python(objects, self, arguments, count, result)) status = carry(objects, result);
+  PyGILState_Release(state);
+  return status;
+}
+
+/* ---- the module ---- */
+
+static PyObject *module_install(PyObject *module, PyObject *arguments, PyObject *named) {
+  (void)module, (void)arguments;
+#define HOOK(name)                                                                                      \
+  if (!(hooks.name = PyDict_GetItemString(named, #name))) return PyErr_Format(PyExc_TypeError, "no " #name); \
+  Py_INCREF(hooks.name);
+  HOOKS(HOOK)
+#undef HOOK
+  Py_RETURN_NONE;
+}
+
+static PyObject *module_active(PyObject *module, PyObject *unused) {
+  (void)module, (void)unused;
+  PyObject *result = active ? (PyObject *)active : Py_None;
+  Py_INCREF(result);
+  return result;
+}
+
+static PyObject *module_store(PyObject *module, PyObject *arguments) {
+  (void)module;
+  PyObject *objects, *value;
+  unsigned long long address;
+  if (!PyArg_ParseTuple(arguments, "O!OK", objects_type, &objects, &value, &address)) return NULL;
+  int how = store((Objects *)objects, value, (rvm_value *)(uintptr_t)address);
+  return how < 0 ? NULL : PyBool_FromLong(how);
+}
+
+static PyObject *module_take(PyObject *module, PyObject *arguments) {
+  (void)module;
+  PyObject *objects;
+  unsigned long long address;
+  if (!PyArg_ParseTuple(arguments, "O!K", objects_type, &objects, &address)) return NULL;
+  return take_borrowed((Objects *)objects, *(const rvm_value *)(uintptr_t)address);
+}
+
+static PyObject *module_is_writable(PyObject *module, PyObject *reference) {
+  (void)module;
+  const rvm_tensor *tensor = ((Reference *)reference)->value.as.tensor;
+  for (;;) {
+    if (tensor->base.references < 0) Py_RETURN_FALSE; /* a constant */
+    if (tensor->release == release_view) return PyBool_FromLong(!((Py_buffer *)tensor->release_argument)->readonly);
+    if (!tensor->owner || tensor->owner->tag != RVM_TAG_TENSOR) Py_RETURN_TRUE;
+    tensor = (const rvm_tensor *)tensor->owner;
+  }
+}
+
+static PyObject *module_hold(PyObject *module, PyObject *object) {
+  (void)module;
+  Py_INCREF(object);
+  return PyLong_FromVoidPtr(object);
+}
+
+static PyMethodDef module_methods[] = {
+    {"install", (PyCFunction)(void (*)(void))module_install, METH_VARARGS | METH_KEYWORDS, "Sets the hooks, all by name."},
+    {"active", module_active, METH_NOARGS, "The Objects of the machine that this thread is running, or None."},
+    {"store", module_store, METH_VARARGS, "store(objects, value, address) -> whether the place owns a reference."},
+    {"take", module_take, METH_VARARGS, "take(objects, address) -> the Python value of the one that stays there."},
+    {"is_writable", module_is_writable, METH_O, "Whether the bytes that a tensor lies in may be written."},
+    {"hold", module_hold, METH_O, "A reference to an object for C, which gives it back by calling let_go with this."},
+    {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef module_definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "relvm.vm.runtime._binding", .m_size = -1, .m_methods = module_methods};
+
+/* 0 when the module could not take it. */
+static int add(PyObject *module, const char *name, PyObject *object) {
+  int added = object && PyModule_AddObjectRef(module, name, object) == 0;
+  Py_XDECREF(object);
+  return added;
+}
+
+static PyTypeObject *type_of(PyType_Spec *spec, PyTypeObject *base) {
+  PyObject *bases = base ? PyTuple_Pack(1, base) : NULL;
+  PyObject *type = base && !bases ? NULL : PyType_FromSpecWithBases(spec, bases);
+  Py_XDECREF(bases);
+  return (PyTypeObject *)type;
+}
+
+PyMODINIT_FUNC PyInit__binding(void) {
+  PyObject *module = PyModule_Create(&module_definition);
+  if (!module) return NULL;
+  objects_type = type_of(&objects_spec, NULL);
+  reference_type = type_of(&reference_spec, NULL);
+  function_name = PyUnicode_InternFromString("function");
+  Py_XINCREF(objects_type); /* the module has one reference, this file the other */
+  Py_XINCREF(reference_type);
+  if (function_name && add(module, "Objects", (PyObject *)objects_type) &&
+      add(module, "Reference", (PyObject *)reference_type) &&
+      add(module, "Callable", (PyObject *)type_of(&callable_spec, reference_type)) &&
+      add(module, "call_packed", PyLong_FromVoidPtr((void *)(uintptr_t)call_packed)) &&
+      add(module, "let_go", PyLong_FromVoidPtr((void *)(uintptr_t)let_go)))
+    return module;
+  Py_DECREF(module);
+  return NULL;
+}

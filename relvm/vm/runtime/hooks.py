@@ -1,0 +1,48 @@
+"""What csrc/python/binding.c is given of Python: it calls these where a call is no longer the plain one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError
+from relvm.vm.runtime import binding
+from relvm.vm.runtime._native import ffi
+from relvm.vm.runtime.binding import Objects, Reference
+from relvm.vm.runtime.callbacks import hostless, kept
+from relvm.vm.runtime.closure import Closure, misfit
+from relvm.vm.runtime.failure import failure
+from relvm.vm.runtime.tensor import Tensor
+from relvm.vm.runtime.values import located, store_other, take_other
+
+
+def _value(address: int) -> Any:
+    return ffi.cast("rvm_value *", address)
+
+
+def _busy(what: Any, objects: Objects) -> RelvmBusyError:
+    name = what if isinstance(what, str) else what.name
+    return RelvmBusyError(f"{name}: the machine is running in another thread; make one machine for each")
+
+
+def _uncopyable(reference: Reference) -> RelvmTypeError:
+    return RelvmTypeError(f"a {type(reference).__name__} cannot be copied or pickled; np.array(tensor) copies a tensor")
+
+
+binding.install(
+    array=np.ndarray,
+    tensor=Tensor,
+    closure=Closure,
+    store=store_other,
+    take=take_other,
+    failure=lambda status, address: failure(status, _value(address)),
+    ended=lambda objects, status, address: objects.ended(status, _value(address)),
+    busy=_busy,
+    misfit=misfit,
+    carry=kept,
+    unregistered=lambda named: RelvmNameError(f"{named.name} is no longer registered"),
+    hostless=lambda named: hostless(named.name),
+    uncopyable=_uncopyable,
+    unfit_result=lambda named, error: located(error, f"the result of {named.name}"),
+)
