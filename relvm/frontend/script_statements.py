@@ -11,14 +11,15 @@ import ast
 import itertools
 from collections.abc import Callable, Iterable
 
-from relvm.errors import RelvmSyntaxError, RelvmTypeError
+from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.script_expressions import plain_parameters
 from relvm.frontend.script_loops import End, LoopTranslator
 from relvm.frontend.script_names import falls_through, jumps, loads, returns, stores
 from relvm.frontend.script_values import Value
 from relvm.frontend.script_ways import Meeting, Ways, packed
 from relvm.ir.expr import Block, Expr, If, Null, TupleItem
-from relvm.ir.types import OBJECT, TupleType, Type, forget_vars, is_proven, mismatch
+from relvm.ir.infer import plain_dim_vars
+from relvm.ir.types import OBJECT, FuncType, TupleType, Type, forget_vars, is_proven, mismatch, type_vars
 
 
 class _Assigned(ast.stmt):
@@ -40,9 +41,25 @@ class StatementTranslator(LoopTranslator):
         self.scope, self.result_type, self.loop = {**self.scope, **dict(params)}, result, None
         self.value_type = result and forget_vars(result, self.builder.known_dims().__contains__)
         try:
+            self.check_dims(function, result)
             return self.path(function.body, function, None)
         finally:
             self.scope, self.result_type, self.value_type, self.loop = outer
+
+    def check_dims(self, function: ast.FunctionDef, result: Type | None) -> None:
+        """RelvmNameError where a dimension variable of the function's types has no value: it stands alone nowhere."""
+        stated = [(self.scope[param.arg].type, param.annotation) for param in plain_parameters(self, function)]
+        known = set(self.builder.known_dims())
+        if result is not None:
+            stated.append((result, function.returns))
+            known.update(plain_dim_vars(result))
+        for type_, annotation in stated:
+            if isinstance(type_, FuncType):  # it binds its own variables
+                continue
+            for var in type_vars(type_):
+                if var not in known:
+                    reason = f"dimension {var.name} is not known here: no parameter's shape gives it"
+                    raise self.error(RelvmNameError, reason, annotation)
 
     def path(self, body: list[ast.stmt], node: ast.AST, end: End | None) -> Expr:
         outer, self.scope = self.scope, dict(self.scope)

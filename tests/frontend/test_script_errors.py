@@ -91,6 +91,18 @@ BODIES = [
     ("return ¦int(i, 2)", RelvmArgumentError, "int converts one value, got int(i, 2)"),
     ("return ¦10**20", RelvmTypeError, "out of the range of i64"),
     ('return "é", ¦nothing', RelvmNameError, "nothing"),
+    ("return ¦i ** 2", RelvmTypeError, "no operator Pow on scalars; there are + - * / // % & | ^ ~ << >> == != < <= >"),
+    ("return ¦i @ i", RelvmTypeError, "no operator MatMult on scalars; there are + -"),
+    ("return ¦max(i, x, x)", RelvmArgumentError, "max(x, *, axes=None, keepdims=False): too many positional arguments"),
+    ("return ¦min(i, 2, axes=0)", RelvmArgumentError, "min(x, *, axes=None, keepdims=False): too many positional"),
+    ("return ¦min(i)", RelvmTypeError, "min: x is i64, expected a tensor"),
+    (
+        "def g(y: i64) -> i64:\n    if y > 3:\n        ¦return\n    return y\nreturn g(i)",
+        RelvmTypeError,
+        "expected i64, got None",
+    ),
+    ("def g(y: i64) -> ¦i64(n + q):\n    return y\nreturn g(i)", RelvmNameError, "dimension q is not known here"),
+    ("def g(y: ¦f32[n + q]):\n    return y\nreturn g(x)", RelvmNameError, "dimension q is not known here"),
 ]
 
 
@@ -150,6 +162,31 @@ def test_a_result_that_cannot_be_of_the_annotated_type():
     with pytest.raises(RelvmTypeError, match=r"the result: expected i64, got f32\[n\]") as caught:
         f.module  # noqa: B018
     assert caught.value.offset == 16
+
+
+def test_a_dimension_of_a_signature_that_no_value_gives():
+    @script
+    def result(x: "f32[n]") -> "i64(n + m)":
+        return 3
+
+    @script
+    def parameter(x: "f32[n + m]", y: "f32[n]"):
+        return y
+
+    for function, column in [(result, 32), (parameter, 22)]:
+        with pytest.raises(
+            RelvmNameError, match="dimension m is not known here: no parameter's shape gives it"
+        ) as caught:
+            function.module  # noqa: B018
+        assert (caught.value.filename, caught.value.offset) == (__file__, column)
+
+
+def test_a_result_may_name_a_size_that_its_value_gives():
+    @script
+    def f(x: "f32[n]", y: "f32[m]") -> "(f32[k], i64(n + m), f32[k + n])":
+        return (x, n + m, concat(x, x, axis=0))
+
+    assert isinstance(f.module, Module)
 
 
 def test_a_function_without_source_is_refused():

@@ -189,6 +189,15 @@ def test_operators_mean_what_python_means(a, b, c) -> None:
     check(logic, a, b, c)
 
 
+def test_the_smallest_and_largest_of_many_scalars() -> None:
+    @script
+    def main(a: i64, b: i64, c: f64):
+        return (min(a, b, 3), max(a, b, 7, a * b), max(a, c, b, 2.5), min(c, c, c + a))
+
+    for a, b, c in [(1, 2, 3.0), (9, -4, -0.5), (5, 5, 5.0)]:
+        check(main, a, b, c)
+
+
 def test_and_does_not_compute_what_it_does_not_need() -> None:
     @script
     def guarded(a: i64, b: i64):
