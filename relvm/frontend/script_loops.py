@@ -94,8 +94,7 @@ class LoopTranslator(WayTranslator):
         assigned = list(dict.fromkeys(stores([statement])))
         later = loads(rest) | live
         used = loads([statement]) | later
-        carried = [name for name in assigned if name in self.scope and name in used]
-        carried = [name for name in carried if not isinstance(self.scope[name], Unset)]
+        carried = [name for name in assigned if name in used and not isinstance(self.scope[name], Unset)]
         given = [self.as_expr(self.scope[name]) for name in carried]
         types = [_plain(value.type) for value in given]
         while True:
@@ -177,7 +176,7 @@ class LoopTranslator(WayTranslator):
 
         def body(function: Expr, *variables: Expr) -> Expr:
             count = variables[0] if counter else None
-            scope = {**self.scope, **self.unset(statement)}
+            scope = dict(self.scope)
             scope.update(zip(carried, variables[1:] if counter else variables, strict=True))
             outer = self.scope, self.value_type
             self.scope, self.value_type = scope, self.value_type if whole else None
@@ -229,11 +228,6 @@ class LoopTranslator(WayTranslator):
         if test is True:
             return inside()
         return self.builder.if_(self.as_expr(test), lambda: self.copied(inside), lambda: self.copied(leave))
-
-    def unset(self, statement: ast.While | ast.For) -> dict[str, Unset]:
-        """The names that a loop assigns and nothing before it does, as its first round sees them."""
-        reason = f"is assigned in the loop of line {statement.lineno}, and has no value before that"
-        return {name: Unset(f"{name} {reason}") for name in stores([statement]) if name not in self.scope}
 
     def copied(self, action: Callable[[], Expr]) -> Expr:
         """What `action` gives, in a copy of the scope."""

@@ -15,7 +15,7 @@ from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.script_expressions import plain_parameters
 from relvm.frontend.script_loops import End, LoopTranslator
 from relvm.frontend.script_names import falls_through, jumps, loads, returns, stores
-from relvm.frontend.script_values import Value
+from relvm.frontend.script_values import Unset, Value
 from relvm.frontend.script_ways import Meeting, Ways, packed
 from relvm.ir.expr import Block, Expr, If, Null, TupleItem
 from relvm.ir.infer import plain_dim_vars
@@ -36,9 +36,12 @@ class StatementTranslator(LoopTranslator):
     """Translates the body of a function and of those inside it."""
 
     def whole_body(self, function: ast.FunctionDef, params: Iterable[tuple[str, Value]], result: Type | None) -> Expr:
-        """Translates the body of `function` in a scope of its own; gives the result."""
+        """Translates the body of `function` in a scope of its own; gives the result.  As in Python, a name that the
+        body assigns is its own throughout."""
         outer = self.scope, self.result_type, self.value_type, self.loop
-        self.scope, self.result_type, self.loop = {**self.scope, **dict(params)}, result, None
+        reason = "has no value here: it is assigned after this, or on other paths"
+        unset = {name: Unset(f"{name} {reason}") for name in stores(function.body)}
+        self.scope, self.result_type, self.loop = {**self.scope, **unset, **dict(params)}, result, None
         self.value_type = result and forget_vars(result, self.builder.known_dims().__contains__)
         try:
             self.check_dims(function, result)

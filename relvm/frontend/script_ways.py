@@ -81,7 +81,7 @@ class WayTranslator(ExpressionTranslator):
 
     def take(self, ways: Ways) -> Expr:
         """Ends a way here: gives the open call."""
-        values = {name: self.scope[name] for name in ways.names if name in self.scope}
+        values = {name: self.scope[name] for name in ways.names}
         arguments: dict[str, Expr] = {}
         reasons: dict[str, str] = {}
         for name, value in values.items():
@@ -114,7 +114,7 @@ class WayTranslator(ExpressionTranslator):
     def met(self, name: str, ways: list[Way], where: str) -> Type | tuple[Value] | None:
         """The type that holds a name's values on all ways; or its one value, in a tuple; None where some do not set
         it."""
-        values = [way.values.get(name, Unset("")) for way in ways]
+        values = [way.values[name] for way in ways]
         for value in values:
             if isinstance(value, Unset):
                 return (value,) if value.kind is RelvmTypeError else None
@@ -134,7 +134,7 @@ class WayTranslator(ExpressionTranslator):
     def agreed(self, name: str, values: list[Value]) -> bool:
         """Whether all ways have the same value, and that is one in the scope before them too."""
         first = values[0]
-        if all(value is first for value in values) and self.scope.get(name) is first:
+        if all(value is first for value in values) and self.scope[name] is first:
             return True
         return self.outlasts(first) and all(_same(first, value) for value in values)
 

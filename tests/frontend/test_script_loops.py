@@ -465,7 +465,7 @@ def test_what_a_loop_cannot_be_is_told() -> None:
     for function, error, message in [
         (changes, RelvmTypeError, "x is i64 before the loop and f64 after a round"),
         (unset, RelvmNameError, "last is assigned in the loop of line"),
-        (dimension, RelvmNameError, "n is assigned in the loop of line .*, and has no value before that"),
+        (dimension, RelvmNameError, "n has no value here: it is assigned after this, or on other paths"),
         (untyped, RelvmTypeError, "a return inside a loop needs the type of the function's result"),
         (sizes, RelvmTypeError, r"the shape of f32\[_\] is not known here"),
         (tensor, RelvmSyntaxError, r"a for loop over anything but range\(...\) or a tuple or list of Python"),

@@ -1,4 +1,4 @@
-# ruff: noqa: F821
+# ruff: noqa: F821, F823
 """Statements that several ways lead to: they mean what Python means, and are translated once."""
 
 from __future__ import annotations
@@ -267,6 +267,57 @@ def test_a_name_that_some_way_does_not_set_is_told() -> None:
         (kinds, RelvmTypeError, "last is i64 on one path and f64 on another, in the if of line"),
     ]:
         with pytest.raises(error, match=message):
+            function.module  # noqa: B018
+
+
+kept = 5
+
+
+def test_a_name_that_a_function_assigns_is_its_own_throughout() -> None:
+    @script
+    def by_return(n: i64):
+        if n > 3:
+            kept = n
+            return kept
+        return kept
+
+    @script
+    def by_order(n: i64):
+        k = kept + n
+        kept = 3  # noqa: F841
+        return k
+
+    @script
+    def by_round(n: i64):
+        for i in range(n):
+            if i > 0:
+                n += kept
+            kept = i  # noqa: F841
+        return n
+
+    @script
+    def by_closure(n: i64):
+        k = n
+
+        def g(a: i64) -> i64:
+            k = k + a
+            return k
+
+        return g(n)
+
+    @script
+    def by_dimension(x: f32[n]):
+        n = n + 1
+        return n
+
+    for function, name in [
+        (by_return, "kept"),
+        (by_order, "kept"),
+        (by_round, "kept"),
+        (by_closure, "k"),
+        (by_dimension, "n"),
+    ]:
+        with pytest.raises(RelvmNameError, match=f"{name} has no value here: it is assigned after this, or on other"):
             function.module  # noqa: B018
 
 
