@@ -40,9 +40,14 @@ def returns(statement: ast.stmt) -> bool:
     return _has(statement, (ast.Return,), ())
 
 
+def ends_round(statement: ast.stmt) -> bool:
+    """Whether there is a break or continue of the loop around a statement in it."""
+    return _has(statement, (ast.Break, ast.Continue), LOOPS)
+
+
 def jumps(statement: ast.stmt) -> bool:
     """Whether there is a return, or a break or continue of the loop around the statement, in it."""
-    return returns(statement) or _has(statement, (ast.Break, ast.Continue), LOOPS)
+    return returns(statement) or ends_round(statement)
 
 
 def falls_through(body: Iterable[ast.stmt]) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.script_expressions import plain_parameters
 from relvm.frontend.script_loops import End, LoopTranslator
-from relvm.frontend.script_names import falls_through, jumps, loads, returns, stores
+from relvm.frontend.script_names import ends_round, falls_through, jumps, loads, stores
 from relvm.frontend.script_values import Unset, Value
 from relvm.frontend.script_ways import Meeting, Ways, packed
 from relvm.ir.expr import Block, Expr, If, Null, TupleItem
@@ -225,7 +225,7 @@ class StatementTranslator(LoopTranslator):
         value = self.expression(statement.iter)
         if not isinstance(value, tuple | list):
             return None
-        if statement.orelse or any(jumps(each) and not returns(each) for each in statement.body):
+        if statement.orelse or any(map(ends_round, statement.body)):
             raise self.unsupported("a break, continue or else in a for loop over a tuple or list of Python", statement)
         return list(value)
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import reduce
 
 from relvm.errors import RelvmTypeError
 from relvm.frontend.script_expressions import ExpressionTranslator
@@ -103,33 +102,34 @@ class WayTranslator(ExpressionTranslator):
         """
         params: list[tuple[str, Type]] = []
         scope: dict[str, Value] = {name: Unset(f"{name} {unset}") for name in assigned}
+        taken = list(ways.taken.values())
         for name in ways.names:
-            met = self.met(name, list(ways.taken.values()), where)
-            if isinstance(met, Type):
-                params.append((name, met))
-            elif met is not None:
-                scope[name] = met[0]
+            values = [way.values[name] for way in taken]
+            missing = [value for value in values if isinstance(value, Unset)]
+            if missing:
+                scope.update((name, value) for value in missing if value.kind is RelvmTypeError)
+            elif self.agreed(name, values):
+                scope[name] = values[0]
+            elif isinstance(type_ := self.joined(name, taken, where), Unset):
+                scope[name] = type_
+            else:
+                params.append((name, type_))
         return Meeting(params, scope)
 
-    def met(self, name: str, ways: list[Way], where: str) -> Type | tuple[Value] | None:
-        """The type that holds a name's values on all ways; or its one value, in a tuple; None where some do not set
-        it."""
-        values = [way.values[name] for way in ways]
-        for value in values:
-            if isinstance(value, Unset):
-                return (value,) if value.kind is RelvmTypeError else None
-        if self.agreed(name, values):
-            return (values[0],)
+    def joined(self, name: str, ways: list[Way], where: str) -> Type | Unset:
+        """The type that holds a name's values on all ways."""
         for way in ways:
             if name in way.reasons:
-                return (Unset(way.reasons[name], RelvmTypeError),)
+                return Unset(way.reasons[name], RelvmTypeError)
         types = [self.visible(way.types[name]) for way in ways]
-        both = reduce(lambda a, b: a and join(a, b), types)
-        if both is None:
-            other = next(type_ for type_ in types if join(types[0], type_) is None)
-            reason = f"{name} is {types[0]} on one path and {other} on another, in {where}"
-            return (Unset(reason, RelvmTypeError),)
-        return both
+        joined = types[0]
+        for type_ in types[1:]:
+            both = join(joined, type_)
+            if both is None:
+                reason = f"{name} is {joined} on one path and {type_} on another, in {where}"
+                return Unset(reason, RelvmTypeError)
+            joined = both
+        return joined
 
     def agreed(self, name: str, values: list[Value]) -> bool:
         """Whether all ways have the same value, and that is one in the scope before them too."""

@@ -18,6 +18,11 @@ _numbers = itertools.count()
 # The body of a function of x: f32[n], c: bool and i: i64, with a mark, ¦, before the place of the error.
 BODIES = [
     ("¦while c:\n    i = 1.5\nreturn i", RelvmTypeError, "i is i64 before the loop and f64 after a round"),
+    (
+        "¦for k in (1, 2):\n    if i == k:\n        return i\n    elif i > k:\n        continue\nreturn k",
+        RelvmSyntaxError,
+        "a break, continue or else in a for loop over a tuple",
+    ),
     ("for y in ¦x:\n    x = y\nreturn x", RelvmSyntaxError, "cannot have a for loop"),
     ("¦with x:\n    pass\nreturn x", RelvmSyntaxError, "cannot have a With"),
     ("¦y: f32[n]\nreturn x", RelvmSyntaxError, "an annotation without a value"),

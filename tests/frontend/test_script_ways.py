@@ -1,4 +1,4 @@
-# ruff: noqa: F821, F823
+# ruff: noqa: E731, F821, F823
 """Statements that several ways lead to: they mean what Python means, and are translated once."""
 
 from __future__ import annotations
@@ -334,6 +334,54 @@ def test_a_name_of_two_kinds_that_nothing_uses_is_no_error() -> None:
     check(main, 2)
 
 
+def test_values_of_python_meet_where_they_agree() -> None:
+    weights, others = np.eye(2, dtype=np.float32), np.ones((2, 2), np.float32)
+
+    @script
+    def main(x: f32[2, 2], n: i64):
+        if n > 3:
+            step, name, w, pair = 2, "a", weights, (1, n)
+            if n > 9:
+                return (x, n)
+        else:
+            step, name, w, pair = 2, "a", others, (n, 1)
+        total = 0
+        for i in range(0, n, step):
+            total += i
+        return (x @ w, total + pair[1] if name == "a" else 0)
+
+    x = np.float32([[1, 2], [3, 4]])
+    for n, product, total in [(10, x, 10), (4, x, 6), (3, x @ others, 3)]:
+        result = run_everywhere(main.module, x, n, name="main")
+        np.testing.assert_array_equal(result[0], product)
+        assert result[1] == total
+
+
+def test_values_of_python_that_differ_are_told_where_they_are_used() -> None:
+    @script
+    def names(n: i64):
+        if n > 3:
+            name = "a"
+        else:
+            name = [1, 2]
+        return (n, name)
+
+    @script
+    def lambdas(n: i64):
+        if n > 3:
+            f = lambda a: a + 1
+        else:
+            f = lambda a: a + 2
+        return f(n)
+
+    for function, message in [
+        (names, "a list of Python cannot be a value of the program"),
+        (lambdas, "the types of this lambda's parameters are not known here; write it as a def"),
+    ]:
+        with pytest.raises(RelvmTypeError, match=message):
+            function.module  # noqa: B018
+
+
 def test_tensors_of_different_sizes_meet() -> None:
     @script
     def main(x: f32[n, m], c: i64) -> f32[_, _]:
@@ -357,7 +405,7 @@ def test_a_closure_and_a_lambda_pass_the_place_where_ways_meet() -> None:
     @script
     def main(n: i64, m: i64) -> i64:
         total = 0
-        add = lambda a: a + m  # noqa: E731
+        add = lambda a: a + m
         for i in range(n):
 
             def scaled(a: i64) -> i64:
