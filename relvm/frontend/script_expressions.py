@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from relvm.ir.dims import AnyDim, as_var, dim_op, dim_size
 from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64, DType
 from relvm.ir.expr import Constant, DimValue, Expr, Shape, TupleItem, constant, prim
 from relvm.ir.operator import Operator, operators
+from relvm.ir.prims import FORMS
 from relvm.ir.types import OBJECT, FuncType, PrimType, TensorType, TupleType, Type
 
 # The syntax, the operator's name ("": there is none for tensors), the same on Python numbers.
@@ -189,7 +191,7 @@ class ExpressionTranslator:
             case ast.Compare():
                 return self.chain(node)
             case ast.BoolOp(op=op, values=values):
-                return self.shortcut(isinstance(op, ast.And), [lambda v=v: self.truth(v) for v in values])
+                return self.junction(isinstance(op, ast.And), values)
             case ast.IfExp(test=test, body=then, orelse=orelse):
                 return self.conditional(test, then, orelse, name, expected)
             case ast.Subscript(value=base, slice=index):
@@ -210,7 +212,7 @@ class ExpressionTranslator:
             if name in names:
                 value = names[name]
                 if isinstance(value, Unset):
-                    raise self.error(RelvmNameError, value.reason, node)
+                    raise self.error(value.kind, value.reason, node)
                 return value
         if name in SCRIPT_FUNCTIONS:
             return ScriptFunctionName(name)
@@ -249,7 +251,8 @@ class ExpressionTranslator:
         if isinstance(op, ast.Not):
             return self.builder.prim("not", self.as_bool(values[0]), name=name)
         if type(op) not in _PRIM_FUNCTIONS:
-            raise RelvmTypeError(f"no operator {type(op).__name__} on scalars")
+            signs = " ".join(dict.fromkeys(sign for sign, _ in FORMS))
+            raise RelvmTypeError(f"no operator {type(op).__name__} on scalars; there are {signs}")
         if len(values) == 2 and (dim := _dim_operation(_PRIM_FUNCTIONS[type(op)], *values)) is not None:
             return DimValue(dim)
         return self.builder.prim(_PRIM_FUNCTIONS[type(op)], *self.scalars(values), name=name)
@@ -299,6 +302,14 @@ class ExpressionTranslator:
         """An operand of `and` or `or`: a Python value as it is, a value of the program as a bool."""
         value = self.expression(node)
         return value if is_static(value) else self.located(node, lambda: self.as_bool(value))
+
+    def junction(self, is_and: bool, values: list[ast.expr]) -> Value:
+        """`and` or `or` of the values, by halves: long ones do not nest deep."""
+        if len(values) == 1:
+            return self.truth(values[0])
+        middle = len(values) // 2
+        halves = (values[:middle], values[middle:])
+        return self.shortcut(is_and, [lambda half=half: self.junction(is_and, half) for half in halves])
 
     def shortcut(self, is_and: bool, parts: list[Callable[[], Value]]) -> Value:
         """`and` or `or`: the later parts are computed only where the first does not decide."""
@@ -408,8 +419,8 @@ class ExpressionTranslator:
 
     def operator_call(self, called: Operator, node: ast.Call, name: str | None) -> Expr:
         values = [self.expression(arg) for arg in node.args]
-        if called.name in ("min", "max") and len(values) == 2 and all(map(is_scalar, values)):
-            return self.builder.prim(called.name, *self.scalars(values), name=name)
+        if called.name in ("min", "max") and len(values) > 1 and not node.keywords and all(map(is_scalar, values)):
+            return reduce(lambda a, b: self.builder.prim(called.name, a, b, name=name), self.scalars(values))
         args = self.operator_arguments(values)
         return self.builder.op(called.name, *args, name=name, **self.keywords(node))
 

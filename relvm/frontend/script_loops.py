@@ -16,11 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from relvm.errors import RelvmTypeError
-from relvm.frontend.script_expressions import ExpressionTranslator
 from relvm.frontend.script_names import loads, returns, stores
-from relvm.frontend.script_values import Unset, Value
-from relvm.ir.expr import Expr, Null, TupleItem, prim
-from relvm.ir.types import OBJECT, PrimType, TupleType, Type, forget_vars, is_proven, join
+from relvm.frontend.script_values import Unset
+from relvm.frontend.script_ways import Meeting, Ways, WayTranslator, packed
+from relvm.ir.builder import OpenFunction
+from relvm.ir.dtypes import I64
+from relvm.ir.expr import Call, Expr, prim
+from relvm.ir.types import PrimType, Type, is_proven, join
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,13 @@ class _Counter:
 
 
 class _WiderError(Exception):
-    """A round of the loop that carries these names gives values of other types than it was translated for."""
+    """A round of a loop gives values of other types than it was translated for."""
 
-    def __init__(self, carried: list[str], types: list[Type]) -> None:
-        self.carried = carried
+    def __init__(self, types: list[Type]) -> None:
         self.types = types
 
 
-class LoopTranslator(ExpressionTranslator):
+class LoopTranslator(WayTranslator):
     """Translates loops.
 
     result_type: of the function being translated.  loop: the innermost one around the statements.  end: what follows
@@ -79,7 +80,7 @@ class LoopTranslator(ExpressionTranslator):
         Returns
         -------
         Expr | None
-            The result, where the loop has a return in it: then it has taken `rest` into itself.
+            The result, where the loop has a return in it: then the ways out of it go on to `rest`.
         bool
             Whether it has.
         """
@@ -90,38 +91,61 @@ class LoopTranslator(ExpressionTranslator):
         if whole and self.result_type is None:
             reason = "a return inside a loop needs the type of the function's result; annotate it"
             raise self.error(RelvmTypeError, reason, statement)
-        used = loads([statement]) | loads(rest) | live
-        carried = [name for name in dict.fromkeys(stores([statement])) if name in self.scope and name in used]
-        carried = [name for name in carried if not isinstance(self.scope[name], Unset)]
+        assigned = list(dict.fromkeys(stores([statement])))
+        later = loads(rest) | live
+        used = loads([statement]) | later
+        carried = [name for name in assigned if name in used and not isinstance(self.scope[name], Unset)]
         given = [self.as_expr(self.scope[name]) for name in carried]
-        after: Callable[[], Expr] | None = None
-        if whole:
-            outer_loop, outer_end = self.loop, self.end
-
-            def after() -> Expr:
-                inner, self.loop = self.loop, outer_loop
-                try:
-                    return self.path(rest, statement, outer_end)
-                finally:
-                    self.loop = inner
-
         types = [_plain(value.type) for value in given]
         while True:
             names = self.builder.names()
+            exits = Ways([name for name in assigned if name in later])
             try:
-                function = self.loop_function(statement, counter, carried, types, after)
+                function = self.open_loop(statement, counter, carried, types, exits, whole)
                 break
             except _WiderError as wider:
-                if wider.carried is not carried:  # of a loop around this one, whose next round this one's end begins
-                    raise
                 self.builder.restore_names(names)
                 types = self.widened(statement, carried, types, wider.types)
+
+        meeting = self.exit(statement, exits, carried, types)
+        end = self.rest_function(statement, rest, meeting) if whole and exits.taken else packed
+        body = self.closed(function.body, exits, meeting, end)
+        loop = self.builder.close_function(function, body, self.value_type if whole else meeting.packed_type)
         start = [counter.start] if counter else []
-        value = self.builder.call(function, *start, *given, name=self.value_name(carried, whole))
+        value = self.builder.call(loop, *start, *given, name="result" if whole else meeting.value_name)
         if whole:
             return value, True
-        self.after_loop(statement, carried, value)
+        self.unpack(meeting, value)
         return None, False
+
+    def exit(self, statement: ast.While | ast.For, exits: Ways, carried: list[str], types: list[Type]) -> Meeting:
+        """Where the ways out of a loop meet; for one that never ends, what would be there."""
+        if not exits.taken:
+            return Meeting(
+                [(name, type_) for name, type_ in zip(carried, types, strict=True) if name in exits.names], {}
+            )
+        where = f"the loop of line {statement.lineno}"
+        unset = f"is assigned in {where} only, which may have no rounds"
+        if _never_ends_by_itself(statement):
+            unset = f"is assigned on some paths out of {where} only"
+        return self.meeting(exits, stores([statement]), unset, where)
+
+    def rest_function(
+        self, statement: ast.stmt, rest: list[ast.stmt], meeting: Meeting
+    ) -> Callable[[list[Expr]], Expr]:
+        """Translates the statements after `statement`, where the ways through it meet, into a local function; gives
+        what calls it."""
+
+        def body(*values: Expr) -> Expr:
+            outer = self.scope
+            self.scope = {**outer, **meeting.scope, **dict(zip(dict(meeting.params), values, strict=True))}
+            try:
+                return self.path(rest, statement, self.end)
+            finally:
+                self.scope = outer
+
+        function = self.builder.local_function(meeting.params, body, self.value_type, name="rest")
+        return lambda values: Call(function, tuple(values))
 
     def counter(self, statement: ast.For) -> _Counter:
         call = statement.iter
@@ -137,27 +161,31 @@ class LoopTranslator(ExpressionTranslator):
         start, stop = bounds if len(bounds) == 2 else (prim(0), bounds[0])
         return _Counter(start, stop, step)
 
-    def loop_function(
+    def open_loop(
         self,
         statement: ast.While | ast.For,
         counter: _Counter | None,
         carried: list[str],
         types: list[Type],
-        after: Callable[[], Expr] | None,
-    ) -> Expr:
+        exits: Ways,
+        whole: bool,
+    ) -> OpenFunction:
         """The local function; _WiderError where a round's values are not of these types."""
-        count_name = f"{statement.target.id}_count" if counter else ""
-        params = [(count_name, PrimType(prim(0).dtype))] if counter else []
+        params = [(f"{statement.target.id}_count", PrimType(I64))] if counter else []
         params += list(zip(carried, types, strict=True))
-        result = self.result_type if after else _packed_type(types)
 
         def body(function: Expr, *variables: Expr) -> Expr:
             count = variables[0] if counter else None
-            scope = {**self.scope, **self.unset(statement)}
+            scope = dict(self.scope)
             scope.update(zip(carried, variables[1:] if counter else variables, strict=True))
-            return self.round(statement, counter, count, carried, types, function, scope, after)
+            outer = self.scope, self.value_type
+            self.scope, self.value_type = scope, self.value_type if whole else None
+            try:
+                return self.round(statement, counter, count, carried, types, function, exits)
+            finally:
+                self.scope, self.value_type = outer
 
-        return self.builder.local_functions([("loop", params, result, body)])[0]
+        return self.builder.open_function("loop", params, body, self.value_type if whole else None)
 
     def round(
         self,
@@ -167,8 +195,7 @@ class LoopTranslator(ExpressionTranslator):
         carried: list[str],
         types: list[Type],
         function: Expr,
-        scope: dict[str, Value],
-        after: Callable[[], Expr] | None,
+        exits: Ways,
     ) -> Expr:
         """The body of the local function: a round and what follows it, or the end."""
 
@@ -178,38 +205,29 @@ class LoopTranslator(ExpressionTranslator):
             ]
             found = [value.type for value in values]
             if not all(map(is_proven, types, found)):
-                raise _WiderError(carried, found)
+                raise _WiderError(found)
             ahead = [self.next_count(counter, count)] if counter else []
             return self.builder.call(function, *ahead, *values)
 
         def leave() -> Expr:
-            return after() if after else self.packed([self.as_expr(self.lookup(name, statement)) for name in carried])
+            return self.take(exits)
 
         def inside() -> Expr:
             if counter:
                 self.scope[statement.target.id] = count
             outer, self.loop = self.loop, Loop(following, leave)
             try:
-                return self.path(statement.body, statement, End(following, frozenset(carried)))
+                return self.path(statement.body, statement, End(following, frozenset((*carried, *exits.names))))
             finally:
                 self.loop = outer
 
-        outer_scope, self.scope = self.scope, scope
-        try:
-            if counter:
-                test: bool | Expr = self.builder.prim("lt" if counter.step > 0 else "gt", count, counter.stop)
-            else:
-                test = self.condition(statement.test)
-            if test is True:
-                return inside()
-            return self.builder.if_(self.as_expr(test), lambda: self.copied(inside), lambda: self.copied(leave))
-        finally:
-            self.scope = outer_scope
-
-    def unset(self, statement: ast.While | ast.For) -> dict[str, Unset]:
-        """The names that a loop assigns and nothing before it does, as its first round sees them."""
-        reason = f"is assigned in the loop of line {statement.lineno}, and has no value before that"
-        return {name: Unset(f"{name} {reason}") for name in stores([statement]) if name not in self.scope}
+        if counter:
+            test: bool | Expr = self.builder.prim("lt" if counter.step > 0 else "gt", count, counter.stop)
+        else:
+            test = self.condition(statement.test)
+        if test is True:
+            return inside()
+        return self.builder.if_(self.as_expr(test), lambda: self.copied(inside), lambda: self.copied(leave))
 
     def copied(self, action: Callable[[], Expr]) -> Expr:
         """What `action` gives, in a copy of the scope."""
@@ -237,34 +255,9 @@ class LoopTranslator(ExpressionTranslator):
                 )
         return joined
 
-    def visible(self, type_: Type) -> Type:
-        """The type without the dimensions that only a round knows."""
-        known = self.builder.known_dims()
-        return _plain(forget_vars(type_, known.__contains__))
 
-    def packed(self, values: list[Expr]) -> Expr:
-        if not values:
-            return Null()
-        return values[0] if len(values) == 1 else self.builder.tuple_(*values)
-
-    def value_name(self, carried: list[str], whole: bool) -> str | None:
-        if whole:
-            return "result"
-        return carried[0] if len(carried) == 1 else None if carried else "_"
-
-    def after_loop(self, statement: ast.stmt, carried: list[str], value: Expr) -> None:
-        for name in stores([statement]):
-            if name not in carried:
-                reason = f"{name} is assigned in the loop of line {statement.lineno} only, which may have no rounds"
-                self.scope[name] = Unset(reason)
-        for i, name in enumerate(carried):
-            self.scope[name] = self.builder.emit(TupleItem(value, i), name) if len(carried) > 1 else value
-
-
-def _packed_type(types: list[Type]) -> Type:
-    if not types:
-        return OBJECT
-    return types[0] if len(types) == 1 else TupleType(tuple(types))
+def _never_ends_by_itself(statement: ast.While | ast.For) -> bool:
+    return isinstance(statement, ast.While) and isinstance(statement.test, ast.Constant) and bool(statement.test.value)
 
 
 def _plain(type_: Type) -> Type:

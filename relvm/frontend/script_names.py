@@ -35,25 +35,33 @@ def stores(body: Iterable[ast.stmt]) -> Iterator[str]:
                         yield item.id
 
 
-def always_assigned(body: Iterable[ast.stmt]) -> set[str]:
-    """The names that every path through statements assigns."""
-    names: set[str] = set()
-    for statement in body:
-        if isinstance(statement, ast.If):
-            names |= always_assigned(statement.body) & always_assigned(statement.orelse)
-        elif not isinstance(statement, LOOPS):  # a loop may have no rounds
-            names.update(stores([statement]))
-    return names
-
-
 def returns(statement: ast.stmt) -> bool:
     """Whether there is a return in a statement, those of functions inside it aside."""
     return _has(statement, (ast.Return,), ())
 
 
+def ends_round(statement: ast.stmt) -> bool:
+    """Whether there is a break or continue of the loop around a statement in it."""
+    return _has(statement, (ast.Break, ast.Continue), LOOPS)
+
+
 def jumps(statement: ast.stmt) -> bool:
     """Whether there is a return, or a break or continue of the loop around the statement, in it."""
-    return returns(statement) or _has(statement, (ast.Break, ast.Continue), LOOPS)
+    return returns(statement) or ends_round(statement)
+
+
+def falls_through(body: Iterable[ast.stmt]) -> bool:
+    """Whether the end of statements may be reached: none of them jumps on every path."""
+    return not any(map(_always_jumps, body))
+
+
+def _always_jumps(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Return() | ast.Break() | ast.Continue():
+            return True
+        case ast.If(body=then, orelse=orelse):
+            return not falls_through(then) and not falls_through(orelse)
+    return False
 
 
 def _has(statement: ast.stmt, wanted: tuple[type, ...], outside: tuple[type, ...]) -> bool:

@@ -1,7 +1,8 @@
 """Translates the statements of a script.
 
-What an `if` assigns and later statements use becomes the value of an If: one value, or a tuple.  An `if` with a
-`return` in it takes the statements after it into both branches, so that each path ends in its own result.
+What an `if` assigns and later statements use becomes the value of an If: one value, or a tuple.  An `if` with a jump in
+it takes the statements after it into itself, so that each path ends in its own result: into the branch that goes on to
+them, or, where more than one does, as a local function that each calls.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import ast
 import itertools
 from collections.abc import Callable, Iterable
 
-from relvm.errors import RelvmSyntaxError, RelvmTypeError
+from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.script_expressions import plain_parameters
 from relvm.frontend.script_loops import End, LoopTranslator
-from relvm.frontend.script_names import always_assigned, jumps, loads, returns, stores
+from relvm.frontend.script_names import ends_round, falls_through, jumps, loads, stores
 from relvm.frontend.script_values import Unset, Value
-from relvm.ir.expr import Expr, Null, TupleItem
-from relvm.ir.types import TupleType, Type, is_proven, mismatch
+from relvm.frontend.script_ways import Meeting, Ways, packed
+from relvm.ir.expr import Block, Expr, If, Null, TupleItem
+from relvm.ir.infer import plain_dim_vars
+from relvm.ir.types import OBJECT, FuncType, TupleType, Type, forget_vars, is_proven, mismatch, type_vars
 
 
 class _Assigned(ast.stmt):
@@ -33,13 +36,33 @@ class StatementTranslator(LoopTranslator):
     """Translates the body of a function and of those inside it."""
 
     def whole_body(self, function: ast.FunctionDef, params: Iterable[tuple[str, Value]], result: Type | None) -> Expr:
-        """Translates the body of `function` in a scope of its own; gives the result."""
-        outer = self.scope, self.result_type, self.loop
-        self.scope, self.result_type, self.loop = {**self.scope, **dict(params)}, result, None
+        """Translates the body of `function` in a scope of its own; gives the result.  As in Python, a name that the
+        body assigns is its own throughout."""
+        outer = self.scope, self.result_type, self.value_type, self.loop
+        reason = "has no value here: it is assigned after this, or on other paths"
+        unset = {name: Unset(f"{name} {reason}") for name in stores(function.body)}
+        self.scope, self.result_type, self.loop = {**self.scope, **unset, **dict(params)}, result, None
+        self.value_type = result and forget_vars(result, self.builder.known_dims().__contains__)
         try:
+            self.check_dims(function, result)
             return self.path(function.body, function, None)
         finally:
-            self.scope, self.result_type, self.loop = outer
+            self.scope, self.result_type, self.value_type, self.loop = outer
+
+    def check_dims(self, function: ast.FunctionDef, result: Type | None) -> None:
+        """RelvmNameError where a dimension variable of the function's types has no value: it stands alone nowhere."""
+        stated = [(self.scope[param.arg].type, param.annotation) for param in plain_parameters(self, function)]
+        known = set(self.builder.known_dims())
+        if result is not None:
+            stated.append((result, function.returns))
+            known.update(plain_dim_vars(result))
+        for type_, annotation in stated:
+            if isinstance(type_, FuncType):  # it binds its own variables
+                continue
+            for var in type_vars(type_):
+                if var not in known:
+                    reason = f"dimension {var.name} is not known here: no parameter's shape gives it"
+                    raise self.error(RelvmNameError, reason, annotation)
 
     def path(self, body: list[ast.stmt], node: ast.AST, end: End | None) -> Expr:
         outer, self.scope = self.scope, dict(self.scope)
@@ -59,15 +82,15 @@ class StatementTranslator(LoopTranslator):
         for position, statement in enumerate(body):
             rest = body[position + 1 :]
             match statement:
-                case ast.Return(value=value):
-                    return Null() if value is None else self.typed("the result", self.result_type, value)
+                case ast.Return():
+                    return self.result(statement)
                 case ast.If(test=test):
                     cond = self.condition(test)
                     if isinstance(cond, bool):
                         return self.statements((statement.body if cond else statement.orelse) + rest, live)
-                    if jumps(statement):
-                        return self.jumping_if(cond, statement, rest)
-                    self.merging_if(cond, statement, frozenset(loads(rest)) | live)
+                    result = self.if_statement(cond, statement, rest, frozenset(loads(rest)) | live)
+                    if result is not None:
+                        return result
                 case ast.For() if (values := self.python_sequence(statement)) is not None:
                     return self.statements([*self.unrolled(statement, values), *rest], live)
                 case ast.While() | ast.For():
@@ -146,9 +169,21 @@ class StatementTranslator(LoopTranslator):
         """The value of `node`, which may be of the type that is stated for `what`."""
         value = self.expr(node, type_, name)
         reason = type_ and mismatch(type_, value.type)
+        if isinstance(value, Null) and type_ not in (None, OBJECT):
+            reason = f"expected {type_}, got None"
         if reason:
             raise self.error(RelvmTypeError, f"{what}: {reason}", node)
         return value
+
+    def result(self, statement: ast.Return) -> Expr:
+        """What a return gives.  It is checked here that it is of the function's result type, for what comes back from a
+        call at the end of the function is given on as it is."""
+        if statement.value is None:
+            statement = ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), statement)), statement)
+        value = self.typed("the result", self.result_type, statement.value)
+        if self.value_type is None or is_proven(self.value_type, value.type):
+            return value
+        return self.located(statement, lambda: self.builder.match_cast(value, self.value_type, "result"))
 
     def local_function(self, function: ast.FunctionDef) -> Expr:
         """A def inside a def: a closure over the variables as they are here."""
@@ -190,7 +225,7 @@ class StatementTranslator(LoopTranslator):
         value = self.expression(statement.iter)
         if not isinstance(value, tuple | list):
             return None
-        if statement.orelse or any(jumps(each) and not returns(each) for each in statement.body):
+        if statement.orelse or any(map(ends_round, statement.body)):
             raise self.unsupported("a break, continue or else in a for loop over a tuple or list of Python", statement)
         return list(value)
 
@@ -209,43 +244,59 @@ class StatementTranslator(LoopTranslator):
             params.append((param.arg, self.type(param.annotation)))
         return params, self.type(function.returns) if function.returns is not None else None
 
-    def jumping_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt]) -> Expr:
-        def then() -> Expr:
-            return self.path(statement.body + rest, statement, self.end)
+    def if_statement(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr | None:
+        """Translates an if.  rest: the statements after it.  live: the names that are used after the if.
 
-        def orelse() -> Expr:
-            return self.path(statement.orelse + rest, statement, self.end)
+        Returns
+        -------
+        Expr | None
+            The result, where the if has a jump in it: then it has taken `rest` into itself.
+        """
+        if jumps(statement):
+            return self.located(statement, lambda: self.jumping_if(cond, statement, rest, live))
+        self.located(statement, lambda: self.merging_if(cond, statement, live))
+        return None
 
-        return self.located(statement, lambda: self.builder.if_(cond, then, orelse, "result"))
+    def jumping_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
+        """An if with a jump in it."""
+        branches = (statement.body, statement.orelse)
+        if rest and all(map(falls_through, branches)):
+            return self.meeting_if(cond, statement, rest, live)
+
+        def whole(branch: list[ast.stmt]) -> Expr:
+            return self.path(branch + rest if falls_through(branch) else branch, statement, self.end)
+
+        return self.builder.if_(cond, lambda: whole(statement.body), lambda: whole(statement.orelse), "result")
+
+    def meeting_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
+        """An if that several ways lead through: each ends with a call of what follows, or in a jump."""
+        ways, then, orelse = self.branches(statement, live)
+        if ways.taken:
+            meeting = self.if_meeting(statement, ways)
+            end = self.rest_function(statement, rest, meeting)
+            then, orelse = (self.closed(branch, ways, meeting, end) for branch in (then, orelse))
+        return self.builder.emit(If(cond, then, orelse), "result")
 
     def merging_if(self, cond: Expr, statement: ast.If, live: frozenset[str]) -> None:
-        """An if without a return: the variables it assigns that are used later get their new values."""
-        branches = (statement.body, statement.orelse)
-        assigned = dict.fromkeys(name for branch in branches for name in stores(branch))
-        known = {name for name, value in self.scope.items() if not isinstance(value, Unset)}
-        given = [known | always_assigned(branch) for branch in branches]
-        merged = [name for name in assigned if name in live and all(name in names for names in given)]
+        """An if without a jump: the variables it assigns that are used later get their new values."""
+        ways, then, orelse = self.branches(statement, live)
+        meeting = self.if_meeting(statement, ways)
+        then, orelse = (self.closed(branch, ways, meeting, packed) for branch in (then, orelse))
+        self.unpack(meeting, self.builder.emit(If(cond, then, orelse), meeting.value_name))
 
-        def branch(body: list[ast.stmt]) -> Expr:
-            outer, self.scope = self.scope, dict(self.scope)
-            try:
-                self.statements(body, frozenset(merged) | live)
-                values = [self.as_expr(self.lookup(name, statement)) for name in merged]
-            finally:
-                self.scope = outer
-            if not values:
-                return Null()
-            return values[0] if len(values) == 1 else self.builder.tuple_(*values)
+    def branches(self, statement: ast.If, live: frozenset[str]) -> tuple[Ways, Block, Block]:
+        """The branches of an if, and the ways through them.  live: the names that are used after it."""
+        ways = Ways([name for name in dict.fromkeys(stores([statement])) if name in live])
+        end = End(lambda: self.take(ways), live)
+        then, orelse = (
+            self.builder.block(lambda body=body: self.path(body, statement, end))
+            for body in (statement.body, statement.orelse)
+        )
+        return ways, then, orelse
 
-        def merge() -> None:
-            name = merged[0] if len(merged) == 1 else None if merged else "_"
-            value = self.builder.if_(cond, lambda: branch(statement.body), lambda: branch(statement.orelse), name)
-            for name in assigned:
-                self.scope[name] = Unset(f"{name} is assigned on some paths only, in the if of line {statement.lineno}")
-            for i, name in enumerate(merged):
-                self.scope[name] = self.builder.emit(TupleItem(value, i), name) if len(merged) > 1 else value
-
-        self.located(statement, merge)
+    def if_meeting(self, statement: ast.If, ways: Ways) -> Meeting:
+        where = f"the if of line {statement.lineno}"
+        return self.meeting(ways, stores([statement]), f"is assigned on some paths only, in {where}", where)
 
 
 _STATEMENTS = {

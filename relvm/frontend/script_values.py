@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmTypeError
+from relvm.errors import RelvmNameError, RelvmTypeError
 from relvm.frontend.lexer import Source
 from relvm.ir.dtypes import F64, DType
 from relvm.ir.expr import Constant, DTypeValue, Expr, Null, String, constant, prim
@@ -44,9 +44,13 @@ class Template:
 
 @dataclass(frozen=True)
 class Unset:
-    """The value of a variable that only some paths to here assign."""
+    """The value of a variable that only some paths to here assign, or to values of different kinds.
+
+    kind: of the error that its use is.
+    """
 
     reason: str
+    kind: type[Exception] = RelvmNameError
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,6 +62,19 @@ class _Frame:
     result: Expr | None = None
 
 
+@dataclass(frozen=True)
+class OpenFunction:
+    """A local function whose body is built, and whose result's type is not known yet.
+
+    var: the function, as its own body calls it.
+    """
+
+    var: Var
+    name: str
+    params: tuple[Var, ...]
+    body: Block
+
+
 class Builder:
     """Makes one module; see the module's own text."""
 
@@ -250,22 +263,54 @@ class Builder:
             [(*rest, lambda *args, body=body: body(*these, *args)) for *rest, body in declared]
         )
 
+    def open_function(
+        self, name: str, params: Params, body: Callable[..., Expr], result_type: Type | None = None
+    ) -> OpenFunction:
+        """A closure that may call itself, to be finished by `close_function`.
+
+        Parameters
+        ----------
+        body
+            Is called with the function, then its parameters; emits the function's body and returns its result.
+        result_type
+            What the body may take its own calls to give; without it `object`.
+        """
+        type_ = FuncType(tuple(each for _, each in params), result_type or OBJECT)
+        var = Var(self._unique(name, False), type=type_)
+        variables, block = self._function_block(params, lambda *variables: body(var, *variables))
+        return OpenFunction(var, name, variables, block)
+
+    def close_function(self, function: OpenFunction, body: Block, result_type: Type) -> Var:
+        """The function, its body replaced by `body`, which is typed anew."""
+        value = Function(function.name, function.params, body, result_type)
+        return self._bind_functions((Binding(function.var, value),))[0]
+
     def _local_functions(self, functions: Sequence[tuple]) -> tuple[Var, ...]:
         """functions: the variable, the name, the parameters, the result's type and the body of each."""
-        outer = self._frame()
         bindings = []
         for var, name, params, result_type, body in functions:
-            variables: tuple[Var, ...] = ()
-
-            def whole_body(params: Params = params, body: Callable[..., Expr] = body) -> Expr:
-                nonlocal variables
-                variables = self._bind_params(params)
-                return body(*variables)
-
-            block = self.block(whole_body)
+            variables, block = self._function_block(params, body)
             bindings.append(Binding(var, Function(name or "", variables, block, result_type)))
-        typed = self._typed(Block(tuple(bindings), Tuple(tuple(var for var, *_ in functions))))
-        outer.bindings.extend(typed.bindings)
+        return self._bind_functions(tuple(bindings))
+
+    def _function_block(self, params: Params, body: Callable[..., Expr]) -> tuple[tuple[Var, ...], Block]:
+        """The parameters of a local function, and its body."""
+        variables: tuple[Var, ...] = ()
+
+        def whole_body() -> Expr:
+            nonlocal variables
+            variables = self._bind_params(params)
+            return body(*variables)
+
+        block = self.block(whole_body)
+        return variables, block
+
+    def _bind_functions(self, bindings: tuple[Binding, ...]) -> tuple[Var, ...]:
+        """Types and emits local functions.  A result's type that is not stated may be inferred again: it stays open."""
+        typed = self._typed(Block(bindings, Tuple(tuple(binding.var for binding in bindings))))
+        for given, binding in zip(bindings, typed.bindings, strict=True):
+            value = replace(binding.value, result_type=given.value.result_type)
+            self._frame().bindings.append(replace(binding, value=value))
         return typed.result.fields
 
     def known_dims(self) -> frozenset[DimVar]:

@@ -97,7 +97,7 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
 def infer_expr(
     expr: Expr, functions: dict[str, FuncType], known_dims: Iterable[DimVar] = (), place: str = "expression"
 ) -> Expr:
-    """`expr` typed on its own: its free variables have types already.
+    """`expr` typed on its own: its free variables have types already, those it binds get theirs anew.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def infer_expr(
     place
         What a message says of where that is.
     """
-    return _Inference(place, functions.get, functions.keys(), set(known_dims)).expr(expr)
+    return _Inference(place, functions.get, functions.keys(), set(known_dims), stated=False).expr(expr)
 
 
 def _finish(

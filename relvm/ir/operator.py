@@ -60,8 +60,9 @@ class Operator:
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
-        """The type rule's: the arguments, then the attributes as keyword-only parameters."""
-        return inspect.signature(self.type_rule)
+        """The type rule's, without annotations: the arguments, then the attributes as keyword-only parameters."""
+        parameters = inspect.signature(self.type_rule).parameters.values()
+        return inspect.Signature([parameter.replace(annotation=parameter.empty) for parameter in parameters])
 
     def bind(self, args: tuple, attributes: dict[str, Any]) -> Attributes:
         """The attributes with defaults filled in, as a call holds them.

@@ -18,6 +18,11 @@ _numbers = itertools.count()
 # The body of a function of x: f32[n], c: bool and i: i64, with a mark, ¦, before the place of the error.
 BODIES = [
     ("¦while c:\n    i = 1.5\nreturn i", RelvmTypeError, "i is i64 before the loop and f64 after a round"),
+    (
+        "¦for k in (1, 2):\n    if i == k:\n        return i\n    elif i > k:\n        continue\nreturn k",
+        RelvmSyntaxError,
+        "a break, continue or else in a for loop over a tuple",
+    ),
     ("for y in ¦x:\n    x = y\nreturn x", RelvmSyntaxError, "cannot have a for loop"),
     ("¦with x:\n    pass\nreturn x", RelvmSyntaxError, "cannot have a With"),
     ("¦y: f32[n]\nreturn x", RelvmSyntaxError, "an annotation without a value"),
@@ -73,7 +78,11 @@ BODIES = [
     ("return x + ¦const('f32[2, 3]', [[1, 2, 3], [4, 5, 6]]) + const('f32[2]', [1, 2])", RelvmShapeError, None),
     ("y: i64 = ¦x\nreturn y", RelvmTypeError, "y: expected i64, got f32[n]"),
     ("return ¦x if x else x", RelvmTypeError, "the condition of an if is f32[n]"),
-    ("¦if c:\n    y = x\nelse:\n    y = i\nreturn y", RelvmTypeError, "the branches of an if are of different kinds"),
+    (
+        "if c:\n    y = x\nelse:\n    y = i\nreturn ¦y",
+        RelvmTypeError,
+        "y is f32[n] on one path and i64 on another, in the if of line 12",
+    ),
     ("return ¦lambda y: y", RelvmTypeError, "the types of this lambda's parameters are not known here"),
     ("g = lambda y: y\nreturn ¦g(x, x)", RelvmArgumentError, "the lambda takes 1 arguments, got 2"),
     ("¦def g(y: f32[n]):\n    return g(y)\nreturn g(x)", RelvmTypeError, "g calls itself: it needs a result type"),
@@ -87,6 +96,18 @@ BODIES = [
     ("return ¦int(i, 2)", RelvmArgumentError, "int converts one value, got int(i, 2)"),
     ("return ¦10**20", RelvmTypeError, "out of the range of i64"),
     ('return "é", ¦nothing', RelvmNameError, "nothing"),
+    ("return ¦i ** 2", RelvmTypeError, "no operator Pow on scalars; there are + - * / // % & | ^ ~ << >> == != < <= >"),
+    ("return ¦i @ i", RelvmTypeError, "no operator MatMult on scalars; there are + -"),
+    ("return ¦max(i, x, x)", RelvmArgumentError, "max(x, *, axes=None, keepdims=False): too many positional arguments"),
+    ("return ¦min(i, 2, axes=0)", RelvmArgumentError, "min(x, *, axes=None, keepdims=False): too many positional"),
+    ("return ¦min(i)", RelvmTypeError, "min: x is i64, expected a tensor"),
+    (
+        "def g(y: i64) -> i64:\n    if y > 3:\n        ¦return\n    return y\nreturn g(i)",
+        RelvmTypeError,
+        "expected i64, got None",
+    ),
+    ("def g(y: i64) -> ¦i64(n + q):\n    return y\nreturn g(i)", RelvmNameError, "dimension q is not known here"),
+    ("def g(y: ¦f32[n + q]):\n    return y\nreturn g(x)", RelvmNameError, "dimension q is not known here"),
 ]
 
 
@@ -146,6 +167,31 @@ def test_a_result_that_cannot_be_of_the_annotated_type():
     with pytest.raises(RelvmTypeError, match=r"the result: expected i64, got f32\[n\]") as caught:
         f.module  # noqa: B018
     assert caught.value.offset == 16
+
+
+def test_a_dimension_of_a_signature_that_no_value_gives():
+    @script
+    def result(x: "f32[n]") -> "i64(n + m)":
+        return 3
+
+    @script
+    def parameter(x: "f32[n + m]", y: "f32[n]"):
+        return y
+
+    for function, column in [(result, 32), (parameter, 22)]:
+        with pytest.raises(
+            RelvmNameError, match="dimension m is not known here: no parameter's shape gives it"
+        ) as caught:
+            function.module  # noqa: B018
+        assert (caught.value.filename, caught.value.offset) == (__file__, column)
+
+
+def test_a_result_may_name_a_size_that_its_value_gives():
+    @script
+    def f(x: "f32[n]", y: "f32[m]") -> "(f32[k], i64(n + m), f32[k + n])":
+        return (x, n + m, concat(x, x, axis=0))
+
+    assert isinstance(f.module, Module)
 
 
 def test_a_function_without_source_is_refused():
