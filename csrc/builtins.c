@@ -132,7 +132,7 @@ RVM_BUILTIN(alloc_storage) {
   int ok = arguments[1].tag == RVM_TAG_INT
                ? rvm_dims_size_bytes(dtype, 1, &arguments[1].as.i, &size_bytes)
                : rvm_dims_size_bytes(dtype, arguments[1].as.shape->rank, arguments[1].as.shape->dims, &size_bytes);
-  if (ok) return rvm_storage_new(size_bytes, result);
+  if (ok) return rvm_storage_new(rvm_machine_pool(arguments[0].as.machine), size_bytes, result);
   return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.alloc_storage: the size is negative or exceeds 64 bits");
 }
 

@@ -3,7 +3,7 @@
 #define RELVM_BUILTINS_H
 
 #include "native.h"
-#include "value.h"
+#include "pool.h"
 
 #define RVM_BUILTIN_PREFIX "vm.builtin."
 
@@ -39,6 +39,8 @@ rvm_status rvm_fail_unknown(const char *name, rvm_value *error);
 /* Calls a FUNCTION or CLOSURE of this machine, which the calling thread is inside of (interpreter.c). */
 rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                              rvm_value *result);
+/* What its storages are made in. */
+rvm_pool *rvm_machine_pool(rvm_machine *machine);
 /* Hands the values to the print hook (machine.c). */
 rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error);
 

@@ -119,7 +119,7 @@ static rvm_status call_native(rvm_machine *machine, const rvm_function *function
     return status;
   }
   machine->head.nesting++;
-  status = function->routine(machine, registers, machine->executable->constants, machine->function_values);
+  status = function->routine(machine, registers, machine->head.constants, machine->head.function_values);
   machine->head.nesting--;
   if (status == RVM_TAIL_CALL) {
     rvm_value *arguments = machine->head.top;

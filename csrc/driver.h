@@ -47,11 +47,28 @@ static inline rvm_status rvm_enter(rvm_machine *ctx, rvm_value *failure) {
   return --rvm_head(ctx)->fuel > 0 ? RVM_OK : rvm_poll(ctx, failure);
 }
 
+/* Values are written and read as two words: to read one as a whole right after that makes the processor wait. */
+#define RVM_WORDS(value) ((rvm_value){.tag = (value).tag, .as.i = (value).as.i})
+#define RVM_R(index) RVM_WORDS(r[index]) /* anylist_getitem */
+
+static inline void rvm_move(rvm_value *destination, const rvm_value *value) {
+  destination->tag = value->tag;
+  destination->as.i = value->as.i;
+}
+
 /* anylist_setitem */
 static inline void rvm_put(rvm_value *destination, rvm_value value) {
-  rvm_value old = *destination;
-  *destination = value;
+  rvm_value old = RVM_WORDS(*destination);
+  rvm_move(destination, &value);
   if (rvm_is_object(old)) rvm_api->release(&old);
+}
+
+/* Puts the result of a call, which nobody else has, where it is wanted; NULL: nowhere. */
+static inline void rvm_take(rvm_value *destination, rvm_value *result) {
+  if (destination)
+    rvm_put(destination, RVM_WORDS(*result));
+  else if (rvm_is_object(*result))
+    rvm_api->release(result);
 }
 
 /* anylist_setitem_call_packed, or call_packed where `destination` is NULL: the arguments are borrowed. */
@@ -60,11 +77,7 @@ RVM_HELPER rvm_call(rvm_machine *ctx, rvm_value callee, const rvm_value *argumen
   rvm_value result = RVM_NIL;
   rvm_status status = rvm_api->call(ctx, callee, arguments, count, &result);
   if (status != RVM_OK) return rvm_failed(result, status, failure);
-  if (!destination) {
-    rvm_api->release(&result);
-    return RVM_OK;
-  }
-  rvm_put(destination, result);
+  rvm_take(destination, &result);
   return RVM_OK;
 }
 
@@ -75,7 +88,7 @@ RVM_HELPER rvm_builtin(rvm_machine *ctx, rvm_value callee, enum rvm_builtin buil
   rvm_value result = RVM_NIL;
   rvm_status status = rvm_api->builtins[builtin](NULL, arguments, count, &result);
   if (status != RVM_OK) return rvm_failed(result, status, failure);
-  if (destination) rvm_put(destination, result);
+  rvm_take(destination, &result);
   return RVM_OK;
 }
 
@@ -92,7 +105,7 @@ static inline rvm_status rvm_item(rvm_machine *ctx, rvm_value callee, rvm_value 
   if (rvm_is_watched(ctx) || tuple.tag != RVM_TAG_TUPLE || index.tag != RVM_TAG_INT ||
       (uint64_t)index.as.i >= (uint64_t)tuple.as.tuple->size)
     return rvm_call(ctx, callee, (const rvm_value[]){tuple, index}, 2, destination, failure);
-  rvm_value item = tuple.as.tuple->items[index.as.i];
+  rvm_value item = RVM_WORDS(tuple.as.tuple->items[index.as.i]);
   rvm_retain(item);
   rvm_put(destination, item);
   return RVM_OK;
@@ -105,21 +118,23 @@ static inline int rvm_is_slow(rvm_machine *ctx) {
          (const char *)__builtin_frame_address(0) < head->lowest;
 }
 
-/* The same of another routine of this file, in a window of its own. */
-RVM_HELPER rvm_direct(rvm_machine *ctx, rvm_value callee, rvm_routine routine, int32_t registers, const rvm_value *arguments,
-                      int32_t count, rvm_value *destination, const rvm_value *c, const rvm_value *f, rvm_value *failure) {
+/* The registers of a callee, at the top; NULL: it has to be called by way of the function table. */
+static inline rvm_value *rvm_open(rvm_machine *ctx, int32_t registers) {
   rvm_machine_head *head = rvm_head(ctx);
   rvm_value *window = head->top;
-  if (rvm_is_slow(ctx) || head->stack_end - window < registers)
-    return rvm_call(ctx, callee, arguments, count, destination, failure);
-  for (int32_t i = 0; i < count; i++) {
-    window[i] = arguments[i];
-    rvm_retain(arguments[i]);
-  }
+  if (rvm_is_slow(ctx) || head->stack_end - window < registers) return NULL;
   head->top = window + registers;
   head->nesting++;
-  rvm_status status = routine(ctx, window, c, f);
-  head->nesting--;
+  return window;
+}
+
+static inline void rvm_pass(rvm_value *place, rvm_value value) {
+  rvm_move(place, &value);
+  rvm_retain(value);
+}
+
+RVM_HELPER rvm_close_failed(rvm_machine *ctx, const rvm_function *function, rvm_value *window, int32_t count, int32_t registers,
+                            rvm_status status, rvm_value *destination, rvm_value *failure) {
   rvm_value result = RVM_NIL;
   if (status == RVM_TAIL_CALL) {
     status = rvm_api->finish_tail_call(ctx, window, registers, &result);
@@ -128,15 +143,51 @@ RVM_HELPER rvm_direct(rvm_machine *ctx, rvm_value callee, rvm_routine routine, i
     window[count].tag = RVM_TAG_NIL;
     for (int32_t i = 0; i < registers; i++)
       if (rvm_is_object(window[i])) rvm_api->release(&window[i]);
-    head->top = window;
-    if (status != RVM_OK) rvm_api->trace(result, rvm_api->function_name(callee));
+    rvm_head(ctx)->top = window;
+    rvm_api->trace(result, function->name);
   }
   if (status != RVM_OK) return rvm_failed(result, status, failure);
-  if (destination)
-    rvm_put(destination, result);
-  else
-    rvm_api->release(&result);
+  rvm_take(destination, &result);
   return RVM_OK;
+}
+
+/* What a routine of `count` parameters, run in an open window, came to. */
+static inline rvm_status rvm_close(rvm_machine *ctx, const rvm_function *function, rvm_value *window, int32_t count, int32_t registers,
+                                   rvm_status status, rvm_value *destination, rvm_value *failure) {
+  rvm_machine_head *head = rvm_head(ctx);
+  head->nesting--;
+  if (status != RVM_OK)
+    return rvm_close_failed(ctx, function, window, count, registers, status, destination, failure);
+  rvm_value result = RVM_WORDS(window[count]);
+  window[count].tag = RVM_TAG_NIL;
+  for (int32_t i = 0; i < registers; i++)
+    if (rvm_is_object(window[i])) rvm_api->release(&window[i]);
+  head->top = window;
+  rvm_take(destination, &result);
+  return RVM_OK;
+}
+
+/* vm.builtin.invoke_closure, `builtin`, of a routine of this machine, or a closure of one. */
+RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *arguments, int32_t count, rvm_value *destination,
+                      rvm_value *failure) {
+  rvm_value callee = RVM_WORDS(arguments[1]), *window;
+  const rvm_function *function;
+  int32_t given = count - 2, captured = 0;
+  if (callee.tag == RVM_TAG_CLOSURE) {
+    function = callee.as.closure->function;
+    captured = callee.as.closure->captured_count;
+  } else if (callee.tag == RVM_TAG_FUNCTION) {
+    function = callee.as.function;
+  } else {
+    return rvm_call(ctx, builtin, arguments, count, destination, failure);
+  }
+  if (!function->routine || function->machine != ctx || given + captured != function->parameter_count ||
+      !(window = rvm_open(ctx, function->registers)))
+    return rvm_call(ctx, builtin, arguments, count, destination, failure);
+  for (int32_t i = 0; i < given; i++) rvm_pass(&window[i], RVM_WORDS(arguments[2 + i]));
+  for (int32_t i = 0; i < captured; i++) rvm_pass(&window[given + i], RVM_WORDS(callee.as.closure->captured[i]));
+  rvm_status status = function->routine(ctx, window, rvm_head(ctx)->constants, rvm_head(ctx)->function_values);
+  return rvm_close(ctx, function, window, given + captured, function->registers, status, destination, failure);
 }
 
 /* call_cpacked of a kernel: directly, or as the function `callee` of the table where an instrument is to see it. */

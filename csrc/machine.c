@@ -64,7 +64,9 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   machine->stack = rvm_allocate_zeroed((size_t)stack_values * sizeof *machine->stack);
   machine->frames = rvm_allocate((size_t)machine->head.frame_limit * sizeof *machine->frames);
   machine->literals = rvm_allocate((size_t)executable->literal_count * sizeof *machine->literals);
-  if (!machine->functions || !machine->function_values || !machine->literals || !machine->stack || !machine->frames)
+  machine->pool = rvm_pool_new();
+  if (!machine->functions || !machine->function_values || !machine->literals || !machine->stack || !machine->frames ||
+      !machine->pool)
     return rvm_out_of_memory(error);
   for (int64_t i = 0; i < executable->literal_count; i++) {
     rvm_value *literal = &machine->literals[i];
@@ -73,6 +75,7 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
     if (literal->tag == RVM_TAG_CONTEXT) literal->as.machine = machine;
   }
   machine->head.top = machine->stack;
+  machine->head.constants = executable->constants;
   machine->head.function_values = machine->function_values;
   machine->head.stack_end = machine->stack + stack_values;
   rvm_status status = RVM_OK;
@@ -114,6 +117,7 @@ void rvm_machine_release(rvm_machine *machine) {
   rvm_free(machine->literals);
   rvm_free(machine->stack);
   rvm_free(machine->frames);
+  rvm_pool_close(machine->pool);
   rvm_free(machine);
 }
 
@@ -293,6 +297,8 @@ rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
   return status == RVM_OK ? RVM_OK : rvm_host_failed(status, "poll", error);
 }
 
+rvm_pool *rvm_machine_pool(rvm_machine *machine) { return machine->pool; }
+
 rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error) {
   if (!machine->options.print) return RVM_OK;
   return machine->options.print(machine->options.host, arguments, count, error);
@@ -303,8 +309,6 @@ rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, i
 static rvm_status native_poll(rvm_machine *machine, rvm_value *error) { return rvm_machine_spend(machine, 1, error); }
 
 static void add_trace(rvm_value error, const char *name) { rvm_error_add_frame(error, name, -1); }
-
-static const char *name_of_function(rvm_value function) { return function.as.function->name; }
 
 static const rvm_packed_function builtins[] = {
 #define BUILTIN(name, signature, effect, meaning) rvm_builtin_##name,
@@ -320,7 +324,6 @@ const rvm_native_api rvm_machine_native_api = {
     .tail_call = rvm_machine_tail_call,
     .finish_tail_call = rvm_machine_finish_tail_call,
     .trace = add_trace,
-    .function_name = name_of_function,
     .builtins = builtins,
     .prim_fail = rvm_prim_fail,
     .release = rvm_value_release,

@@ -7,22 +7,6 @@
 #include "builtins.h"
 #include "decode.h"
 
-struct rvm_function {
-  rvm_machine *machine;
-  const char *name;
-  enum rvm_function_kind kind;
-  int32_t parameter_count; /* -1: any number */
-  int32_t registers;
-  int32_t cost;    /* towards the next poll: more for what may run long */
-  int32_t invokes; /* vm.builtin.invoke_closure or invoke_pure_closure */
-  uint32_t watch;  /* 1 << kind, for rvm_is_watched; 0 where it invokes: what is seen is the function that it calls */
-  const rvm_function_record *record;
-  const rvm_code *code;     /* bytecode */
-  rvm_routine routine;      /* native */
-  rvm_packed_function call; /* packed, kernel */
-  void *self;
-};
-
 /* One bytecode function being run. */
 typedef struct rvm_frame {
   const rvm_function *function;
@@ -54,6 +38,7 @@ struct rvm_machine {
   rvm_value *literals;        /* the executable's, those of functions and of the context being this machine's */
   rvm_value *stack;
   rvm_frame *frames;
+  rvm_pool *pool;
   rvm_pending tail;       /* of a routine that returned RVM_TAIL_CALL */
   int32_t entries;        /* how often its thread is inside it */
   int32_t calls;          /* from C that are under way */

@@ -21,7 +21,8 @@ typedef struct rvm_machine_head {
   rvm_value *top, *stack_end;       /* of the value stack: what comes next is not in use, and no object */
   const char *lowest;               /* of the C stack of the thread that is inside: what is below may not be used */
   rvm_value error;                  /* of a scalar function that failed */
-  const rvm_value *function_values; /* the function table */
+  const rvm_value *constants;       /* c and f of its routines: the constants and the function table */
+  const rvm_value *function_values;
 } rvm_machine_head;
 
 typedef struct rvm_native_api {
@@ -39,7 +40,6 @@ typedef struct rvm_native_api {
   rvm_status (*finish_tail_call)(rvm_machine *machine, rvm_value *window, int32_t count, rvm_value *result);
   /* Adds a line to an error's trace. */
   void (*trace)(rvm_value error, const char *name);
-  const char *(*function_name)(rvm_value function);
   const rvm_packed_function *builtins; /* in the order of builtins.def */
   /* Says why prim.h has no value for these operands of a row of prim_operators.def. */
   rvm_status (*prim_fail)(int32_t row, rvm_value a, rvm_value b, rvm_value *error);
@@ -56,5 +56,22 @@ typedef struct rvm_native_api {
    A routine: registers r (its window, parameters in r[0..n-1], all others NIL), constants c, functions f.  It leaves its
    result in r[n]; on failure the error is in r[n]. */
 typedef rvm_status (*rvm_routine)(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f);
+
+/* What FUNCTION values are, and closures of. */
+struct rvm_function {
+  rvm_machine *machine;
+  const char *name;
+  rvm_routine routine;     /* NULL: it is not native */
+  int32_t parameter_count; /* -1: any number */
+  int32_t registers;
+  enum rvm_function_kind kind;
+  int32_t cost;    /* towards the next poll: more for what may run long */
+  int32_t invokes; /* vm.builtin.invoke_closure or invoke_pure_closure */
+  uint32_t watch;  /* 1 << kind, for rvm_is_watched; 0 where it invokes: what is seen is the function that it calls */
+  const struct rvm_function_record *record;
+  const struct rvm_code *code; /* bytecode */
+  rvm_packed_function call;    /* packed, kernel */
+  void *self;
+};
 
 #endif

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RVM_ABI_VERSION 2
+#define RVM_ABI_VERSION 3
 
 enum rvm_status_code {
 #define STATUS(name, python_class, meaning) RVM_##name,

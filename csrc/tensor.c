@@ -1,10 +1,7 @@
-/* tensor.c: tensors, shapes and the storages that tensors are placed in. */
+/* tensor.c: tensors and shapes. */
 #include <string.h>
 
 #include "value.h"
-
-/* No object is larger: sizes of whole blocks stay far from overflow. */
-#define LARGEST_SIZE_BYTES ((int64_t)1 << 56)
 
 static const struct {
   const char *name;
@@ -56,7 +53,7 @@ static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims,
 static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *dims, void *data, int64_t size_bytes,
                                   rvm_value *result) {
   size_t header_bytes = sizeof(rvm_tensor) + (size_t)rank * sizeof *dims;
-  if (size_bytes > LARGEST_SIZE_BYTES)
+  if (size_bytes > RVM_LARGEST_BYTES)
     return rvm_fail(result, RVM_OUT_OF_MEMORY, "tensor: no memory for %lld bytes", (long long)size_bytes);
   rvm_tensor *tensor = size_bytes < 0 ? rvm_allocate(header_bytes)
                                       : rvm_allocate_zeroed(header_bytes + RVM_ALIGNMENT + (size_t)size_bytes);
@@ -104,17 +101,5 @@ rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result) {
   shape->rank = rank;
   if (rank > 0 && dims) memcpy(shape->dims, dims, (size_t)rank * sizeof *dims);
   *result = rvm_object_value(&shape->base);
-  return RVM_OK;
-}
-
-rvm_status rvm_storage_new(int64_t size_bytes, rvm_value *result) {
-  if (size_bytes > LARGEST_SIZE_BYTES)
-    return rvm_fail(result, RVM_OUT_OF_MEMORY, "storage: no memory for %lld bytes", (long long)size_bytes);
-  rvm_storage *storage = rvm_allocate(sizeof *storage + RVM_ALIGNMENT + (size_t)size_bytes);
-  if (!storage) return rvm_out_of_memory(result);
-  storage->base = (rvm_object){.tag = RVM_TAG_STORAGE, .references = 1};
-  storage->size_bytes = size_bytes;
-  storage->bytes = (unsigned char *)rvm_align((int64_t)(intptr_t)(storage + 1));
-  *result = rvm_object_value(&storage->base);
   return RVM_OK;
 }

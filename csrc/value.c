@@ -1,4 +1,4 @@
-#include "value.h"
+#include "pool.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -36,7 +36,10 @@ static void leaf_free(rvm_object *object) {
     rvm_free(((rvm_error *)object)->message);
     rvm_free(((rvm_error *)object)->trace);
   }
-  rvm_free(object);
+  if (object->tag == RVM_TAG_STORAGE)
+    rvm_storage_free((rvm_storage *)object);
+  else
+    rvm_free(object);
 }
 
 static int object_dies(rvm_object *object) { return object->references >= 0 && --object->references == 0; }

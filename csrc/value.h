@@ -4,11 +4,16 @@
 
 #include "base.h"
 
+/* No object is larger: sizes of whole blocks stay far from overflow. */
+#define RVM_LARGEST_BYTES ((int64_t)1 << 56)
+
 /* A block of memory that tensors are placed in; `bytes` is RVM_ALIGNMENT-aligned. */
 struct rvm_storage {
   rvm_object base;
   int64_t size_bytes;
   unsigned char *bytes;
+  struct rvm_pool *pool;
+  rvm_storage *next; /* in a list of the pool's (pool.c) */
 };
 
 /* Lines of a trace; what comes after them is only counted. */
@@ -44,7 +49,6 @@ void rvm_error_add_frame(rvm_value error, const char *name, int64_t instruction)
 void rvm_error_close_trace(rvm_value error);
 
 rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_value *result); /* captured: all NIL */
-rvm_status rvm_storage_new(int64_t size_bytes, rvm_value *result); /* the bytes are not initialised */
 /* A tensor over `bytes`, which belong to `owner`, a storage or a tensor without an owner: retained.  Unchecked. */
 rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, void *bytes, rvm_object *owner,
                            rvm_value *result);

@@ -9,9 +9,9 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from relvm.codegen.c_kernel import kernel_prototype, print_kernel
-from relvm.codegen.c_routine import print_checks, print_prototype, print_routine
+from relvm.codegen.c_routine import print_apply, print_checks, print_prototype, print_routine
 from relvm.codegen.c_scalar import print_declarations, print_scalar_routine
-from relvm.lir.routine import LirModule
+from relvm.lir.routine import LirModule, used_functions
 from relvm.lir.scalars import scalar_routines
 
 _OPEN = """const rvm_native_api *rvm_api;
@@ -48,6 +48,8 @@ def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
     parts = ["/* routines */", '#include <math.h>\n\n#include "driver.h"']
     parts.append("\n".join([*map(kernel_prototype, module.kernels), *map(print_prototype, printed)]))
     parts.append("\n".join(map(print_declarations, scalars.values())))
+    called = {name for r in printed if r.name not in scalars for name in used_functions(r, module.functions)}
+    parts += [print_apply(routine, functions) for routine in printed if routine.name in called]
     for routine in printed:
         scalar = scalars.get(routine.name)
         if scalar:

@@ -22,7 +22,7 @@ def operand_text(operand: Operand) -> str:
     """An operand as an rvm_value, over the registers r, the constants c and the functions f."""
     match operand:
         case Register(index):
-            return f"r[{index}]"
+            return f"RVM_R({index})"
         case ConstantItem(index):
             return f"c[{index}]"
         case FunctionItem(index):

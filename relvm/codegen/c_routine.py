@@ -41,6 +41,26 @@ def print_prototype(routine: Routine) -> str:
     return f"rvm_status {routine_symbol(routine.name)}{_PARAMETERS};"
 
 
+def print_apply(routine: Routine, functions: Mapping[str, int]) -> str:
+    """The C text of `apply_NAME`: what calls a routine directly, in a window of its own."""
+    symbol, count, registers = routine_symbol(routine.name), len(routine.params), routine.registers
+    params = "".join(f", rvm_value a{i}" for i in range(count))
+    array = f"(const rvm_value[]){{{', '.join(f'a{i}' for i in range(count))}}}" if count else "NULL"
+    return "\n".join(
+        [
+            f"static __attribute__((noinline, unused)) rvm_status apply_{symbol}(",
+            f"    rvm_machine *ctx{params}, rvm_value *destination, rvm_value *failure) {{",
+            f"  const rvm_value *f = rvm_head(ctx)->function_values, callee = f[{functions[routine.name]}];",
+            f"  rvm_value *window = rvm_open(ctx, {registers});",
+            f"  if (!window) return rvm_call(ctx, callee, {array}, {count}, destination, failure);",
+            *(f"  rvm_pass(&window[{i}], a{i});" for i in range(count)),
+            f"  rvm_status status = {symbol}(ctx, window, rvm_head(ctx)->constants, f);",
+            f"  return rvm_close(ctx, callee.as.function, window, {count}, {registers}, status, destination, failure);",
+            "}",
+        ]
+    )
+
+
 def print_routine(routine: Routine, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> str:
     """The C text of one routine.
 
@@ -158,13 +178,13 @@ def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[s
         return (
             f"RVM_TRY(rvm_kernel(ctx, {callee}, {kernel_symbol(call.function)}, {array}, {count}, failure));{comment}"
         )
-    if call.function in routines:
-        routine = f"{routine_symbol(call.function)}, {routines[call.function].registers}"
-        return (
-            f"RVM_TRY(rvm_direct(ctx, {callee}, {routine}, {array}, {count}, {destination}, c, f, failure));{comment}"
-        )
-    builtin = call.function.removeprefix(_PREFIX)
     args = ", ".join(map(operand_text, call.args))
+    if call.function in routines:
+        passed = f"{args}, " if args else ""
+        return f"RVM_TRY(apply_{routine_symbol(call.function)}(ctx, {passed}{destination}, failure));{comment}"
+    if call.function in INVOKES and count >= 2:
+        return f"RVM_TRY(rvm_invoke(ctx, {callee}, {array}, {count}, {destination}, failure));{comment}"
+    builtin = call.function.removeprefix(_PREFIX)
     match builtin, call.args:
         case "copy", (_,) if call.destination is not None:
             return f"RVM_TRY(rvm_copy(ctx, {callee}, {args}, {destination}, failure));{comment}"

@@ -1,0 +1,133 @@
+#include "pool.h"
+
+#include <stdatomic.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(start, size_bytes) ((void)(size_bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(start, size_bytes) ((void)(size_bytes))
+#endif
+
+/* Blocks are of few sizes, eight from each power of two to the next; what is kept of a size is a list.  Storages die on any
+   thread: they are pushed onto `returned`, and the pool's user, who alone looks at all else, takes all of that at once. */
+enum { STEPS = 8, SMALLEST_LOG2 = 7, CLASSES = (57 - SMALLEST_LOG2) * STEPS };
+
+struct rvm_pool {
+  rvm_storage *kept[CLASSES];
+  int64_t live_count;
+  rvm_pool_sizes sizes;
+  _Atomic(rvm_storage *) returned; /* CLOSED: the pool is, and storages are not returned */
+  atomic_llong left;               /* once it is closed: how many are alive.  The last one's end is the pool's */
+};
+
+static rvm_storage closed_mark;
+#define CLOSED (&closed_mark)
+
+/* The size with header and alignment, and that of its block: (STEPS + step) << shift, step from 1 to STEPS. */
+static int64_t block_bytes(int64_t size_bytes, int32_t *class) {
+  int64_t least = ((int64_t)1 << SMALLEST_LOG2) + 1, whole = size_bytes + (int64_t)sizeof(rvm_storage) + RVM_ALIGNMENT;
+  uint64_t last = (uint64_t)((whole < least ? least : whole) - 1);
+  int32_t log2 = 63 - __builtin_clzll(last), shift = log2 - 3;
+  *class = (log2 - SMALLEST_LOG2) * STEPS + (int32_t)(last >> shift & (STEPS - 1));
+  return (int64_t)((last >> shift) + 1) << shift;
+}
+
+static void push(rvm_pool *pool, rvm_storage *storage) {
+  int32_t class;
+  int64_t size_bytes = block_bytes(storage->size_bytes, &class);
+  storage->next = pool->kept[class];
+  pool->kept[class] = storage;
+  pool->live_count--;
+  pool->sizes.live_bytes -= size_bytes;
+  pool->sizes.kept_bytes += size_bytes;
+}
+
+/* Keeps what has been returned; `mark` takes its place. */
+static void collect(rvm_pool *pool, rvm_storage *mark) {
+  rvm_storage *storage = atomic_exchange_explicit(&pool->returned, mark, memory_order_acquire), *next;
+  for (; storage; storage = next) {
+    next = storage->next;
+    push(pool, storage);
+  }
+}
+
+static void block_free(rvm_storage *storage) {
+  ASAN_UNPOISON_MEMORY_REGION(storage->bytes, (size_t)storage->size_bytes);
+  rvm_free(storage);
+}
+
+/* Frees what is kept, the largest first, until `size_bytes` more do not exceed `limit`. */
+static void make_room(rvm_pool *pool, int64_t size_bytes, int64_t limit) {
+  for (int32_t class = CLASSES - 1; class >= 0 && pool->sizes.kept_bytes > 0; class--) {
+    while (pool->kept[class]) {
+      rvm_storage *storage = pool->kept[class];
+      if (pool->sizes.live_bytes + pool->sizes.kept_bytes + size_bytes <= limit) return;
+      int32_t same;
+      pool->kept[class] = storage->next;
+      pool->sizes.kept_bytes -= block_bytes(storage->size_bytes, &same);
+      block_free(storage);
+    }
+  }
+}
+
+rvm_pool *rvm_pool_new(void) { return rvm_allocate_zeroed(sizeof(rvm_pool)); }
+
+void rvm_pool_close(rvm_pool *pool) {
+  if (!pool) return;
+  collect(pool, CLOSED);
+  make_room(pool, 0, 0);
+  if (atomic_fetch_add(&pool->left, pool->live_count) + pool->live_count == 0) rvm_free(pool);
+}
+
+rvm_pool_sizes rvm_pool_measure(rvm_pool *pool) {
+  collect(pool, NULL);
+  return pool->sizes;
+}
+
+/* A block from the system, for which there is room. */
+static rvm_storage *block_new(rvm_pool *pool, int64_t size_bytes) {
+  int64_t live = pool->sizes.live_bytes + size_bytes;
+  make_room(pool, size_bytes, live > pool->sizes.peak_bytes ? live : pool->sizes.peak_bytes);
+  rvm_storage *storage = rvm_allocate((size_t)size_bytes);
+  if (storage || pool->sizes.kept_bytes == 0) return storage;
+  make_room(pool, 0, 0);
+  return rvm_allocate((size_t)size_bytes);
+}
+
+rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result) {
+  if (size_bytes > RVM_LARGEST_BYTES)
+    return rvm_fail(result, RVM_OUT_OF_MEMORY, "storage: no memory for %lld bytes", (long long)size_bytes);
+  int32_t class;
+  int64_t whole = block_bytes(size_bytes, &class);
+  if (!pool->kept[class] && atomic_load_explicit(&pool->returned, memory_order_relaxed)) collect(pool, NULL);
+  rvm_storage *storage = pool->kept[class];
+  if (storage) {
+    ASAN_UNPOISON_MEMORY_REGION(storage->bytes, (size_t)(whole - ((char *)storage->bytes - (char *)storage)));
+    pool->kept[class] = storage->next;
+    pool->sizes.kept_bytes -= whole;
+  } else if (!(storage = block_new(pool, whole))) {
+    return rvm_out_of_memory(result);
+  }
+  pool->live_count++;
+  pool->sizes.live_bytes += whole;
+  if (pool->sizes.live_bytes > pool->sizes.peak_bytes) pool->sizes.peak_bytes = pool->sizes.live_bytes;
+  *storage = (rvm_storage){.base = {.tag = RVM_TAG_STORAGE, .references = 1},
+                           .size_bytes = size_bytes,
+                           .bytes = (unsigned char *)rvm_align((int64_t)(intptr_t)(storage + 1)),
+                           .pool = pool};
+  *result = rvm_object_value(&storage->base);
+  return RVM_OK;
+}
+
+void rvm_storage_free(rvm_storage *storage) {
+  rvm_pool *pool = storage->pool;
+  ASAN_POISON_MEMORY_REGION(storage->bytes, (size_t)storage->size_bytes);
+  storage->next = atomic_load_explicit(&pool->returned, memory_order_relaxed);
+  while (storage->next != CLOSED)
+    if (atomic_compare_exchange_weak_explicit(&pool->returned, &storage->next, storage, memory_order_release,
+                                              memory_order_relaxed))
+      return;
+  block_free(storage);
+  if (atomic_fetch_sub(&pool->left, 1) == 1) rvm_free(pool);
+}

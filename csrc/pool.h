@@ -1,0 +1,24 @@
+/* pool.h: the memory of storages.  A machine keeps that of dead ones for its next ones. */
+#ifndef RELVM_POOL_H
+#define RELVM_POOL_H
+
+#include "value.h"
+
+typedef struct rvm_pool rvm_pool;
+
+typedef struct rvm_pool_sizes {
+  int64_t live_bytes, kept_bytes; /* of storages, and of what is kept for more */
+  int64_t peak_bytes;             /* the most that was ever live; live and kept together never exceed it */
+} rvm_pool_sizes;
+
+rvm_pool *rvm_pool_new(void); /* NULL: no memory */
+/* Ends the use of a pool.  Storages that are still alive stay so. */
+void rvm_pool_close(rvm_pool *pool);
+rvm_pool_sizes rvm_pool_measure(rvm_pool *pool);
+
+/* The bytes are not initialised.  These and the three above: one thread at a time. */
+rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result);
+/* Of a storage without references.  On any thread. */
+void rvm_storage_free(rvm_storage *storage);
+
+#endif
