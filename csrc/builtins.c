@@ -39,22 +39,25 @@ static int is_heap(rvm_value value) {
          !tensor->release && tensor->base.references > 0;
 }
 
-static int is_of_kind(char kind, rvm_value value) {
-  switch (kind) {
-    case 'a': return value.tag != RVM_TAG_CONTEXT;
-    case 'c': return value.tag == RVM_TAG_CONTEXT;
-    case 'd': return value.tag == RVM_TAG_DTYPE;
-    case 'D': return value.tag == RVM_TAG_DTYPE || value.tag == RVM_TAG_NIL;
-    case 'f': return value.tag == RVM_TAG_FUNCTION || value.tag == RVM_TAG_CLOSURE;
-    case 'g': return value.tag == RVM_TAG_STRING;
-    case 'h': return value.tag == RVM_TAG_NIL || is_heap(value);
-    case 'i': return value.tag == RVM_TAG_INT;
-    case 'o': return value.tag == RVM_TAG_STORAGE;
-    case 's': return value.tag == RVM_TAG_SHAPE;
-    case 't': return value.tag == RVM_TAG_TENSOR;
-    case 'u': return value.tag == RVM_TAG_TUPLE;
-    default: return value.tag == RVM_TAG_INT || value.tag == RVM_TAG_SHAPE;
-  }
+#define ONE(tag) (UINT32_C(1) << RVM_TAG_##tag)
+/* The tags that values of a kind have. */
+static const uint32_t tags_of_kind[128] = {['a'] = ~ONE(CONTEXT),
+                                           ['c'] = ONE(CONTEXT),
+                                           ['d'] = ONE(DTYPE),
+                                           ['D'] = ONE(DTYPE) | ONE(NIL),
+                                           ['f'] = ONE(FUNCTION) | ONE(CLOSURE),
+                                           ['g'] = ONE(STRING),
+                                           ['h'] = ONE(NIL) | ONE(TENSOR), /* and is_heap */
+                                           ['i'] = ONE(INT),
+                                           ['o'] = ONE(STORAGE),
+                                           ['s'] = ONE(SHAPE),
+                                           ['t'] = ONE(TENSOR),
+                                           ['u'] = ONE(TUPLE),
+                                           ['z'] = ONE(INT) | ONE(SHAPE)};
+
+static inline int is_of_kind(char kind, rvm_value value) {
+  if (!(tags_of_kind[(int)kind] >> (value.tag & 31) & 1)) return 0;
+  return kind != 'h' || value.tag == RVM_TAG_NIL || is_heap(value);
 }
 
 rvm_status rvm_fail_count(enum rvm_builtin builtin, int32_t count, rvm_value *result) {

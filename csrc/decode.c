@@ -11,7 +11,7 @@
 enum type { NEVER, INT, FLOAT, BOOL, ANY };
 
 /* What a function of the table is to the decoder. */
-enum class { OTHER, BYTECODE, KERNEL, BUILTIN, INVOKE, COPY, ITEM, TRUTH, DIM, CHECK };
+enum class { OTHER, BYTECODE, KERNEL, BUILTIN, INVOKE, COPY, ITEM, TRUTH, DIM, CHECK, CHECK_TENSOR };
 
 /* Rounds in which the types of functions' results settle; then they count as ANY. */
 enum { MOST_ROUNDS = 20, MOST_MOVES = 16, SMALLEST_KEPT = -16, LARGEST_KEPT = 255 };
@@ -64,6 +64,7 @@ static enum class class_of(const rvm_executable *executable, const rvm_function_
                {"read_if_cond", TRUTH},
                {"read_dim", DIM},
                {"check_prim_value_info", CHECK},
+               {"check_tensor_info", CHECK_TENSOR},
                {"invoke_closure", INVOKE},
                {"invoke_pure_closure", INVOKE}};
   if (function->kind == RVM_KIND_bytecode) return BYTECODE;
@@ -138,6 +139,10 @@ static int is_entry_check(const decoder *d, const rvm_function_record *function,
   return *type != ANY;
 }
 
+static int calls_nothing(const decoder *d, uint32_t callee) {
+  return d->classes[callee] == BUILTIN || d->classes[callee] == CHECK || d->classes[callee] == CHECK_TENSOR;
+}
+
 /* One walk over a function: its registers and its result take the types of what is written to them. */
 static void widen_function(decoder *d, int32_t index) {
   const rvm_function_record *function = &d->executable->functions[index];
@@ -151,7 +156,7 @@ static void widen_function(decoder *d, int32_t index) {
     switch ((enum rvm_opcode)at[0]) {
       case RVM_OP_call:
         if (entering && is_entry_check(d, function, at, &parameter, &type)) continue;
-        entering &= d->classes[at[2]] == BUILTIN || d->classes[at[2]] == CHECK;
+        entering &= calls_nothing(d, at[2]);
         if ((int32_t)at[1] >= 0) widen(d, &types[at[1]], type_of_call(d, types, at[2], at + 3));
         continue;
       case RVM_OP_prim: widen(d, &types[at[1]], type_of_letter(*prims[at[2]].result)); break;
@@ -177,7 +182,7 @@ static void type_parameters(decoder *d, int32_t index) {
     enum type type;
     if (is_entry_check(d, function, at, &parameter, &type)) {
       if (types[parameter] == ANY) types[parameter] = (unsigned char)type;
-    } else if (at[0] != RVM_OP_call || (d->classes[at[2]] != BUILTIN && d->classes[at[2]] != CHECK)) {
+    } else if (at[0] != RVM_OP_call || !calls_nothing(d, at[2])) {
       return;
     }
   }
@@ -238,6 +243,12 @@ static void put_list(decoder *d, const uint32_t *list) {
 
 static int is_scalar(enum type type) { return type == INT || type == FLOAT || type == BOOL; }
 
+static int is_dtype_or_nil(const decoder *d, uint32_t word) {
+  if (rvm_argument_kind(word) == RVM_ARGUMENT_NIL) return 1;
+  return rvm_argument_kind(word) == RVM_ARGUMENT_CONSTANT &&
+         d->executable->constants[rvm_argument_payload(word)].tag == RVM_TAG_DTYPE;
+}
+
 /* The step for a call; those that are not plain calls do the same, in fewer words of C. */
 static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, const uint32_t *at) {
   int32_t destination = (int32_t)at[1];
@@ -261,6 +272,11 @@ static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, 
         if (dtype.tag == RVM_TAG_DTYPE && dtype.as.i == RVM_DTYPE_bool) return RVM_STEP_check_bool;
       }
       return RVM_STEP_call_builtin;
+    case CHECK_TENSOR:
+      return list[0] == 4 && rvm_argument_kind(list[2]) == RVM_ARGUMENT_IMMEDIATE && is_dtype_or_nil(d, list[3]) &&
+                     rvm_argument_kind(list[4]) == RVM_ARGUMENT_CONSTANT
+                 ? RVM_STEP_check_tensor
+                 : RVM_STEP_call_builtin;
     default: return RVM_STEP_call_builtin;
   }
 }

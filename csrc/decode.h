@@ -22,6 +22,7 @@
   STEP(check_int, "dfk", "the same of check_prim_value_info, of an i64")                         \
   STEP(check_float, "dfk", "the same of an f64")                                                 \
   STEP(check_bool, "dfk", "the same of a bool")                                                  \
+  STEP(check_tensor, "dfk", "the same of check_tensor_info")                                     \
   STEP(tail_call, "fk", "return F[f](s...)")                                                     \
   STEP(tail_self, "jfk", "the same of this function, pc += j")                                   \
   STEP(again, "jfkm", "the same where no objects are: R[d] = s, one pair after the other")       \

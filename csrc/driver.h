@@ -56,19 +56,31 @@ static inline void rvm_move(rvm_value *destination, const rvm_value *value) {
   destination->as.i = value->as.i;
 }
 
+static __attribute__((noinline, unused)) void rvm_release(int64_t tag, rvm_object *object) {
+  rvm_value value = {.tag = tag, .as.object = object};
+  rvm_api->release(&value);
+}
+
 /* anylist_setitem */
 static inline void rvm_put(rvm_value *destination, rvm_value value) {
   rvm_value old = RVM_WORDS(*destination);
   rvm_move(destination, &value);
-  if (rvm_is_object(old)) rvm_api->release(&old);
+  if (rvm_is_object(old)) rvm_release(old.tag, old.as.object);
+}
+
+/* anylist_resetitem */
+static inline void rvm_reset(rvm_value *place) {
+  rvm_value old = RVM_WORDS(*place);
+  place->tag = RVM_TAG_NIL;
+  if (rvm_is_object(old)) rvm_release(old.tag, old.as.object);
 }
 
 /* Puts the result of a call, which nobody else has, where it is wanted; NULL: nowhere. */
 static inline void rvm_take(rvm_value *destination, rvm_value *result) {
   if (destination)
     rvm_put(destination, RVM_WORDS(*result));
-  else if (rvm_is_object(*result))
-    rvm_api->release(result);
+  else
+    rvm_reset(result);
 }
 
 /* anylist_setitem_call_packed, or call_packed where `destination` is NULL: the arguments are borrowed. */
@@ -111,6 +123,25 @@ static inline rvm_status rvm_item(rvm_machine *ctx, rvm_value callee, rvm_value 
   return RVM_OK;
 }
 
+/* check_prim_value_info */
+static inline rvm_status rvm_check_prim(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value dtype, rvm_value where,
+                                        rvm_value *failure) {
+  int is_right = (dtype.as.i == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) ||
+                 (dtype.as.i == RVM_DTYPE_f64 && value.tag == RVM_TAG_FLOAT) ||
+                 (dtype.as.i == RVM_DTYPE_bool && value.tag == RVM_TAG_BOOL);
+  if (is_right && !rvm_is_watched(ctx)) return RVM_OK;
+  return rvm_call(ctx, callee, (const rvm_value[]){value, dtype, where}, 3, NULL, failure);
+}
+
+/* check_tensor_info */
+static inline rvm_status rvm_check_tensor(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value rank,
+                                          rvm_value dtype, rvm_value where, rvm_value *failure) {
+  int is_right = value.tag == RVM_TAG_TENSOR && (rank.as.i < 0 || rank.as.i == value.as.tensor->dl.ndim) &&
+                 (dtype.tag == RVM_TAG_NIL || dtype.as.i == value.as.tensor->dtype);
+  if (is_right && !rvm_is_watched(ctx)) return RVM_OK;
+  return rvm_call(ctx, callee, (const rvm_value[]){value, rank, dtype, where}, 4, NULL, failure);
+}
+
 /* Whether a call has to go by way of the function table: an instrument sees it, or it is refused. */
 static inline int rvm_is_slow(rvm_machine *ctx) {
   const rvm_machine_head *head = rvm_head(ctx);
@@ -124,7 +155,6 @@ static inline rvm_value *rvm_open(rvm_machine *ctx, int32_t registers) {
   rvm_value *window = head->top;
   if (rvm_is_slow(ctx) || head->stack_end - window < registers) return NULL;
   head->top = window + registers;
-  head->nesting++;
   return window;
 }
 
@@ -133,36 +163,42 @@ static inline void rvm_pass(rvm_value *place, rvm_value value) {
   rvm_retain(value);
 }
 
-RVM_HELPER rvm_close_failed(rvm_machine *ctx, const rvm_function *function, rvm_value *window, int32_t count, int32_t registers,
-                            rvm_status status, rvm_value *destination, rvm_value *failure) {
+/* Runs a routine in an open window. */
+static inline rvm_status rvm_run(rvm_machine *ctx, rvm_routine routine, rvm_value *window) {
+  rvm_machine_head *head = rvm_head(ctx);
+  int64_t nesting = head->nesting;
+  head->nesting = nesting + 1;
+  rvm_status status = routine(ctx, window, head->constants, head->function_values);
+  head->nesting = nesting;
+  return status;
+}
+
+static __attribute__((noinline, unused)) void rvm_reset_all(rvm_value *values, int32_t count) {
+  for (int32_t i = 0; i < count; i++) rvm_reset(&values[i]);
+}
+
+/* The result of a routine of `count` parameters, whose other registers hold nothing any more. */
+static inline void rvm_close(rvm_machine *ctx, rvm_value *window, int32_t count, rvm_value *destination) {
+  rvm_value result = RVM_WORDS(window[count]);
+  window[count].tag = RVM_TAG_NIL;
+  rvm_head(ctx)->top = window;
+  rvm_take(destination, &result);
+}
+
+/* What comes of a routine that failed, or goes on with a tail call. */
+RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_value *window, rvm_status status,
+                           rvm_value *destination, rvm_value *failure) {
   rvm_value result = RVM_NIL;
   if (status == RVM_TAIL_CALL) {
-    status = rvm_api->finish_tail_call(ctx, window, registers, &result);
+    status = rvm_api->finish_tail_call(ctx, window, function->registers, &result);
   } else {
-    result = window[count];
-    window[count].tag = RVM_TAG_NIL;
-    for (int32_t i = 0; i < registers; i++)
-      if (rvm_is_object(window[i])) rvm_api->release(&window[i]);
+    result = window[function->parameter_count];
+    window[function->parameter_count].tag = RVM_TAG_NIL;
+    rvm_reset_all(window, function->registers);
     rvm_head(ctx)->top = window;
     rvm_api->trace(result, function->name);
   }
   if (status != RVM_OK) return rvm_failed(result, status, failure);
-  rvm_take(destination, &result);
-  return RVM_OK;
-}
-
-/* What a routine of `count` parameters, run in an open window, came to. */
-static inline rvm_status rvm_close(rvm_machine *ctx, const rvm_function *function, rvm_value *window, int32_t count, int32_t registers,
-                                   rvm_status status, rvm_value *destination, rvm_value *failure) {
-  rvm_machine_head *head = rvm_head(ctx);
-  head->nesting--;
-  if (status != RVM_OK)
-    return rvm_close_failed(ctx, function, window, count, registers, status, destination, failure);
-  rvm_value result = RVM_WORDS(window[count]);
-  window[count].tag = RVM_TAG_NIL;
-  for (int32_t i = 0; i < registers; i++)
-    if (rvm_is_object(window[i])) rvm_api->release(&window[i]);
-  head->top = window;
   rvm_take(destination, &result);
   return RVM_OK;
 }
@@ -186,8 +222,12 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
     return rvm_call(ctx, builtin, arguments, count, destination, failure);
   for (int32_t i = 0; i < given; i++) rvm_pass(&window[i], RVM_WORDS(arguments[2 + i]));
   for (int32_t i = 0; i < captured; i++) rvm_pass(&window[given + i], RVM_WORDS(callee.as.closure->captured[i]));
-  rvm_status status = function->routine(ctx, window, rvm_head(ctx)->constants, rvm_head(ctx)->function_values);
-  return rvm_close(ctx, function, window, given + captured, function->registers, status, destination, failure);
+  rvm_status status = rvm_run(ctx, function->routine, window);
+  if (status != RVM_OK) return rvm_close_other(ctx, function, window, status, destination, failure);
+  for (int32_t i = 0; i < function->registers; i++)
+    if (i != given + captured) rvm_reset(&window[i]);
+  rvm_close(ctx, window, given + captured, destination);
+  return RVM_OK;
 }
 
 /* call_cpacked of a kernel: directly, or as the function `callee` of the table where an instrument is to see it. */
@@ -215,15 +255,6 @@ RVM_HELPER rvm_prim_failed(int32_t row, rvm_value a, rvm_value b, rvm_value *fai
   }
 #include "prim_operators.def"
 #undef PRIM_OPERATOR
-
-/* Before a jump to the routine's start, for a tail call of itself: its registers as they are when it is called so. */
-static __attribute__((noinline, unused)) void rvm_restart(rvm_value *r, int32_t registers, const rvm_value *arguments,
-                                                          int32_t count) {
-  for (int32_t i = 0; i < count; i++)
-    if (rvm_is_object(arguments[i]) && arguments[i].as.object->references >= 0) arguments[i].as.object->references++;
-  for (int32_t i = 0; i < count; i++) rvm_put(&r[i], arguments[i]);
-  for (int32_t i = count; i < registers; i++) rvm_put(&r[i], RVM_NIL);
-}
 
 RVM_HELPER rvm_read_condition(rvm_value condition, int32_t *truth, rvm_value *failure) {
   rvm_value error = RVM_NIL;

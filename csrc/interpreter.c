@@ -270,6 +270,14 @@ do_check_bool:
   if (S(4).tag != RVM_TAG_BOOL || WATCHED) goto do_call_builtin;
   NEXT(7);
 
+do_check_tensor: {
+  rvm_value value = S(4), rank = S(5), dtype = S(6);
+  if (WATCHED || value.tag != RVM_TAG_TENSOR || (rank.as.i >= 0 && rank.as.i != value.as.tensor->dl.ndim) ||
+      (dtype.tag != RVM_TAG_NIL && dtype.as.i != value.as.tensor->dtype))
+    goto do_call_builtin;
+  NEXT(8);
+}
+
 do_tail_call:
   frame->pc = pc;
   status = step_tail_call(machine, frame, pc + 1, &entered, result);

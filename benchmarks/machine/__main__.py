@@ -1,88 +1,119 @@
-"""What the machine costs, in nanoseconds:   python -m benchmarks.machine
+"""What the machine costs, beside its goals and its peers:   python -m benchmarks.machine [--large]
 
-Each figure is the median of nine repeats; in the first table the loop around the statement is subtracted.
+Each figure is the median of nine repeats; "TVM /" is how many times more TVM's Relax VM
+takes in the same mode.  --large: also builds chains of 10,000 and 100,000 operators.
 """
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
+import shutil
+import sys
 
-import numpy as np
-
-from benchmarks.machine.peers import CALLS, FIB, REPEATS, ROUNDS, measure_peers
-from benchmarks.machine.programs import CARRY, COUNT, ROWS, UNROLLED, Row, row_executable
-from benchmarks.machine.programs import FIB as FIB_TEXT
+from benchmarks.machine import host
+from benchmarks.machine.instructions import count_instructions
+from benchmarks.machine.peers import measure_peers, measure_tvm
+from benchmarks.machine.programs import MODES, PROGRAMS, ROWS, UNROLLED, Row, program_executable, row_executable
+from benchmarks.machine.timing import median
 from relvm import vm
-from relvm.frontend.text import parse_module
 
-MODES = ("bytecode", "compiled")
 LOOP = 20_000
+PYTHON_GOALS = {
+    "int in and out": (600, 600),
+    "array in, tensor out": (1500, 1500),
+    "Python function as packed function": (700, 700),
+}
 
 
-def median(run: Callable[[], object], per: float) -> float:
-    run()
-    times = []
-    for _ in range(REPEATS):
-        started = time.perf_counter()
-        run()
-        times.append((time.perf_counter() - started) / per * 1e9)
-    return statistics.median(times)
+def row_cost(row: Row | None, mode: str) -> float:
+    main = vm.VirtualMachine(row_executable(row, mode))["main"]
+    return median(lambda: main(LOOP), LOOP)
 
 
-def statement_cost(row: Row | None, mode: str) -> float:
-    """Nanoseconds of a round of the loop with the row's statements in it."""
-    machine = vm.VirtualMachine(row_executable(row, mode))
-    closure, loop, x = machine["closure"](7), machine["loop"], np.zeros(1, np.float32)
-    return median(lambda: loop(LOOP, 7, x, (x, x), closure), LOOP)
+def costs() -> dict[str, tuple[list[float], tuple[float, float]]]:
+    """Row -> nanoseconds in bytecode and compiled mode, and the goals."""
+    table: dict[str, tuple[list[float], tuple[float, float]]] = {}
+    for mode in MODES:
+        empty = row_cost(None, mode)
+        for row in ROWS:
+            cost = (row_cost(row, mode) - empty) / UNROLLED
+            table.setdefault(row.name, ([], row.goal))[0].append(cost)
+        for program in PROGRAMS:
+            main = vm.VirtualMachine(program_executable(program, mode))["main"]
+            cost = median(lambda main=main, program=program: main(*program.args), program.per)
+            table.setdefault(program.name, ([], program.goal))[0].append(cost)
+        for name, cost in host.python_costs(mode).items():
+            table.setdefault(name, ([], PYTHON_GOALS[name]))[0].append(cost)
+    return table
 
 
-def program_cost(text: str, name: str, mode: str, per: float, *args: object) -> float:
-    function = vm.VirtualMachine(vm.build(parse_module(text), mode, "numpy"))[name]
-    return median(lambda: function(*args), per)
+def figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.1f}"
 
 
-def python_costs(mode: str) -> dict[str, float]:
-    machine = vm.VirtualMachine(
-        vm.build(parse_module("def i(x: i64) -> i64 = x\ndef t(x: f32[n]) -> f32[n] = x"), mode, "numpy")
+def print_table(heads: list[str], rows: list[list[str]]) -> None:
+    print("| " + " | ".join(heads) + " |")
+    print("|" + "---|" * len(heads))
+    for row in rows:
+        print("| " + " | ".join(row) + " |", flush=True)
+
+
+def print_costs() -> None:
+    print("\n## Nanoseconds\n")
+    tvm = measure_tvm()
+    heads = [
+        "",
+        "bytecode",
+        "goal",
+        "compiled",
+        "goal",
+        "TVM bytecode",
+        "TVM compiled",
+        "TVM / bytecode",
+        "TVM / compiled",
+    ]
+    rows = []
+    for name, (ours, goals) in costs().items():
+        theirs = tvm.get(name, [None, None])
+        ratios = [their and their / our for their, our in zip(theirs, ours, strict=True)]
+        pairs = [part for our, goal in zip(ours, goals, strict=True) for part in (figure(our), f"{goal:g}")]
+        rows.append([name, *pairs, *map(figure, theirs), *map(figure, ratios)])
+    print_table(heads, rows)
+    print("\n## Languages, nanoseconds\n")
+    print_table(
+        ["", "fib, a call", "loop, a round"], [[p.name, figure(p.fib), figure(p.count)] for p in measure_peers()]
     )
-    integer, tensor, array = machine["i"], machine["t"], np.zeros(4, np.float32)
 
-    def calls(function: Callable, argument: object) -> Callable[[], None]:
-        def run() -> None:
-            for _ in range(2000):
-                function(argument)
 
-        return run
+def print_instructions() -> None:
+    if not shutil.which("valgrind"):
+        return
+    print("\n## Instructions\n")
+    rows = [[name, *map(figure, counts)] for name, counts in count_instructions().items()]
+    print_table(["", *MODES], rows)
 
-    return {
-        "call from Python, int": median(calls(integer, 7), 2000),
-        "call from Python, array to tensor": median(calls(tensor, array), 2000),
-    }
+
+def print_host(large: bool) -> None:
+    print("\n## Builds, loading, size, memory\n")
+    rows = []
+    for operators in (1000, 10_000, 100_000) if large else (1000,):
+        for mode in MODES if operators < 100_000 else MODES[:1]:
+            whole, cached = host.build_seconds(operators, mode)
+            rows.append(
+                [f"build a chain of {operators:,} operators, {mode}", f"{whole:.2f} s, {cached:.2f} s from cached C"]
+            )
+    for mode in MODES:
+        rows.append([f"load 100 MB of constants, {mode}", f"{host.load_milliseconds(mode):.2f} ms"])
+    rows.append(["runtime as a shared library, stripped", f"{host.library_bytes() / 1000:.0f} kB"])
+    for mode in MODES:
+        added = host.resident_kilobytes(mode)
+        rows.append([f"resident memory that a loaded machine adds, {mode}", f"{added / 1000:.1f} MB"])
+    print_table(["", ""], rows)
 
 
 def main() -> None:
-    table: dict[str, dict[str, float]] = {}
-    for mode in MODES:
-        empty = statement_cost(None, mode)
-        for row in ROWS:
-            table.setdefault(row.name, {})[mode] = (statement_cost(row, mode) - empty) / UNROLLED
-        pair = (np.zeros(4, np.float32),) * 2
-        table.setdefault("loop carrying a tuple of tensors", {})[mode] = program_cost(
-            CARRY, "carry", mode, 100_000, 100_000, pair
-        )
-        for name, cost in python_costs(mode).items():
-            table.setdefault(name, {})[mode] = cost
-    print(f"{'':36}{'bytecode':>10}{'compiled':>10}")
-    for name, costs in table.items():
-        print(f"{name:36}{costs['bytecode']:10.1f}{costs['compiled']:10.1f}")
-    print(f"\n{'':36}{'fib':>10}{'loop':>10}")
-    for mode in MODES:
-        fib = program_cost(FIB_TEXT, "fib", mode, CALLS, FIB)
-        print(f"{'relvm ' + mode:36}{fib:10.1f}{program_cost(COUNT, 'count', mode, ROUNDS, 0, 0, ROUNDS):10.1f}")
-    for peer in measure_peers():
-        print(f"{peer.name:36}{peer.fib:10.1f}{peer.count:10.1f}")
+    print_costs()
+    print_host("--large" in sys.argv)
+    print_instructions()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ A peer prints two numbers: the nanoseconds of a call of fib(N), and of a round o
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +14,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-FIB, CALLS, ROUNDS, REPEATS = 27, 635_621, 3_000_000, 9  # fib(27) makes that many calls
+from benchmarks.machine.programs import FIB, FIB_CALLS, ROUNDS
+from benchmarks.machine.timing import REPEATS
 
 _LUA = """
 local clock, sort = os.clock, table.sort
@@ -89,7 +92,7 @@ class Peer:
 
 def measure_peers() -> list[Peer]:
     """Those that are installed; C needs gcc, and is compiled with -O2 -fno-inline."""
-    values = {"fib": FIB, "calls": CALLS, "rounds": ROUNDS, "repeats": REPEATS}
+    values = {"fib": FIB, "calls": FIB_CALLS, "rounds": ROUNDS, "repeats": REPEATS}
     lua = _LUA % values
     peers = []
     with tempfile.TemporaryDirectory() as folder:
@@ -112,3 +115,14 @@ def measure_peers() -> list[Peer]:
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             peers.append(Peer(name, *map(float, done.stdout.split())))
     return peers
+
+
+def measure_tvm() -> dict[str, list[float]]:
+    """TVM's Relax VM, both its modes, row by row in nanoseconds: run by RELVM_TVM_PYTHON, an interpreter that has the
+    package apache-tvm, or by this one.  Empty where there is none."""
+    python = os.environ.get("RELVM_TVM_PYTHON", sys.executable)
+    if subprocess.run([python, "-c", "import tvm"], capture_output=True).returncode:
+        return {}
+    script = str(Path(__file__).with_name("tvm_peer.py"))
+    done = subprocess.run([python, script], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])

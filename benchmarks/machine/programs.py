@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from relvm import vm
 from relvm.frontend.text import parse_module
 from relvm.ir.infer import infer_types
 from relvm.transform.kill_dead import kill_dead
@@ -17,29 +18,33 @@ from relvm.transform.pipelines import build_pipeline
 from relvm.vm.building import assemble, lower
 from relvm.vm.runtime import Executable
 
+MODES = ("bytecode", "compiled")
 UNROLLED = 20  # how often the statements of a row stand in a round
 
 
 @dataclass(frozen=True)
 class Row:
     """body: the statements, with {k} for the number of the repetition; they see i, a counter, o, any value, x, a tensor
-    of one element, t, a pair of them, and f, a closure of one value."""
+    of one element, t, a pair of them, f, a closure of one value, and c, a condition.  goal: nanoseconds in either mode.
+    """
 
     name: str
+    goal: tuple[float, float]
     body: str
 
 
 ROWS = (
-    Row("copy", "y{k}: object = builtin.copy(o)"),
-    Row("tuple_getitem", "y{k}: f32[1] = t.0"),
-    Row("kernel of 1 element", "_ = run add_f32(x, x, x)"),
-    Row("call of a function", "y{k}: object = @same(o)"),
-    Row("make a closure of 1 value", "y{k}: (object) -> object = builtin.make_closure(@second, o)"),
-    Row("invoke a closure of 1 value", "y{k}: object = f(o)"),
-    Row("make a 2-tuple", "y{k}: (object, object) = (o, o)"),
-    Row("if on a scalar", "y{k}: i64 = if c then {{ return 3 }} else {{ return i }}"),
+    Row("copy", (12, 5), "y{k}: object = builtin.copy(o)"),
+    Row("tuple_getitem", (12, 5), "y{k}: f32[1] = t.0"),
+    Row("kernel of 1 element", (20, 10), "_ = run add_f32(x, x, x)"),
+    Row("call of a function", (20, 6), "y{k}: object = @same(o)"),
+    Row("make a closure of 1 value", (60, 50), "y{k}: (object) -> object = builtin.make_closure(@second, o)"),
+    Row("invoke a closure of 1 value", (30, 12), "y{k}: object = f(o)"),
+    Row("make a 2-tuple", (40, 30), "y{k}: (object, object) = (o, o)"),
+    Row("if on a scalar", (8, 2), "y{k}: i64 = if c then {{ return 3 }} else {{ return i }}"),
     Row(
         "storage + tensor + kill",
+        (80, 70),
         "s{k}: object = builtin.alloc_storage(shape(16, 16), 0, dtype(f32))\n"
         "  y{k}: f32[16, 16] = builtin.alloc_tensor(s{k}, 0, shape(16, 16), dtype(f32))",
     ),
@@ -48,30 +53,69 @@ ROWS = (
 _LOOP = """
 def same(o: object) -> object {{ return o }}
 def second(a: object, b: object) -> object {{ return b }}
-def loop(i: i64, o: object, x: f32[1], t: (f32[1], f32[1]), f: (object) -> object) => i64 {{
+def main(n: i64) => i64 {{
+  s: object = builtin.alloc_storage(4, 0, dtype(u8))
+  x: f32[1] = builtin.alloc_tensor(s, 0, shape(1), dtype(f32))
+  t: (f32[1], f32[1]) = (x, x)
+  f: (object) -> object = builtin.make_closure(@second, n)
+  r: i64 = @_loop(n, n, x, t, f)
+  return r
+}}
+private def _loop(i: i64, o: object, x: f32[1], t: (f32[1], f32[1]), f: (object) -> object) => i64 {{
   c: bool = i == 0
   {body}
   r: i64 = if c then {{ return 0 }} else {{
     j: i64 = i - 1
-    s: i64 = @loop(j, o, x, t, f)
+    s: i64 = @_loop(j, o, x, t, f)
     return s
   }}
   return r
 }}
-def closure(o: object) -> ((object) -> object) {{
-  f: (object) -> object = builtin.make_closure(@second, o)
-  return f
-}}
 """
 
-FIB = "def fib(n: i64) -> i64 = if n < 2 then n else @fib(n - 1) + @fib(n - 2)"
-COUNT = "def count(i: i64, s: i64, n: i64) -> i64 = if i >= n then s else @count(i + 1, s + i, n)"
-CARRY = """
+
+@dataclass(frozen=True)
+class Program:
+    """goal: nanoseconds of one of the `per` rounds or calls of a run with these arguments."""
+
+    name: str
+    goal: tuple[float, float]
+    text: str
+    args: tuple[object, ...]
+    per: int
+
+
+FIB, FIB_CALLS, ROUNDS = 27, 635_621, 3_000_000  # fib(27) makes that many calls
+
+PROGRAMS = (
+    Program(
+        "fib, a call",
+        (15, 6),
+        "def main(n: i64) -> i64 = if n < 2 then n else @main(n - 1) + @main(n - 2)",
+        (FIB,),
+        FIB_CALLS,
+    ),
+    Program(
+        "counting loop, a round",
+        (7, 1.5),
+        "def main(i: i64, s: i64, n: i64) -> i64 = if i >= n then s else @main(i + 1, s + i, n)",
+        (0, 0, ROUNDS),
+        ROUNDS,
+    ),
+    Program(
+        "loop carrying a tuple, a round",
+        (250, 150),
+        """
+def main(n: i64) -> (f32[4], f32[4]) = @carry(n, (const(f32[4], [1, 2, 3, 4]), const(f32[4], [5, 6, 7, 8])))
 def carry(n: i64, p: (f32[4], f32[4])) -> (f32[4], f32[4]) {
   q = (p.1, p.0)
   return if n == 0 then p else @carry(n - 1, q)
 }
-"""
+""",
+        (100_000,),
+        100_000,
+    ),
+)
 
 
 def row_executable(row: Row | None, mode: str) -> Executable:
@@ -85,3 +129,7 @@ def row_executable(row: Row | None, mode: str) -> Executable:
     lir = lower(run_passes(infer_types(module), [lower_shapes, kill_dead]))
     names = [routine.name for routine in lir.routines] if mode == "compiled" else []
     return Executable.from_program(assemble(lir, names))
+
+
+def program_executable(program: Program, mode: str) -> Executable:
+    return vm.build(parse_module(program.text), mode, "numpy")

@@ -7,7 +7,7 @@ beside the routine's own text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from relvm.codegen.c_names import kernel_symbol, routine_symbol
 from relvm.codegen.c_operands import comment_text, operand_text
@@ -17,6 +17,7 @@ from relvm.lir.routine import (
     IfStatement,
     Operand,
     PrimStatement,
+    Register,
     ResetStatement,
     Routine,
     Statement,
@@ -27,6 +28,7 @@ from relvm.tables import BUILTINS
 # A C compiler's time grows faster than a function's length: a longer block is printed as functions of this many
 # statements, which is possible because all values are in the registers.
 PART_STATEMENTS = 200
+_MOST_RESETS = 16  # registers that a call releases one by one
 
 _PREFIX = "vm.builtin."
 # Builtins that call nothing, which are called by themselves.
@@ -50,15 +52,39 @@ def print_apply(routine: Routine, functions: Mapping[str, int]) -> str:
         [
             f"static __attribute__((noinline, unused)) rvm_status apply_{symbol}(",
             f"    rvm_machine *ctx{params}, rvm_value *destination, rvm_value *failure) {{",
-            f"  const rvm_value *f = rvm_head(ctx)->function_values, callee = f[{functions[routine.name]}];",
+            f"  const rvm_value callee = rvm_head(ctx)->function_values[{functions[routine.name]}];",
             f"  rvm_value *window = rvm_open(ctx, {registers});",
             f"  if (!window) return rvm_call(ctx, callee, {array}, {count}, destination, failure);",
             *(f"  rvm_pass(&window[{i}], a{i});" for i in range(count)),
-            f"  rvm_status status = {symbol}(ctx, window, rvm_head(ctx)->constants, f);",
-            f"  return rvm_close(ctx, callee.as.function, window, {count}, {registers}, status, destination, failure);",
+            f"  rvm_status status = rvm_run(ctx, {symbol}, window);",
+            "  if (status != RVM_OK)",
+            "    return rvm_close_other(ctx, callee.as.function, window, status, destination, failure);",
+            *_resets(routine),
+            f"  rvm_close(ctx, window, {count}, destination);",
+            "  return RVM_OK;",
             "}",
         ]
     )
+
+
+def _resets(routine: Routine) -> list[str]:
+    """The release of all registers but the result's, which lies behind the parameters."""
+    count, registers = len(routine.params), routine.registers
+    if registers > _MOST_RESETS:
+        return [
+            f"  rvm_reset_all(window, {count});",
+            f"  rvm_reset_all(window + {count + 1}, {registers - count - 1});",
+        ]
+    written = {s.destination for s in _statements(routine.body) if isinstance(s, CallStatement)} | set(range(count))
+    return [f"  rvm_reset(&window[{i}]);" for i in range(registers) if i != count and i in written]
+
+
+def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, IfStatement):
+            yield from _statements(statement.then)
+            yield from _statements(statement.orelse)
 
 
 def print_routine(routine: Routine, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> str:
@@ -122,7 +148,7 @@ class _Printer:
                 comment = f"  /* {comment_text(comment)} */" if comment else ""
                 return [f"{indent}RVM_TRY(rvm_set_{row}({first}, {second}, &r[{destination}], failure));{comment}"]
             case ResetStatement(register):
-                return [f"{indent}rvm_put(&r[{register}], RVM_NIL);"]
+                return [f"{indent}rvm_reset(&r[{register}]);"]
             case IfStatement(cond, then, orelse):
                 return [
                     f"{indent}{{",
@@ -147,8 +173,33 @@ class _Printer:
         if call.function != self.routine.name or self.split:
             return [f"{indent}{leave}{comment}"]
         self.restarts = True
-        restart = f"rvm_restart(r, {self.routine.registers}, {_array(args)}, {len(args)});"
-        return [f"{indent}if (rvm_is_watched(ctx)) {leave}", f"{indent}{restart}{comment}", f"{indent}goto start;"]
+        return [
+            f"{indent}if (rvm_is_watched(ctx)) {leave}",
+            f"{indent}{{{comment}",
+            *(f"{indent}  {line}" for line in self.restart(args)),
+            f"{indent}}}",
+            f"{indent}goto start;",
+        ]
+
+    def restart(self, args: tuple[Operand, ...]) -> list[str]:
+        """The parameters take the arguments: the first use of a register moves its value, others add a reference."""
+        changed = [(i, arg) for i, arg in enumerate(args) if arg != Register(i)]
+        kept = {arg.index for arg in args if isinstance(arg, Register)}  # what they hold is an argument
+        moved = {i for i, arg in enumerate(args) if arg == Register(i)}
+        lines = []
+        for i, arg in changed:
+            lines.append(f"const rvm_value next{i} = {operand_text(arg)};")
+            if isinstance(arg, Register) and arg.index not in moved:
+                moved.add(arg.index)
+            else:
+                lines.append(f"rvm_retain(next{i});")
+        lines += [f"rvm_reset(&r[{i}]);" for i, _ in changed if i not in kept]
+        lines += [f"r[{index}].tag = RVM_TAG_NIL;" for index in sorted(kept) if index > self.result]
+        lines += [f"rvm_move(&r[{i}], &next{i});" for i, _ in changed]
+        first = self.result + 1
+        if first < self.routine.registers:
+            lines.append(f"rvm_reset_all(r + {first}, {self.routine.registers - first});")
+        return lines
 
 
 def _is_split(body: tuple[Statement, ...]) -> bool:
@@ -188,6 +239,10 @@ def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[s
     match builtin, call.args:
         case "copy", (_,) if call.destination is not None:
             return f"RVM_TRY(rvm_copy(ctx, {callee}, {args}, {destination}, failure));{comment}"
+        case "check_prim_value_info", (_, _, _):
+            return f"RVM_TRY(rvm_check_prim(ctx, {callee}, {args}, failure));{comment}"
+        case "check_tensor_info", (_, _, _, _):
+            return f"RVM_TRY(rvm_check_tensor(ctx, {callee}, {args}, failure));{comment}"
         case "tuple_getitem", (_, _) if call.destination is not None:
             return f"RVM_TRY(rvm_item(ctx, {callee}, {args}, {destination}, failure));{comment}"
     if call.function in _DIRECT:

@@ -424,7 +424,8 @@ class _Inference:
         raise self.error(f"a call of {call.callee.type}, which is no function")
 
     def instantiate(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
-        """The type of a call: the callee's dimension variables take the values that the arguments' shapes give."""
+        """The type of a call: the callee's dimension variables take the values that the arguments' shapes give.  One
+        that they do not give is unknown: when a function calls itself it is not the caller's."""
         callee = getattr(call.callee, "name", "the function")
         if len(params) != len(call.args):
             raise self.error(f"{callee} takes {len(params)} arguments, got {len(call.args)}", RelvmArgumentError)
@@ -435,7 +436,8 @@ class _Inference:
             if reason := mismatch(substitute_dims(param, values), arg.type):
                 raise self.error(f"argument {i} of {callee}: {reason}")
         mentioned = {var for dims in values.values() for var in dim_vars(dims)}
-        return forget_vars(substitute_dims(result, values), lambda var: var in mentioned or var in self.known)
+        outer = self.known.difference(_own_dims(params)) | mentioned
+        return forget_vars(substitute_dims(result, values), outer.__contains__)
 
     def bind_dims(self, type_: Type) -> None:
         """The plain variables of `type_` are bound from here on; every other variable in it must be already."""

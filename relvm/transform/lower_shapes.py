@@ -18,6 +18,7 @@ from relvm.ir.expr import (
     Function,
     If,
     MatchCast,
+    Module,
     Null,
     PackedCall,
     Prim,
@@ -28,18 +29,20 @@ from relvm.ir.expr import (
     Var,
     prim,
 )
+from relvm.ir.infer import plain_dim_vars
 from relvm.ir.node import map_children, walk
 from relvm.ir.stages import Stage
 from relvm.ir.types import OBJECT, VOID, FuncType, PrimType, ShapeType, TensorType, TupleType, Type
 from relvm.tables import DIM_OPERATORS, SHAPE_CODES
-from relvm.transform.passes import function_pass
+from relvm.transform.passes import module_pass
+from relvm.transform.proven_calls import proven_functions
 
 _CODE = {row.name: prim(row.number) for row in SHAPE_CODES}
 _OPERATOR = {row.name: row.number for row in DIM_OPERATORS}
 
 
-@function_pass("lower_shapes", at=Stage.PLANNED)
-def lower_shapes(function: Function) -> Function:
+@module_pass("lower_shapes", at=Stage.PLANNED)
+def lower_shapes(module: Module) -> Module:
     """Check every parameter, match_cast and result of a packed function, keep the values of dimension variables in a
     shape heap, and make the shapes that mention them:
 
@@ -50,19 +53,30 @@ def lower_shapes(function: Function) -> Function:
                                s = builtin.make_shape(heap, 2, EQUAL_HEAP, 1, EQUAL, 4)
 
     Compound dimensions are computed at their first use in a block, and checked when all variables are known.  A
-    variable whose bounds the function states (relvm/ir/bounds.py) is checked to be within them.
+    variable whose bounds the function states (relvm/ir/bounds.py) is checked to be within them.  Of the parameters of a
+    function whose calls are all known to be right (relvm/transform/proven_calls.py), only the kinds of scalars are
+    checked, which arithmetic goes by.  What nothing reads is not kept in the heap, and there is none where it is empty.
     """
+    proven = proven_functions(module)
+    return module.with_functions(tuple(_lowered(function, function.name in proven) for function in module.functions))
+
+
+def _lowered(function: Function, proven: bool) -> Function:
     lowering = _Lowering(function)
     scope = _Scope()
     captured = dict(function.attributes).get("captured", 0)  # of a lifted function: what they give is given
     first = len(function.params) - captured
     for param in (*function.params[first:], *function.params[:first]):
-        lowering.check(f"{function.name}: argument {param.name}", param.type, param, OBJECT, scope)
+        where = f"{function.name}: argument {param.name}"
+        if proven:
+            lowering.bind(where, param.type, param, scope)
+        else:
+            lowering.check(where, param.type, param, OBJECT, scope)
     for var, range_ in stated_ranges(function).items():
         lowering.check_range(var, range_, scope)
     lowering.check_pending(scope)
-    body = lowering.block(function.body, scope)
-    if lowering.slot_count:
+    body = lowering.without_unread(lowering.block(function.body, scope))
+    if lowering.read:
         heap = Binding(lowering.heap, BuiltinCall("alloc_shape_heap", (prim(lowering.slot_count),)))
         body = replace(body, bindings=(heap, *body.bindings))
     return replace(function, body=body)
@@ -89,6 +103,7 @@ class _Lowering:
         self.mentions = Counter(item for item in walk(function) if isinstance(item, Var))  # by its binding, by uses
         self.heap = Var("heap", type=OBJECT)
         self.slot_count = 0
+        self.read: set[int] = set()  # the slots that something reads
         self.renamed: dict[Var, Expr] = {}  # a match_cast's variable, or a mere second name -> the value itself
 
     def effect(self, scope: _Scope, name: str, *args: Expr) -> None:
@@ -161,6 +176,7 @@ class _Lowering:
             return _CODE["EQUAL"], prim(dim)
         if dim not in scope.slots:
             scope.slots[dim] = self.compute(dim, scope)
+        self.read.add(scope.slots[dim])
         return _CODE["EQUAL_HEAP"], prim(scope.slots[dim])
 
     def compute(self, dim: Dim, scope: _Scope) -> int:
@@ -188,7 +204,37 @@ class _Lowering:
     def operate(self, name: str, left: tuple, right: tuple, scope: _Scope) -> tuple[Prim, Prim]:
         slot = prim(self.new_slot())
         self.effect(scope, "compute_dim", self.heap, slot, prim(_OPERATOR[name]), *left, *right)
+        self.read.add(slot.value)
         return _CODE["EQUAL_HEAP"], slot
+
+    def without_unread(self, block: Block) -> Block:
+        """The block without keeping what is in no slot that is read."""
+        bindings = []
+        for binding in block.bindings:
+            match binding.value:
+                case If(_, then, orelse) as value:
+                    value = replace(value, then=self.without_unread(then), orelse=self.without_unread(orelse))
+                    binding = replace(binding, value=value)
+                case BuiltinCall("match_shape", (value, self.heap, count, *pairs, where)):
+                    kept = self.read_pairs(pairs)
+                    if all(code == _CODE["ANY"] for code in kept[::2]):
+                        continue
+                    in_heap = any(code in (_CODE["STORE"], _CODE["EQUAL_HEAP"]) for code in kept[::2])
+                    args = (value, self.heap if in_heap else Null(), count, *kept, where)
+                    binding = replace(binding, value=replace(binding.value, args=args))
+                case BuiltinCall("match_prim_value", (_, self.heap, *pair, _)):
+                    if self.read_pairs(pair)[0] == _CODE["ANY"]:
+                        continue
+            bindings.append(binding)
+        return replace(block, bindings=tuple(bindings))
+
+    def read_pairs(self, pairs: list[Prim]) -> list[Prim]:
+        """`code value` pairs with ANY in the place of STORE in a slot that nothing reads."""
+        kept: list[Prim] = []
+        for code, value in zip(pairs[::2], pairs[1::2], strict=True):
+            unread = code == _CODE["STORE"] and value.value not in self.read
+            kept += (_CODE["ANY"], prim(0)) if unread else (code, value)
+        return kept
 
     def check(self, where: str, type_: Type, value: Expr, known: Type, scope: _Scope) -> None:
         """Adds the checks that `value`, of type `known`, is of `type_`; compound dimensions are left in
@@ -222,7 +268,27 @@ class _Lowering:
                 if expected is not None:
                     self.match_value(where, expected, value, scope)
 
-    def match(self, where: str, dims: tuple[AnyDim, ...] | None, value: Expr, scope: _Scope) -> None:
+    def bind(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
+        """Keeps the dimensions that `value`, which is known to be of `type_`, is the first to give."""
+        match type_:
+            case TensorType(shape=dims) | ShapeType(dims=dims):
+                if _is_first_to_give(type_, scope):
+                    self.match(where, dims, value, scope, proven=True)
+            case TupleType(fields):
+                for i, part in enumerate(fields):
+                    if _is_first_to_give(part, scope):
+                        item = Var("item", type=part)
+                        scope.out.append(Binding(item, TupleItem(value, i, type=part)))
+                        self.bind(f"{where}, item {i}", part, item, scope)
+            case PrimType(dtype, expected):
+                self.effect(scope, "check_prim_value_info", value, DTypeValue(dtype), String(where))
+                if _is_first_to_give(type_, scope):
+                    self.match_value(where, expected, value, scope)
+
+    def match(
+        self, where: str, dims: tuple[AnyDim, ...] | None, value: Expr, scope: _Scope, *, proven: bool = False
+    ) -> None:
+        """Adds the check that the shape of `value` is `dims`, unless proven, and keeps what variables it gives."""
         if not dims:
             return
         pairs: list[Prim] = []
@@ -234,8 +300,10 @@ class _Lowering:
                 scope.slots[dim] = self.new_slot()
                 pairs += (_CODE["STORE"], prim(scope.slots[dim]))
                 continue
-            pairs += self.code(dim, scope)
+            pairs += (_CODE["ANY"], prim(0)) if proven else self.code(dim, scope)
         self.effect(scope, "match_shape", value, self.heap_or_null(dims), prim(len(dims)), *pairs, String(where))
+        if proven:
+            return
         left = tuple(dim if code is _CODE["ANY"] else None for dim, code in zip(dims, pairs[::2], strict=True))
         if any(dim is not None for dim in left):
             scope.pending.append((where, value, left))
@@ -280,3 +348,8 @@ class _Lowering:
 
     def heap_or_null(self, dims: tuple[AnyDim, ...]) -> Expr:
         return self.heap if any(True for dim in dims for _ in dim_vars(dim)) else Null()
+
+
+def _is_first_to_give(type_: Type, scope: _Scope) -> bool:
+    """Whether a value of the type gives a dimension that is not known yet."""
+    return any(var_dim(var) not in scope.slots for var in plain_dim_vars(type_))

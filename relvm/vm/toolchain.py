@@ -2,7 +2,8 @@
 
 Environment: RELVM_CC names the compiler (`none`: pretend there is none), else CC, else the first of gcc, clang, zig cc,
 tcc that is installed.  RELVM_CACHE_DIR is where compiled libraries are kept (default: the user's cache directory,
-relvm/).
+relvm/).  RELVM_CPU is the x86-64 level that native code is made for, `x86-64` to `x86-64-v4`, and every processor from
+that on can load (default: this machine's).
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ from relvm.vm.runtime.program import NativeCode
 from relvm.vm.runtime.trust import cache_directory, is_built_here, record_built
 
 # -fwrapv: integers wrap as NumPy's.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
+# Routines without vectors: values are stored as two words, and to load them as one makes the processor wait.
 _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
 _KERNELS = ("-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math")
-_ROUTINES = ("-O1", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off")
+_WORDS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
+_ROUTINES = ("-O2", *_WORDS, "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off")
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,22 @@ def expect_compiler(otherwise: str = "") -> Compiler:
     return compiler
 
 
-def host_cpu() -> str:
-    """The highest x86-64 level this CPU has (`x86-64-v3`), or "" for the base level and for other architectures."""
-    level = lib.rvm_cpu_level()
-    return f"x86-64-v{level}" if level > 1 else ""
+_LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+
+
+def target_cpu() -> str:
+    """The x86-64 level that native code is made for: RELVM_CPU, or the highest that this processor has; "" for the base
+    level and for other architectures.
+
+    Raises
+    ------
+    RelvmToolchainError
+        RELVM_CPU is no level.
+    """
+    level = os.environ.get("RELVM_CPU") or _LEVELS[max(lib.rvm_cpu_level(), 1) - 1]
+    if level not in _LEVELS:
+        raise RelvmToolchainError(f"RELVM_CPU: expected one of {', '.join(_LEVELS)}, got {level!r}")
+    return "" if level == "x86-64" else level
 
 
 def host_triple() -> str:
@@ -103,7 +118,7 @@ def compile_native(source: CSource) -> NativeCode:
         There is no compiler, or it failed.
     """
     compiler = expect_compiler('; target="numpy" needs none')
-    cpu = host_cpu()
+    cpu = target_cpu()
     units = [(source.kernels, (*_COMMON, *_KERNELS, *_cpu_flags(cpu)))]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))

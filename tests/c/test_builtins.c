@@ -95,7 +95,7 @@ static void test_alloc_storage(void) {
 static void test_alloc_tensor(void) {
   const int64_t dims[] = {2, 3}, negative[] = {-1}, none[] = {0};
   rvm_value storage, shape = shape_value(2, dims), bad_shape = shape_value(1, negative), empty = shape_value(1, none);
-  MAKE(storage, rvm_storage_new(32, &storage));
+  MAKE(storage, rvm_storage_new(rvm_machine_pool(context.as.machine), 32, &storage));
   GOOD(alloc_tensor,
        got.as.tensor->dl.data == storage.as.storage->bytes + 8 && got.as.tensor->owner == storage.as.object, storage,
        INT(8), shape, DTYPE_OF(f32));

@@ -1,12 +1,14 @@
-/* One machine, several threads: a second one is refused, references dropped from anywhere are released once. */
+/* One machine, several threads: a second one is refused, references dropped from anywhere are released once; and a
+   pool, whose storages die on others. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
 #include "check.h"
 #include "image.h"
+#include "pool.h"
 
-enum { TENSORS = 200 };
+enum { TENSORS = 200, THREADS = 4, STORAGES = 500 };
 
 static rvm_machine *machine;
 static int32_t endless, wait_function, identity;
@@ -108,6 +110,32 @@ static void drops_and_runs_may_meet(void) {
   rvm_machine_drop(machine, int_value(3));
 }
 
+static void *release_all(void *values) {
+  for (int i = 0; i < STORAGES; i++) rvm_value_release(&((rvm_value *)values)[i]);
+  return NULL;
+}
+
+/* closing: the pool is closed meanwhile. */
+static void storages_die_on_any_thread(int closing) {
+  static rvm_value values[THREADS][STORAGES];
+  rvm_pool *pool = rvm_pool_new();
+  pthread_t threads[THREADS];
+  for (int t = 0; t < THREADS; t++) {
+    for (int i = 0; i < STORAGES; i++) MAKE(values[t][i], rvm_storage_new(pool, 64 + i, &values[t][i]));
+    pthread_create(&threads[t], NULL, release_all, values[t]);
+  }
+  for (int i = 0; i < STORAGES && !closing; i++) {
+    rvm_value value;
+    MAKE(value, rvm_storage_new(pool, 64 + i, &value));
+    rvm_value_release(&value);
+  }
+  if (closing) rvm_pool_close(pool);
+  for (int t = 0; t < THREADS; t++) pthread_join(threads[t], NULL);
+  if (closing) return;
+  CHECK_INT(rvm_pool_measure(pool).live_bytes, 0);
+  rvm_pool_close(pool);
+}
+
 int main(void) {
   image program = {0};
   loaded what;
@@ -126,6 +154,8 @@ int main(void) {
   a_busy_machine_refuses_a_second_thread();
   another_thread_interrupts_an_endless_loop();
   drops_and_runs_may_meet();
+  storages_die_on_any_thread(0);
+  storages_die_on_any_thread(1);
   rvm_machine_release(machine);
   loaded_release(&what);
   CHECK_OK(rvm_unregister("test.wait", &error), error);

@@ -79,7 +79,6 @@ static void impossible_tensors_are_refused(void) {
   CHECK_FAILS(rvm_tensor_new(RVM_DTYPE_i8, 1, large, &value), RVM_OUT_OF_MEMORY, "no memory", value);
   CHECK_FAILS(rvm_tensor_new(RVM_DTYPE_COUNT, 0, NULL, &value), RVM_TYPE_ERROR, "no dtype", value);
   CHECK_FAILS(rvm_tensor_new(RVM_DTYPE_f32, -1, NULL, &value), RVM_SHAPE_ERROR, "negative rank", value);
-  CHECK_FAILS(rvm_storage_new((int64_t)1 << 60, &value), RVM_OUT_OF_MEMORY, "no memory", value);
 }
 
 static void a_view_keeps_the_bytes_of_its_owner(void) {

@@ -31,6 +31,20 @@ def test_an_argument_is_a_result() -> None:
     run("def main(x: f32[n, m]) -> f32[n, m] { return x }", X)
 
 
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_a_recursive_calls_sizes_are_not_the_callers(way) -> None:
+    """Of an argument of type object the size is not known: the result's is checked, not believed."""
+    text = """
+    def main(x: f32[k], o: object, i: i64) -> f32[k] {
+      return if i == 0 then x else @main(o, x, i - 1)
+    }"""
+    main = machines(parse_module(text), [way])[way]["main"]
+    two, three = np.zeros(2, np.float32), np.zeros(3, np.float32)
+    assert main(two, two, 2).shape == (2,)
+    with pytest.raises(RelvmShapeError, match="expected dimension 0 to be 2, got 3"):
+        main(two, three, 1)
+
+
 @pytest.mark.parametrize("value", [True, 3, 2.5])
 def test_a_scalar_is_a_result(value) -> None:
     kind = {bool: "bool", int: "i64", float: "f64"}[type(value)]

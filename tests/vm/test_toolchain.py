@@ -14,6 +14,17 @@ from relvm.vm import toolchain
 MODULE = parse_module("def main(x: f32[n]) -> f32[n] { return add(x, x) }")
 
 
+def test_native_code_is_made_for_the_processors_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = parse_module("def main(x: f32[4]) -> f32[4] = relu(x)")
+    monkeypatch.setenv("RELVM_CPU", "x86-64-v2")
+    executable = vm.build(module, "compiled")
+    assert executable.program.native.cpu == "x86-64-v2"
+    assert vm.VirtualMachine(executable)["main"](np.float32([-1, 0, 1, 2])).numpy().tolist() == [0, 0, 1, 2]
+    monkeypatch.setenv("RELVM_CPU", "pentium")
+    with pytest.raises(RelvmToolchainError, match="got 'pentium'"):
+        vm.build(module, "compiled")
+
+
 def test_without_a_compiler_target_c_says_what_to_do(monkeypatch) -> None:
     monkeypatch.setenv("RELVM_CC", "none")
     with pytest.raises(RelvmToolchainError, match=r'no C compiler.*target="numpy"'):

@@ -1,0 +1,133 @@
+"""What the machine costs its host: calls from and to Python, builds, loading, size, memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.machine.timing import median
+from relvm import vm
+from relvm.frontend.text import parse_module
+from relvm.ir.builder import Builder
+from relvm.ir.dtypes import F32
+from relvm.ir.expr import constant
+from relvm.ir.types import TensorType
+from relvm.tables import csrc_directory
+from relvm.vm.runtime import load, register_func
+
+CALLS, CALLBACKS = 2000, 50
+_OPERATORS = ("add(%s, x)", "exp(%s)", "multiply(%s, x)", "tanh(%s)")
+
+
+def python_costs(mode: str) -> dict[str, float]:
+    """Nanoseconds of a call from Python, and of one of a Python function."""
+    register_func("benchmarks.same", lambda value: value, override=True)
+    called = "\n".join(f'  y{k} = packed("benchmarks.same", x) : i64' for k in range(CALLBACKS))
+    text = f"""
+def integer(x: i64) -> i64 = x
+def tensor(x: f32[n]) -> f32[n] = x
+def callbacks(x: i64) => i64 {{
+{called}
+  return x
+}}"""
+    machine = vm.VirtualMachine(vm.build(parse_module(text), mode, "numpy"))
+    integer, tensor, callbacks, array = (
+        *map(machine.__getitem__, ("integer", "tensor", "callbacks")),
+        np.zeros(4, "f4"),
+    )
+
+    def calls(function: Callable, argument: object) -> Callable[[], None]:
+        def run() -> None:
+            for _ in range(CALLS):
+                function(argument)
+
+        return run
+
+    call = median(calls(integer, 7), CALLS)
+    return {
+        "int in and out": call,
+        "array in, tensor out": median(calls(tensor, array), CALLS),
+        "Python function as packed function": (median(calls(callbacks, 7), CALLS) - call) / CALLBACKS,
+    }
+
+
+def chain(operators: int) -> str:
+    """A function of that many operators, one after the other, none of which are fused."""
+    lines, last = [], "x"
+    for k in range(operators):
+        lines.append(f"  v{k} = " + _OPERATORS[k % len(_OPERATORS)] % last)
+        last = f"v{k}"
+    return "\n".join(["def main(x: f32[16, 16]) -> f32[16, 16] {", *lines, f"  return {last}", "}"])
+
+
+_BUILD = """
+import sys, time
+from benchmarks.machine.host import chain
+from relvm import vm
+from relvm.frontend.text import parse_module
+module = parse_module(chain(int(sys.argv[1])))
+started = time.perf_counter()
+vm.build(module, sys.argv[2])
+print(time.perf_counter() - started)
+"""
+
+
+def build_seconds(operators: int, mode: str) -> tuple[float, float]:
+    """Of a whole build in a new process, and of the same again, when the C compiler's work is in the cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "RELVM_CACHE_DIR": cache}
+        command = [sys.executable, "-c", _BUILD, str(operators), mode]
+        runs = [
+            subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+            for _ in range(2)
+        ]
+    return float(runs[0]), float(runs[1])
+
+
+def load_milliseconds(mode: str) -> float:
+    """Of an executable with 100 MB of constants."""
+    builder = Builder()
+    with builder.function("main", [("x", TensorType(F32, (25_000_000,)))]) as (x,):
+        builder.ret(builder.op("add", x, constant(np.ones(25_000_000, np.float32))))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "constants.rvm")
+        vm.build(builder.module(), mode).save(path)
+        return median(lambda: load(path), 1e6)
+
+
+def library_bytes() -> int:
+    """Of the runtime as a shared library, stripped."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder, "librelvm.so")
+        sources = sorted(csrc_directory().glob("*.c"))
+        flags = ["-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-s", "-fvisibility=hidden", "-DRVM_SHARED"]
+        subprocess.run(["gcc", *flags, *map(str, sources), "-o", str(library), "-lm", "-ldl", "-lpthread"], check=True)
+        return library.stat().st_size
+
+
+_MEMORY = """
+import sys
+import numpy
+def resident():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))
+before = resident()
+from relvm.vm.runtime import VirtualMachine, load
+machine = VirtualMachine(load(sys.argv[1], trust_native=True))
+assert machine["main"](7) == 7
+print(resident() - before)
+"""
+
+
+def resident_kilobytes(mode: str) -> float:
+    """What importing the runtime, loading a small executable and calling it adds to Python with NumPy."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "small.rvm")
+        vm.build(parse_module("def main(x: i64) -> i64 = x"), mode, "numpy").save(path)
+        command = [sys.executable, "-c", _MEMORY, str(path)]
+        return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
