@@ -77,7 +77,7 @@ static rvm_status check_header(const unsigned char *bytes, int64_t size_bytes, f
 
 /* Sections in order of offset, without overlap, nothing but zeros between them; unknown ids are skipped. */
 static rvm_status read_sections(rvm_executable *executable, const unsigned char *bytes, int64_t size_bytes,
-                                rvm_value *error) {
+                                int32_t check_data, rvm_value *error) {
   file_header header;
   rvm_status status = check_header(bytes, size_bytes, &header, error);
   if (status) return status;
@@ -92,7 +92,8 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
     const unsigned char *start = bytes + section.offset;
     if (!all_zero(bytes + end, (int64_t)section.offset - end)) return BAD(error, "bytes between sections are not zero");
     end = (int64_t)(section.offset + section.size_bytes);
-    if (rvm_crc32c(0, start, (int64_t)section.size_bytes) != section.checksum)
+    int is_checked = section.id != RVM_SECTION_data || section.size_bytes <= RVM_CHECKED_DATA_BYTES || check_data;
+    if (is_checked && rvm_crc32c(0, start, (int64_t)section.size_bytes) != section.checksum)
       return BAD(error, "damaged section %u (id %u, checksum)", i, section.id);
     if (section.id == 0 || section.id > RVM_SECTION_COUNT) continue;
     if (executable->sections[section.id].bytes) return BAD(error, "two sections have id %u", section.id);
@@ -378,7 +379,7 @@ rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_
   if (!executable) return rvm_out_of_memory(error);
   executable->library.descriptor = -1;
   atomic_init(&executable->users, 1);
-  rvm_status status = read_sections(executable, bytes, size_bytes, error);
+  rvm_status status = read_sections(executable, bytes, size_bytes, options && options->check_data, error);
   if (!status && executable->sections[RVM_SECTION_native].bytes && !(options && options->trust_native))
     status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, and the load options do not trust it");
   load_step *const steps[] = {read_strings,          read_texts,  read_functions, read_constants,

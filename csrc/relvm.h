@@ -180,8 +180,11 @@ rvm_status rvm_unregister(const char *name, rvm_value *error);
 int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered function */
 
 /* ---- executables ---- */
+#define RVM_CHECKED_DATA_BYTES 1000000
 typedef struct rvm_load_options {
   int32_t trust_native; /* 0: refuse an executable that has a native section */
+  int32_t check_data;   /* 0: of more than RVM_CHECKED_DATA_BYTES of tensors' elements, which are then not even read, the
+                           checksum is not looked at */
   /* Called once with release_argument when the executable, if it is loaded at all, no longer uses its bytes.  May be
      NULL. */
   void (*release)(void *);
@@ -189,7 +192,7 @@ typedef struct rvm_load_options {
 } rvm_load_options;
 
 /* `bytes` must be 64-byte aligned and stay valid and unchanged while the executable exists: constants are used in place.
-   Everything is verified before this returns. */
+   Everything but the elements of tensors, which may be anything, is verified before this returns. */
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                rvm_executable **executable, rvm_value *error);
 /* Ends the caller's use of it, on any thread.  The executable goes when the machines that run it have gone, too. */

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, make_dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def csrc_directory() -> Path:
     """Where the .def tables and C headers are: inside the installed package, or beside it in a checkout."""
-    package = Path(__file__).resolve().parent
-    installed = package / "csrc"
-    return installed if installed.is_dir() else package.parent / "csrc"
+    from pathlib import Path  # a deployed program does without: its memory is counted
+
+    return Path(_csrc())
+
+
+def _csrc() -> str:
+    package = os.path.dirname(os.path.realpath(__file__))
+    installed = os.path.join(package, "csrc")
+    return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(package), "csrc")
+
+
+def _read(file: str) -> str:
+    with open(os.path.join(_csrc(), file), encoding="utf-8") as opened:
+        return opened.read()
 
 
 def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
     """The rows `macro(field, ...)` of one table, in order, as frozen objects; each also has `index`, its row number."""
     row_type = make_dataclass(macro.title().replace("_", "") + "Row", ["index", *fields.split()], frozen=True)
-    text = re.sub(r"/\*.*?\*/", "", (csrc_directory() / file).read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/", "", _read(file), flags=re.DOTALL)
     text = re.sub(r'"\s+"', "", text)  # adjacent string literals are one, as in C
     rows = re.findall(rf'^{macro}\(((?:"[^"]*"|[^")])*)\)', text, flags=re.MULTILINE)
     values = [re.findall(r'"([^"]*)"|(\w+)', row) for row in rows]
@@ -40,7 +54,7 @@ SHAPE_CODES = read_table("shape_codes.def", "SHAPE_CODE", "name number meaning")
 DIM_OPERATORS = read_table("dim_operators.def", "DIM_OPERATOR", "name number form")
 PRIM_OPERATORS = read_table("prim_operators.def", "PRIM_OPERATOR", "name function operands result form fails meaning")
 
-ABI_VERSION = int(re.search(r"#define RVM_ABI_VERSION (\d+)", (csrc_directory() / "relvm.h").read_text()).group(1))
+ABI_VERSION = int(re.search(r"#define RVM_ABI_VERSION (\d+)", _read("relvm.h")).group(1))
 
 
 def numbers(table: tuple[Any, ...]) -> dict[str, int]:

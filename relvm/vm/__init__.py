@@ -1,7 +1,7 @@
 """Building and running: `build`, `load`, `Executable`, `VirtualMachine`, `register_func`.
 
-The compiler's names are imported at first use, so that a program which only loads and runs an executable never imports
-it.
+The compiler's names, and what is for people who write bytecode, are imported at first use, so that a program which only
+loads and runs an executable never imports them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 
 from relvm.vm.runtime import (
     SKIP,
-    ExecBuilder,
     Executable,
     Opaque,
     Profile,
@@ -26,7 +25,8 @@ from relvm.vm.runtime import (
     unregister_func,
 )
 
-_COMPILER = {
+_AT_FIRST_USE = {
+    "ExecBuilder": "relvm.vm.runtime.exec_builder",
     "build": "relvm.vm.building",
     "lower": "relvm.vm.building",
     "export_library": "relvm.vm.exporting",
@@ -64,6 +64,6 @@ register_library("reference.", _reference_kernel)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _COMPILER:
+    if name not in _AT_FIRST_USE:
         raise AttributeError(f"module {__name__} has no attribute {name}")
-    return getattr(importlib.import_module(_COMPILER[name]), name)
+    return getattr(importlib.import_module(_AT_FIRST_USE[name]), name)

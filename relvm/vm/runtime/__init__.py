@@ -1,8 +1,9 @@
 """What a deployed program needs: executables, machines and values.  Imports nothing of the compiler."""
 
+from typing import Any
+
 import relvm.vm.runtime.hooks  # noqa: F401  what the binding calls
 from relvm.vm.runtime.closure import Closure
-from relvm.vm.runtime.exec_builder import ExecBuilder
 from relvm.vm.runtime.executable import Executable, Stats, load
 from relvm.vm.runtime.instrument import SKIP, Opaque
 from relvm.vm.runtime.machine import VirtualMachine
@@ -32,3 +33,11 @@ __all__ = [
     "register_library",
     "unregister_func",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "ExecBuilder":
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    from relvm.vm.runtime.exec_builder import ExecBuilder  # a deployed program does without
+
+    return ExecBuilder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 
 import numpy as np
@@ -22,6 +21,8 @@ def constant_key(value: Constant) -> tuple:
     """
     match value:
         case np.ndarray():
+            import hashlib  # brings OpenSSL, 4 MB that a deployed program does without
+
             content = hashlib.sha256(plain_array(value).reshape(-1).view(np.uint8)).digest()
             return ("tensor", value.dtype, value.shape, content)
         case float():

@@ -16,7 +16,6 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.tables import KINDS
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
-from relvm.vm.runtime.assembly import as_text
 from relvm.vm.runtime.container import aligned_buffer, unpack_sections
 from relvm.vm.runtime.decode import decode
 from relvm.vm.runtime.dtypes import DTYPE_NAMES, dtype_number
@@ -24,7 +23,6 @@ from relvm.vm.runtime.encode import NATIVE_HEADER, encode
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.files import complete_file, map_executable
 from relvm.vm.runtime.program import FunctionEntry, Program, callees
-from relvm.vm.runtime.python_program import as_python
 from relvm.vm.runtime.trust import is_built_here
 from relvm.vm.runtime.upgrade import Upgrade
 
@@ -86,7 +84,15 @@ class Executable:
         Of one built with exec_mode="auto": the native code that its machines will get.  Else None.
     """
 
-    def __init__(self, buffer: Any, *, trust_native: bool, program: Program | None = None, where: str = "") -> None:
+    def __init__(
+        self,
+        buffer: Any,
+        *,
+        trust_native: bool,
+        check_data: bool = False,
+        program: Program | None = None,
+        where: str = "",
+    ) -> None:
         # buffer: 64-byte aligned, unchanged from now on; its tensors are used in place.
         trusted = trust_native or _native_is_ours(buffer, where)
         pointer = ffi.new("rvm_executable **")
@@ -94,7 +100,8 @@ class Executable:
         view = ffi.from_buffer(buffer)
         held = ffi.cast("void *", binding.hold(view))
         let_go = ffi.cast("void(*)(void *)", binding.LET_GO)
-        options = ffi.new("rvm_load_options *", {"trust_native": trusted, "release": let_go, "release_argument": held})
+        chosen = {"trust_native": trusted, "check_data": check_data, "release": let_go, "release_argument": held}
+        options = ffi.new("rvm_load_options *", chosen)
         status = lib.rvm_executable_load(view, len(view), options, pointer, error)
         if status:
             let_go(held)
@@ -125,8 +132,11 @@ class Executable:
         return cls(buffer, trust_native=trust_native)
 
     @classmethod
-    def open(cls, path: str | os.PathLike, *, trust_native: bool = False) -> Executable:
+    def open(cls, path: str | os.PathLike, *, trust_native: bool = False, check_data: bool = False) -> Executable:
         """The executable in a file, or in an exported library, mapped: its tensors are read when they are used.
+
+        Everything is checked before this returns, but of more than 1 MB of tensors' elements, which would have to be
+        read for that, the checksum only where `check_data` asks for it.
 
         Replace such a file, as `save` does, rather than write into it while it is in use.
 
@@ -135,6 +145,8 @@ class Executable:
         trust_native
             Native code can do whatever the caller's process can.  True: run it.  False: run it only when it was
             compiled by this user on this machine (relvm/vm/runtime/trust.py).
+        check_data
+            Whether tensors' elements are checked, too, however many there are.
 
         Raises
         ------
@@ -145,7 +157,7 @@ class Executable:
         RelvmUnsupportedError
             It has native code that is not trusted, or is for another processor or version.
         """
-        return cls(map_executable(path), trust_native=trust_native, where=str(path))
+        return cls(map_executable(path), trust_native=trust_native, check_data=check_data, where=str(path))
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the executable to a file, which appears, or is replaced, only when it is complete."""
@@ -195,6 +207,8 @@ class Executable:
 
     def as_text(self) -> str:
         """A listing; relvm.vm.runtime.assembly_parser.parse_text reads it back."""
+        from relvm.vm.runtime.assembly import as_text  # this and the next only for people who look
+
         return as_text(self.program)
 
     def as_python(self) -> str:
@@ -205,6 +219,8 @@ class Executable:
         RelvmUnsupportedError
             The executable has native code, be it only kernels (target="numpy" in bytecode mode has none).
         """
+        from relvm.vm.runtime.python_program import as_python
+
         return as_python(self.program)
 
     def stats(self) -> Stats:
@@ -230,9 +246,9 @@ class Executable:
         return f"<Executable of {self.function_count} functions>"
 
 
-def load(path: str | os.PathLike, *, trust_native: bool = False) -> Executable:
+def load(path: str | os.PathLike, *, trust_native: bool = False, check_data: bool = False) -> Executable:
     """Open an executable; see Executable.open."""
-    return Executable.open(path, trust_native=trust_native)
+    return Executable.open(path, trust_native=trust_native, check_data=check_data)
 
 
 def _native_is_ours(buffer: Any, where: str) -> bool:

@@ -7,10 +7,13 @@ import mmap
 import os
 import threading
 from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from relvm.errors import RelvmFormatError
 from relvm.vm.runtime.elf import MAGIC, find_section
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
 
@@ -43,6 +46,8 @@ def map_executable(path: str | os.PathLike) -> memoryview:
 @contextlib.contextmanager
 def complete_file(path: str | os.PathLike) -> Iterator[Path]:
     """A name to write to: what is there at the end of the block takes the place of `path`, unless the block fails."""
+    from pathlib import Path  # only what writes needs it: a deployed program's memory is counted
+
     target = Path(path)
     partial = target.with_name(f"{target.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from relvm.errors import RelvmArgumentError
 from relvm.vm.runtime.runner import Prepared
@@ -61,9 +62,9 @@ class TimeEvaluator:
                 number = max(int(self._least_seconds / max(seconds / number, 1e-9)) + 1, int(number * 1.5) + 1)
             results.append(seconds / number)
         return Timing(
-            mean=statistics.fmean(results),
-            median=statistics.median(results),
-            std=statistics.pstdev(results),
+            mean=float(np.mean(results)),
+            median=float(np.median(results)),
+            std=float(np.std(results)),
             min=min(results),
             max=max(results),
             results=tuple(results),

@@ -6,13 +6,17 @@ is as trustworthy as the compiler; any other native code needs the caller's word
 
 from __future__ import annotations
 
-import hashlib
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def cache_directory() -> Path:
     """Where compiled libraries and their records are kept: RELVM_CACHE_DIR, or relvm/ in the user's cache directory."""
+    from pathlib import Path  # as hashlib below: only native code needs it, and a deployed program's memory is counted
+
     if chosen := os.environ.get("RELVM_CACHE_DIR"):
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "relvm"
@@ -31,4 +35,6 @@ def is_built_here(library: bytes | memoryview) -> bool:
 
 
 def _record(library: bytes | memoryview) -> Path:
+    import hashlib  # brings OpenSSL, 4 MB that a deployed program does without
+
     return cache_directory() / "built" / hashlib.sha256(library).hexdigest()

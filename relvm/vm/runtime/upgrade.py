@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from relvm.vm.runtime.executable import Executable
-
-_LOG = logging.getLogger("relvm")
 
 
 class Upgrade:
@@ -49,6 +46,8 @@ class Upgrade:
             self.executable = self._compile()
         except BaseException as error:  # it is for those who wait; the others go on as they are
             self._error = error
-            _LOG.warning("exec_mode='auto': no native code, bytecode goes on: %s", error)
+            import logging  # a deployed program does without
+
+            logging.getLogger("relvm").warning("exec_mode='auto': no native code, bytecode goes on: %s", error)
         finally:
             self._done.set()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -80,6 +82,36 @@ def test_a_damaged_file_is_named(saved, damage) -> None:
     saved.write_bytes(damaged)
     with pytest.raises(RelvmFormatError, match=r"program\.rvm: "):
         load(saved)
+
+
+def test_much_data_is_checked_on_request(tmp_path) -> None:
+    b = ExecBuilder()
+    with b.function("main", ["x"]):
+        b.emit_call("vm.builtin.copy", [b.const(np.zeros(2_000_000, np.uint8))], dst=b.r(1))
+        b.emit_ret(b.r(1))
+    path = tmp_path / "large.rvm"
+    b.get().save(path)
+    content = bytearray(path.read_bytes())
+    content[-1_000_000] ^= 1
+    path.write_bytes(content)
+    assert VirtualMachine(load(path))["main"](0).numpy().sum() == 1
+    with pytest.raises(RelvmFormatError, match="damaged section"):
+        load(path, check_data=True)
+
+
+def test_what_runs_imports_nothing_that_is_only_for_people_or_compilers(tmp_path) -> None:
+    """Its memory is a goal: relvm.ir, OpenSSL and the like stay out."""
+    path = tmp_path / "common.rvm"
+    Executable.from_program(program_of(COMMON)).save(path)
+    code = """
+import sys, numpy
+before = set(sys.modules)
+from relvm.vm.runtime import VirtualMachine, load
+VirtualMachine(load(sys.argv[1]))
+print(*sorted(set(sys.modules) - before))"""
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    kept_out = {"hashlib", "logging", "pathlib", "statistics", "relvm.ir", "relvm.vm.runtime.exec_builder"}
+    assert not kept_out & set(done.stdout.split())
 
 
 def test_a_missing_file_is_an_os_error(tmp_path) -> None:
