@@ -32,8 +32,7 @@ static const char *kind_meaning(char kind) {
   }
 }
 
-/* A heap is written to: memory that constants or the host own is none. */
-static int is_heap(rvm_value value) {
+int rvm_is_heap(rvm_value value) {
   const rvm_tensor *tensor = value.as.tensor;
   return value.tag == RVM_TAG_TENSOR && tensor->dtype == RVM_DTYPE_i64 && tensor->dl.ndim == 1 && !tensor->owner &&
          !tensor->release && tensor->base.references > 0;
@@ -47,7 +46,7 @@ static const uint32_t tags_of_kind[128] = {['a'] = ~ONE(CONTEXT),
                                            ['D'] = ONE(DTYPE) | ONE(NIL),
                                            ['f'] = ONE(FUNCTION) | ONE(CLOSURE),
                                            ['g'] = ONE(STRING),
-                                           ['h'] = ONE(NIL) | ONE(TENSOR), /* and is_heap */
+                                           ['h'] = ONE(NIL) | ONE(TENSOR), /* and rvm_is_heap */
                                            ['i'] = ONE(INT),
                                            ['o'] = ONE(STORAGE),
                                            ['s'] = ONE(SHAPE),
@@ -57,7 +56,7 @@ static const uint32_t tags_of_kind[128] = {['a'] = ~ONE(CONTEXT),
 
 static inline int is_of_kind(char kind, rvm_value value) {
   if (!(tags_of_kind[(int)kind] >> (value.tag & 31) & 1)) return 0;
-  return kind != 'h' || value.tag == RVM_TAG_NIL || is_heap(value);
+  return kind != 'h' || value.tag == RVM_TAG_NIL || rvm_is_heap(value);
 }
 
 rvm_status rvm_fail_count(enum rvm_builtin builtin, int32_t count, rvm_value *result) {

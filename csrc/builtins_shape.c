@@ -61,7 +61,42 @@ static rvm_status done(rvm_value *result) {
   return RVM_OK;
 }
 
+/* Whether the arguments are right and the shape is as it should be; what is to be kept then is. */
+static int shape_matches(const rvm_value *arguments, int32_t count) {
+  const rvm_value value = arguments[0], heap = arguments[1];
+  int is_tensor = value.tag == RVM_TAG_TENSOR, has_heap = heap.tag != RVM_TAG_NIL;
+  if (!is_tensor && value.tag != RVM_TAG_SHAPE) return 0;
+  const int64_t *dims = is_tensor ? value.as.tensor->dl.shape : value.as.shape->dims;
+  int32_t rank = is_tensor ? value.as.tensor->dl.ndim : value.as.shape->rank;
+  if (count != 4 + 2 * (int64_t)rank || arguments[2].tag != RVM_TAG_INT || arguments[2].as.i != rank ||
+      arguments[count - 1].tag != RVM_TAG_STRING || (has_heap && !rvm_is_heap(heap)))
+    return 0;
+  int64_t *slots = has_heap ? heap.as.tensor->dl.data : NULL;
+  uint64_t slot_count = has_heap ? (uint64_t)heap.as.tensor->dl.shape[0] : 0;
+  for (int32_t i = 0; i < rank; i++) {
+    const rvm_value *pair = arguments + 3 + 2 * i;
+    int64_t operand = pair[1].as.i;
+    if (pair[0].tag != RVM_TAG_INT || pair[1].tag != RVM_TAG_INT) return 0;
+    switch (pair[0].as.i) {
+      case SHAPE_ANY: continue;
+      case SHAPE_EQUAL: break;
+      case SHAPE_STORE:
+        if ((uint64_t)operand >= slot_count) return 0;
+        slots[operand] = dims[i];
+        continue;
+      case SHAPE_EQUAL_HEAP:
+        if ((uint64_t)operand >= slot_count) return 0;
+        operand = slots[operand];
+        break;
+      default: return 0;
+    }
+    if (operand != dims[i]) return 0;
+  }
+  return 1;
+}
+
 RVM_BUILTIN(match_shape) {
+  if (count >= 4 && shape_matches(arguments, count)) return done(result);
   RVM_CHECK(match_shape, "ahia*");
   char text[RVM_DESCRIPTION_BYTES];
   rvm_value value = arguments[0], heap = arguments[1];

@@ -142,11 +142,25 @@ static inline rvm_status rvm_check_tensor(rvm_machine *ctx, rvm_value callee, rv
   return rvm_call(ctx, callee, (const rvm_value[]){value, rank, dtype, where}, 4, NULL, failure);
 }
 
+static inline const char *rvm_stack(void) {
+#if defined(__x86_64__) || defined(__aarch64__) /* a frame pointer would cost a register */
+  const char *here;
+#ifdef __x86_64__
+  __asm__("mov %%rsp, %0" : "=r"(here));
+#else
+  __asm__("mov %0, sp" : "=r"(here));
+#endif
+  return here;
+#else
+  return (const char *)__builtin_frame_address(0);
+#endif
+}
+
 /* Whether a call has to go by way of the function table: an instrument sees it, or it is refused. */
 static inline int rvm_is_slow(rvm_machine *ctx) {
   const rvm_machine_head *head = rvm_head(ctx);
   return head->watched_kinds != 0 || head->frame_count + head->nesting >= head->frame_limit ||
-         (const char *)__builtin_frame_address(0) < head->lowest;
+         rvm_stack() < head->lowest;
 }
 
 /* The registers of a callee, at the top; NULL: it has to be called by way of the function table. */
@@ -164,14 +178,14 @@ static inline void rvm_pass(rvm_value *place, rvm_value value) {
 }
 
 /* Runs a routine in an open window. */
-static inline rvm_status rvm_run(rvm_machine *ctx, rvm_routine routine, rvm_value *window) {
-  rvm_machine_head *head = rvm_head(ctx);
-  int64_t nesting = head->nesting;
-  head->nesting = nesting + 1;
-  rvm_status status = routine(ctx, window, head->constants, head->function_values);
-  head->nesting = nesting;
-  return status;
-}
+#define RVM_RUN(ctx, routine, window, status)                                                    \
+  do {                                                                                           \
+    rvm_machine_head *head_ = rvm_head(ctx);                                                     \
+    int64_t nesting_ = head_->nesting;                                                           \
+    head_->nesting = nesting_ + 1;                                                               \
+    (status) = (routine)(ctx, window, head_->constants, head_->function_values);                 \
+    head_->nesting = nesting_;                                                                   \
+  } while (0)
 
 static __attribute__((noinline, unused)) void rvm_reset_all(rvm_value *values, int32_t count) {
   for (int32_t i = 0; i < count; i++) rvm_reset(&values[i]);
@@ -222,7 +236,8 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
     return rvm_call(ctx, builtin, arguments, count, destination, failure);
   for (int32_t i = 0; i < given; i++) rvm_pass(&window[i], RVM_WORDS(arguments[2 + i]));
   for (int32_t i = 0; i < captured; i++) rvm_pass(&window[given + i], RVM_WORDS(callee.as.closure->captured[i]));
-  rvm_status status = rvm_run(ctx, function->routine, window);
+  rvm_status status;
+  RVM_RUN(ctx, function->routine, window, status);
   if (status != RVM_OK) return rvm_close_other(ctx, function, window, status, destination, failure);
   for (int32_t i = 0; i < function->registers; i++)
     if (i != given + captured) rvm_reset(&window[i]);

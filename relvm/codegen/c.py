@@ -9,7 +9,7 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from relvm.codegen.c_kernel import kernel_prototype, print_kernel
-from relvm.codegen.c_routine import print_apply, print_checks, print_prototype, print_routine
+from relvm.codegen.c_routine import print_apply, print_apply_prototype, print_checks, print_prototype, print_routine
 from relvm.codegen.c_scalar import print_declarations, print_scalar_routine
 from relvm.lir.routine import LirModule, used_functions
 from relvm.lir.scalars import scalar_routines
@@ -49,7 +49,7 @@ def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
     parts.append("\n".join([*map(kernel_prototype, module.kernels), *map(print_prototype, printed)]))
     parts.append("\n".join(map(print_declarations, scalars.values())))
     called = {name for r in printed if r.name not in scalars for name in used_functions(r, module.functions)}
-    parts += [print_apply(routine, functions) for routine in printed if routine.name in called]
+    parts.append("\n".join(print_apply_prototype(routine) for routine in printed if routine.name in called))
     for routine in printed:
         scalar = scalars.get(routine.name)
         if scalar:
@@ -57,4 +57,5 @@ def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
             parts.append(print_scalar_routine(scalar, functions, checks))
         else:
             parts.append(print_routine(routine, functions, named))
+    parts += [print_apply(r, functions, is_scalar=r.name in scalars) for r in printed if r.name in called]
     return CSource(kernels, "\n\n".join(part for part in parts if part) + "\n")

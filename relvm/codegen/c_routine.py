@@ -8,6 +8,7 @@ beside the routine's own text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from relvm.codegen.c_names import kernel_symbol, routine_symbol
 from relvm.codegen.c_operands import comment_text, operand_text
@@ -29,6 +30,7 @@ from relvm.tables import BUILTINS
 # statements, which is possible because all values are in the registers.
 PART_STATEMENTS = 200
 _MOST_RESETS = 16  # registers that a call releases one by one
+_MOST_INLINED = 8  # statements of a routine that stands where it is called
 
 _PREFIX = "vm.builtin."
 # Builtins that call nothing, which are called by themselves.
@@ -43,20 +45,40 @@ def print_prototype(routine: Routine) -> str:
     return f"rvm_status {routine_symbol(routine.name)}{_PARAMETERS};"
 
 
-def print_apply(routine: Routine, functions: Mapping[str, int]) -> str:
-    """The C text of `apply_NAME`: what calls a routine directly, in a window of its own."""
+def print_apply_prototype(routine: Routine) -> str:
+    """The declaration of what `print_apply` defines."""
+    return f"{_apply_head(routine)};"
+
+
+def _apply_head(routine: Routine) -> str:
+    params = "".join(f", rvm_value a{i}" for i in range(len(routine.params)))
+    return (
+        f"static __attribute__((noinline, unused)) rvm_status apply_{routine_symbol(routine.name)}("
+        f"rvm_machine *ctx{params}, rvm_value *destination, rvm_value *failure)"
+    )
+
+
+def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bool) -> str:
+    """The C text of `apply_NAME`, which comes after the routine: what calls it directly, in a window of its own.
+
+    Parameters
+    ----------
+    functions
+        The place of each function in the function table.
+    is_scalar
+        Whether relvm/codegen/c_scalar.py has printed the routine.
+    """
     symbol, count, registers = routine_symbol(routine.name), len(routine.params), routine.registers
-    params = "".join(f", rvm_value a{i}" for i in range(count))
     array = f"(const rvm_value[]){{{', '.join(f'a{i}' for i in range(count))}}}" if count else "NULL"
     return "\n".join(
         [
-            f"static __attribute__((noinline, unused)) rvm_status apply_{symbol}(",
-            f"    rvm_machine *ctx{params}, rvm_value *destination, rvm_value *failure) {{",
+            f"{_apply_head(routine)} {{",
             f"  const rvm_value callee = rvm_head(ctx)->function_values[{functions[routine.name]}];",
             f"  rvm_value *window = rvm_open(ctx, {registers});",
             f"  if (!window) return rvm_call(ctx, callee, {array}, {count}, destination, failure);",
             *(f"  rvm_pass(&window[{i}], a{i});" for i in range(count)),
-            f"  rvm_status status = rvm_run(ctx, {symbol}, window);",
+            "  rvm_status status;",
+            f"  RVM_RUN(ctx, {'body_' if _is_small(routine) and not is_scalar else ''}{symbol}, window, status);",
             "  if (status != RVM_OK)",
             "    return rvm_close_other(ctx, callee.as.function, window, status, destination, failure);",
             *_resets(routine),
@@ -102,8 +124,24 @@ def print_routine(routine: Routine, functions: Mapping[str, int], routines: Mapp
     comment = f"/* {routine.name}({', '.join(routine.params)}) */".replace("\n", " ")
     start = ["start:;"] if printer.restarts else []
     body = [*start, "  RVM_TRY(rvm_enter(ctx, failure));", *body]
-    function = printer.function("rvm_status", routine_symbol(routine.name), body)
-    return "\n".join([comment, *printer.parts, *function])
+    symbol = routine_symbol(routine.name)
+    if not _is_small(routine):
+        return "\n".join([comment, *printer.parts, *printer.function("rvm_status", symbol, body)])
+    head = "static inline __attribute__((always_inline)) rvm_status"
+    return "\n".join(
+        [
+            comment,
+            *printer.function(head, f"body_{symbol}", body),
+            f"rvm_status {symbol}{_PARAMETERS} {{",
+            f"  return body_{symbol}(ctx, r, c, f);",
+            "}",
+        ]
+    )
+
+
+def _is_small(routine: Routine) -> bool:
+    """Whether it is part of what calls it."""
+    return len(list(islice(_statements(routine.body), _MOST_INLINED + 1))) <= _MOST_INLINED
 
 
 class _Printer:

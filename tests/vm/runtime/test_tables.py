@@ -40,7 +40,7 @@ def test_no_row_is_lost(file: str) -> None:
 
 def test_fields_are_words_numbers_and_joined_strings(tmp_path, monkeypatch) -> None:
     (tmp_path / "t.def").write_text('/* ROW(no, 1, "row") */\nROW(a, 12, "x, (y) "\n    "z")\nROW(b, c_t, "")\n')
-    monkeypatch.setattr(tables, "csrc_directory", lambda: tmp_path)
+    monkeypatch.setattr(tables, "_csrc", lambda: str(tmp_path))
     first, second = read_table("t.def", "ROW", "name value text")
     assert (first.name, first.value, first.text) == ("a", 12, "x, (y) z")
     assert (second.name, second.value, second.text) == ("b", "c_t", "")
@@ -48,7 +48,7 @@ def test_fields_are_words_numbers_and_joined_strings(tmp_path, monkeypatch) -> N
 
 def test_a_row_with_too_few_fields_is_refused(tmp_path, monkeypatch) -> None:
     (tmp_path / "t.def").write_text("ROW(a)\n")
-    monkeypatch.setattr(tables, "csrc_directory", lambda: tmp_path)
+    monkeypatch.setattr(tables, "_csrc", lambda: str(tmp_path))
     with pytest.raises(TypeError):
         read_table("t.def", "ROW", "name value")
 
