@@ -109,7 +109,7 @@ before = set(sys.modules)
 from relvm.vm.runtime import VirtualMachine, load
 VirtualMachine(load(sys.argv[1]))
 print(*sorted(set(sys.modules) - before))"""
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code, path], cwd=tmp_path, capture_output=True, text=True, check=True)
     kept_out = {"hashlib", "logging", "pathlib", "statistics", "relvm.ir", "relvm.vm.runtime.exec_builder"}
     assert not kept_out & set(done.stdout.split())
 
