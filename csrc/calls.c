@@ -268,7 +268,9 @@ rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_v
                              rvm_value *result) {
   rvm_pending call;
   rvm_status status = lay_out_callee(machine, callee, arguments, count, &call, result);
-  return status ? status : rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
+  if (status) return status;
+  machine->head.fuel -= call.function->cost;
+  return rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
 }
 
 rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,

@@ -249,6 +249,7 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
 RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments, int32_t count,
                       rvm_value *failure) {
   if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, NULL, failure);
+  rvm_head(ctx)->fuel -= RVM_LONG_CALL_COST;
   rvm_value result = RVM_NIL;
   rvm_status status = kernel(NULL, arguments, count, &result);
   return status == RVM_OK ? RVM_OK : rvm_failed(result, status, failure);

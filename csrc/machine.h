@@ -52,10 +52,7 @@ struct rvm_machine {
   rvm_instrument instrument;
 };
 
-enum {
-  RVM_POLL_INTERVAL = 65536,
-  RVM_LONG_CALL_COST = 1024 /* of kernels and functions of the host */
-};
+enum { RVM_POLL_INTERVAL = 65536 };
 
 static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
   return atomic_load_explicit(&machine->interrupted, memory_order_relaxed) ==

@@ -25,6 +25,8 @@ typedef struct rvm_machine_head {
   const rvm_value *function_values;
 } rvm_machine_head;
 
+enum { RVM_LONG_CALL_COST = 1024 }; /* of kernels and functions of the host */
+
 typedef struct rvm_native_api {
   int32_t abi_version; /* RVM_ABI_VERSION */
   rvm_status (*fail)(rvm_value *result, rvm_status status, const char *format, ...);
@@ -44,7 +46,7 @@ typedef struct rvm_native_api {
   /* Says why prim.h has no value for these operands of a row of prim_operators.def. */
   rvm_status (*prim_fail)(int32_t row, rvm_value a, rvm_value b, rvm_value *error);
   void (*release)(rvm_value *value);
-  /* One call of a routine's own calls and back-edges in 65,536 polls for interruption; see rvm_machine_options.poll. */
+  /* Polls for interruption, where the fuel is used up; see rvm_machine_options.poll. */
   rvm_status (*poll)(rvm_machine *machine, rvm_value *error);
 } rvm_native_api;
 

@@ -9,7 +9,7 @@ import pytest
 from modes import WAYS, plain
 
 from relvm import script, vm
-from relvm.errors import RelvmNameError
+from relvm.errors import RelvmNameError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
 from relvm.ir.builder import Builder
 from relvm.ir.dtypes import F32
@@ -115,3 +115,26 @@ def test_a_builder_makes_private_functions() -> None:
     with b.function("main", [("x", vector)]) as (x,):
         b.ret(b.call("helper", x))
     assert print_module(b.module()).startswith("private def helper(x: f32[3]) -> f32[3] {")
+
+
+LYING = """
+private def _g(x: f32[n], y: f32[n]) -> f32[n] with (inline=false) = add(x, y)
+private def _apply(f: (f32[n]) -> f32[n], x: f32[n]) -> f32[n] with (inline=false) = f(x)
+def ten(x: f32[n]) -> f32[1] = const(f32[1], [10.0])
+def wide(x: f32[n]) -> f64[n] = cast(x, to=f64)
+def main(f: (f32[n]) -> f32[n], x: f32[n]) -> f32[n] = @_g(f(x), x)
+def through(f: (f32[n]) -> f32[n], x: f32[n]) -> f32[n] = @_g(@_apply(f, x), x)
+def inside(x: f32[n]) -> f32[n] = @_g(@_apply(@ten, x), x)
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_what_a_function_value_gives_is_checked_before_a_private_function_uses_it(way) -> None:
+    machine = vm.VirtualMachine(vm.build(parse_module(LYING), *way, verified=True))
+    for name in ("main", "through"):
+        with pytest.raises(RelvmShapeError, match=r"_g: argument y: expected dimension 0 to be 1, got 3"):
+            machine[name](machine["ten"], X)
+        with pytest.raises(RelvmTypeError, match=r"_g: argument x: expected a tensor of rank 1 and dtype f32"):
+            machine[name](machine["wide"], X)
+    with pytest.raises(RelvmShapeError, match=r"_g: argument y: expected dimension 0 to be 1, got 3"):
+        machine["inside"](X)

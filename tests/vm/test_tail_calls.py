@@ -13,6 +13,7 @@ from relvm.errors import RelvmArgumentError, RelvmInterrupted, RelvmRecursionErr
 from relvm.frontend.text import parse_module
 from relvm.ir.infer import infer_types
 from relvm.ir.reference import evaluate
+from relvm.vm.runtime import register_func
 
 MODES = ("bytecode", "compiled")
 
@@ -144,3 +145,30 @@ def test_a_profile_of_a_long_loop_needs_no_room(mode) -> None:
     x = np.zeros(2, np.float32)
     profile = machine.profile("main", 1_000, x, x)
     assert {row.name: row.count for row in profile.rows}["reference.add"] == 1_001
+
+
+STOPPED = """
+private def _kernels(n: i64, x: f32[m]) -> f32[m] = if n == 0 then x else @_kernels(n - 1, exp(x))
+private def _host(n: i64, x: f32[m]) => f32[m] {
+  _ = packed("test.nothing")
+  return if n == 0 then x else @_host(n - 1, x)
+}
+def kernels(x: f32[m]) => f32[m] {
+  _ = packed("test.stop")
+  return @_kernels(100, x)
+}
+def host(x: f32[m]) => f32[m] {
+  _ = packed("test.stop")
+  return @_host(100, x)
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["kernels", "host"])
+@pytest.mark.parametrize("mode", MODES)
+def test_what_may_take_long_counts_more_towards_the_poll(mode, name) -> None:
+    register_func("test.stop", lambda: machine.interrupt(), override=True)
+    register_func("test.nothing", lambda: None, override=True)
+    machine = vm.VirtualMachine(vm.build(parse_module(STOPPED), mode, "c"))
+    with pytest.raises(RelvmInterrupted):
+        machine[name](np.ones(2, np.float32))
