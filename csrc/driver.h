@@ -42,9 +42,9 @@ RVM_HELPER rvm_poll(rvm_machine *ctx, rvm_value *failure) {
   return status == RVM_OK ? RVM_OK : rvm_failed(error, status, failure);
 }
 
-/* Every entry of a routine counts towards the poll for interruption. */
-static inline rvm_status rvm_enter(rvm_machine *ctx, rvm_value *failure) {
-  return --rvm_head(ctx)->fuel > 0 ? RVM_OK : rvm_poll(ctx, failure);
+/* Every entry of a routine counts towards the poll for interruption, for itself and for the kernels that it calls. */
+static inline rvm_status rvm_enter(rvm_machine *ctx, int32_t kernels, rvm_value *failure) {
+  return (rvm_head(ctx)->fuel -= 1 + kernels * (int64_t)RVM_LONG_CALL_COST) > 0 ? RVM_OK : rvm_poll(ctx, failure);
 }
 
 /* Values are written and read as two words: to read one as a whole right after that makes the processor wait. */
@@ -249,7 +249,6 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
 RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments, int32_t count,
                       rvm_value *failure) {
   if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, NULL, failure);
-  rvm_head(ctx)->fuel -= RVM_LONG_CALL_COST;
   rvm_value result = RVM_NIL;
   rvm_status status = kernel(NULL, arguments, count, &result);
   return status == RVM_OK ? RVM_OK : rvm_failed(result, status, failure);

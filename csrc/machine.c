@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 
 enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
 
@@ -284,6 +285,12 @@ rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *e
   return rvm_fail(error, status, "stopped by the host's %s", callback);
 }
 
+int64_t rvm_clock_now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
   machine->head.fuel = RVM_POLL_INTERVAL;
   if (atomic_load_explicit(&machine->upgrades, memory_order_relaxed)) apply_upgrade(machine);
@@ -292,6 +299,9 @@ rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
     return rvm_fail(error, RVM_INTERRUPTED, "interrupted");
   }
   if (!machine->options.poll) return RVM_OK;
+  const int64_t now = rvm_clock_now();
+  if (machine->polled && now - machine->polled < RVM_HOST_POLL_INTERVAL) return RVM_OK;
+  machine->polled = now;
   *error = (rvm_value){.tag = RVM_TAG_NIL};
   rvm_status status = machine->options.poll(machine->options.host, error);
   return status == RVM_OK ? RVM_OK : rvm_host_failed(status, "poll", error);

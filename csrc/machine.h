@@ -48,18 +48,19 @@ struct rvm_machine {
   _Atomic(rvm_dropped *) dropped;
   _Atomic(rvm_executable *) compiled; /* rvm_machine_upgrade; or NULL */
   atomic_int upgrades;                /* 1: its functions are still to be taken up */
+  int64_t polled; /* when the host was, by rvm_clock_now */
   rvm_machine_options options;
   rvm_instrument instrument;
 };
 
-enum { RVM_POLL_INTERVAL = 65536 };
+enum { RVM_POLL_INTERVAL = 65536, RVM_HOST_POLL_INTERVAL = 1000000 /* nanoseconds */ };
 
 static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
   return atomic_load_explicit(&machine->interrupted, memory_order_relaxed) ==
          atomic_load_explicit(&machine->run, memory_order_relaxed);
 }
 
-/* Counts `cost` and polls the host when enough has come together; INTERRUPTED, or what the host says, ends the run. */
+/* Counts `cost` and polls when enough has come together; INTERRUPTED, or what the host says, ends the run. */
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
 static inline rvm_status rvm_machine_spend(rvm_machine *machine, int32_t cost, rvm_value *error) {
   machine->head.fuel -= cost;
@@ -83,6 +84,8 @@ static inline int rvm_is_watched(const rvm_machine *machine, const rvm_function 
 }
 
 /* ---- machine.c ---- */
+
+int64_t rvm_clock_now(void); /* nanoseconds, from some time on */
 
 /* Makes good a host's callback that failed without an error, or with a status of its own; what it ends with. */
 rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *error);

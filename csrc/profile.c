@@ -1,6 +1,5 @@
 /* profile.c: an instrument that measures calls: how many, how long, over how many bytes. */
 #include <string.h>
-#include <time.h>
 
 #include "machine.h"
 
@@ -15,12 +14,6 @@ struct rvm_profile {
   int64_t depth, room; /* of `open` */
   rvm_profile_row rows[];
 };
-
-static int64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 static int64_t value_bytes(rvm_value value) {
   return value.tag == RVM_TAG_TENSOR ? rvm_tensor_size_bytes(value.as.tensor) : 0;
@@ -50,7 +43,7 @@ static rvm_status before(void *host, int32_t function, const rvm_value *argument
   if (status) return status;
   open_call *call = &profile->open[profile->depth++];
   call->inner = 0;
-  call->started = now();
+  call->started = rvm_clock_now();
   return RVM_OK;
 }
 
@@ -59,7 +52,7 @@ static rvm_status after(void *host, int32_t function, const rvm_value *arguments
   (void)status, (void)error;
   rvm_profile *profile = host;
   const open_call *call = &profile->open[--profile->depth];
-  int64_t elapsed = now() - call->started;
+  int64_t elapsed = rvm_clock_now() - call->started;
   rvm_profile_row *row = &profile->rows[function];
   row->count++;
   row->nanoseconds += elapsed - call->inner;

@@ -207,8 +207,9 @@ int32_t rvm_executable_find(const rvm_executable *executable, const char *name);
 typedef struct rvm_machine_options {
   int64_t stack_values; /* size of the value stack; 0: 1 << 20 */
   int64_t call_depth;   /* most calls inside each other; 0: 200,000; those of native code need C stack, too */
-  /* Called about every 65,536 calls and backward jumps, where a call of a kernel or of a function of the host counts
-     for 1,024; a status other than OK ends the run with it.  May be NULL. */
+  /* Called now and then during a run, a millisecond or more apart: the machine looks at the time after about 65,536
+     calls and backward jumps, where a call of a kernel or of a function of the host counts for 1,024.  A status other
+     than OK ends the run with it.  May be NULL. */
   rvm_status (*poll)(void *host, rvm_value *error);
   /* What vm.builtin.print does with its arguments.  NULL: nothing. */
   rvm_status (*print)(void *host, const rvm_value *arguments, int32_t count, rvm_value *error);

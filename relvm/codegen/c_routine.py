@@ -123,7 +123,8 @@ def print_routine(routine: Routine, functions: Mapping[str, int], routines: Mapp
     body = printer.block(routine.body, "  ")
     comment = f"/* {routine.name}({', '.join(routine.params)}) */".replace("\n", " ")
     start = ["start:;"] if printer.restarts else []
-    body = [*start, "  RVM_TRY(rvm_enter(ctx, failure));", *body]
+    kernels = sum(isinstance(statement, CallStatement) and statement.kernel for statement in _statements(routine.body))
+    body = [*start, f"  RVM_TRY(rvm_enter(ctx, {kernels}, failure));", *body]
     symbol = routine_symbol(routine.name)
     if not _is_small(routine):
         return "\n".join([comment, *printer.parts, *printer.function("rvm_status", symbol, body)])
