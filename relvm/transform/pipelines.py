@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from relvm.ir.infer import infer_types
 from relvm.ir.stages import Stage
+from relvm.transform.decompose import decompose
 from relvm.transform.eliminate_common import eliminate_common
 from relvm.transform.eliminate_dead import eliminate_dead
 from relvm.transform.fold_constants import fold_constants
+from relvm.transform.fuse import fuse
 from relvm.transform.inline_functions import inline_functions
 from relvm.transform.kill_dead import kill_dead
 from relvm.transform.legalize import legalize
@@ -19,13 +21,15 @@ from relvm.transform.plan_memory import plan_memory
 TARGETS = ("c", "numpy")
 
 
-def build_pipeline(target: str) -> tuple[Pass, ...]:
+def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
     """From a module as written to one that code generation takes: PARSED -> PLANNED.
 
     Parameters
     ----------
     target
         One of TARGETS.
+    fused
+        Whether operators share kernels; never where they are NumPy's.
     """
     return (
         Pass("infer_types", infer_types, Stage.PARSED, Stage.TYPED),
@@ -35,6 +39,7 @@ def build_pipeline(target: str) -> tuple[Pass, ...]:
         eliminate_common,
         eliminate_dead,
         lift_lambdas,
+        *((decompose, fuse) if target == "c" and fused else ()),
         legalize(target),
         plan_memory,
         lower_shapes,

@@ -18,10 +18,11 @@ from relvm.ir.expr import Attributes, BuiltinCall, KernelCall
 from relvm.ir.operator import find_operator, operators
 from relvm.ir.prims import scalar_dtype
 from relvm.ir.types import PrimType, ShapeType, TensorType, Type
-from relvm.ops.lowering import Alias, Builtin, Loops, View
+from relvm.ops.lowering import Alias, Builtin, Composition, Loops, Pointwise, Rearrange, Reduce, View
 from relvm.tables import BUILTINS
 
 NAMES = sorted(operators())
+FORMS = (Pointwise, Rearrange, Reduce, Composition, Loops, View, Alias, Builtin)
 _TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
 
 
@@ -92,7 +93,7 @@ def test_declaration_is_whole(name):
     for parameter in (*op.parameters, *op.attributes):
         assert parameter.name in op.doc, f"the documentation of {name} does not mention {parameter.name}"
     assert callable(op.numpy)
-    assert isinstance(op.lower, Loops | View | Alias | Builtin)
+    assert isinstance(op.lower, FORMS)
     assert getattr(relvm.ops, name) is op
 
 
