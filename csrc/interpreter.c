@@ -101,10 +101,9 @@ static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, const i
   }
   rvm_value *arguments = machine->head.top;
   rvm_retain_all(arguments, call.count);
+  machine->head.top = arguments + call.count;
   rvm_machine_pop_frame(machine);
-  memmove(machine->head.top, arguments, (size_t)call.count * sizeof *arguments);
-  rvm_value *left = machine->head.top + call.count < arguments ? arguments : machine->head.top + call.count;
-  rvm_forget_all(left, arguments + call.count - left);
+  rvm_machine_lower(machine, arguments, call.count);
   return rvm_machine_start(machine, call, entered, result);
 }
 
@@ -302,7 +301,9 @@ do_tail_self: {
   for (int32_t i = 0; i < count; i++) move(&arguments[i], &S(4 + i));
   if (code->object_count > 0) {
     rvm_retain_all(arguments, count);
+    machine->head.top = arguments + count;
     rvm_release_objects(code, registers);
+    machine->head.top = arguments;
   }
   for (int32_t i = 0; i < count; i++) {
     move(&registers[i], &arguments[i]);
