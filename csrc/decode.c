@@ -446,8 +446,8 @@ static void mark_read(unsigned char *types, const uint32_t *list) {
     if (rvm_argument_kind(list[i]) == RVM_ARGUMENT_REGISTER) types[rvm_argument_payload(list[i])] |= READ;
 }
 
-/* What a call gives that nothing reads may be anything, what an instrument's skipping leaves too; so may what a function
-   gives that never returns. */
+/* What a call gives that nothing reads may be anything, what an instrument's skipping leaves too; so may what a
+   function gives that never returns. */
 static void close_types(decoder *d, int32_t index) {
   const rvm_function_record *function = &d->executable->functions[index];
   const uint32_t *code = d->executable->code + function->code_start;

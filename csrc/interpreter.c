@@ -52,8 +52,8 @@ static rvm_status lay_out(rvm_machine *machine, const rvm_value *registers, cons
   return RVM_OK;
 }
 
-/* Whether the register may hold the value: those of one scalar type take no object, which would never be released, and no
-   NIL, which is what a call gives that the instrument has skipped. */
+/* Whether the register may hold the value: those of one scalar type take no object, which would never be released, and
+   no NIL, which is what a call gives that the instrument has skipped. */
 static int fits(const rvm_code *code, int32_t destination, rvm_value value) {
   int32_t low = 0, high = code->object_count;
   if (destination < 0 || (!rvm_value_is_object(value) && value.tag != RVM_TAG_NIL)) return 1;

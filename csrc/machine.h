@@ -132,8 +132,8 @@ static inline void rvm_retain_all(const rvm_value *values, int64_t count) {
 static inline void rvm_release_all(rvm_value *values, int64_t count) {
   for (int64_t i = 0; i < count; i++) rvm_release(&values[i]);
 }
-/* The owned ones at the top.  A release may run code of the host's that calls the machine, here as everywhere: what is still
-   wanted must lie below the top. */
+/* The owned ones at the top.  A release may run code of the host's that calls the machine, here as everywhere: what is
+   still wanted must lie below the top. */
 static inline void rvm_release_top(rvm_machine *machine, int64_t count) {
   rvm_value *values = machine->head.top;
   machine->head.top = values + count;
