@@ -70,8 +70,8 @@ def overwrites_early(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]
 
 
 def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> bool:
-    """Whether something that takes long would be computed more often than once for each element that it has, or twice
-    along a row.
+    """Whether something that takes long would be computed more often than once for each element that it has, but for
+    one such value that several walks along a row can share.
 
     Raises
     ------
@@ -83,7 +83,10 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> 
     rows = row_axes(root, totals) if totals else []
     walks = [((total.arg,), [*rows, *total.over]) for total in totals]
     walks.append((trees, [*rows, *(axis for axis in root if axis not in rows)]))
+    met: set[tuple] = set()
+    shared: set[tuple] = set()
     for inside, order in walks:
+        over = tuple(order[len(rows) :])
         order = [axis for axis in order if axis.extent != 1]
         seen: set[Expr] = set()
         for tree in post_order(inside, into_totals=False):
@@ -95,7 +98,11 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> 
             if expr in seen or any(order.index(axis) < last for axis in missing):
                 return True
             seen.add(expr)
-    return False
+            key = _relative(tree, over)
+            if key in met:
+                shared.add(key)
+            met.add(key)
+    return len(shared) > 1
 
 
 def row_axes(root: tuple[LoopAxis, ...], totals: list[Total]) -> list[LoopAxis]:
