@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "kernel_math.h"
 #include "native.h"
 
 extern const rvm_native_api *rvm_api; /* set by relvm_native_open */

@@ -39,6 +39,8 @@ _PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 
 _PRECEDENCE |= {"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
 _UNARY = 11
 
+_VECTORS = frozenset(("exp", "log", "tanh", "erf"))  # of csrc/kernel_math.h
+
 
 def print_kernel(kernel: Kernel) -> str:
     """The C text of one kernel.
@@ -181,8 +183,7 @@ class _Body:
             case Convert():
                 return self.convert(scalar)
             case Intrinsic(name, args, dtype):
-                suffix = "f" if dtype.name == "f32" else ""
-                return f"{name}{suffix}({', '.join(self.scalar(arg) for arg in args)})"
+                return f"{_function(name, dtype)}({', '.join(self.scalar(arg) for arg in args)})"
         raise AssertionError(f"no C for {type(scalar).__name__}")
 
     def convert(self, convert: Convert) -> str:
@@ -215,6 +216,13 @@ class _Body:
             left = text if text == "0" or text.isidentifier() else f"({text})"
             text = f"{left} * {self.size(dim, 1)} + {self.scalar(index, _PRECEDENCE['+'])}"
         return text
+
+
+def _function(name: str, dtype: DType) -> str:
+    """The C function: of csrc/kernel_math.h where that has it, else of <math.h>."""
+    if dtype.name != "f32":
+        return name
+    return f"rvm_{name}_f32" if name in _VECTORS else f"{name}f"
 
 
 def _is_promoted(dtype: DType) -> bool:
