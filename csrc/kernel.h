@@ -6,6 +6,7 @@
 
 #include "kernel_math.h"
 #include "native.h"
+#include "tile.h"
 
 extern const rvm_native_api *rvm_api; /* set by relvm_native_open */
 

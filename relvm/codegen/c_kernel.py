@@ -12,6 +12,7 @@ from relvm.codegen.c_names import kernel_symbol
 from relvm.ir.dims import AnyDim, DimVar, as_var, format_dim
 from relvm.ir.dtypes import DType
 from relvm.lir.kernel import (
+    Address,
     Allocate,
     Assign,
     Binary,
@@ -21,6 +22,7 @@ from relvm.lir.kernel import (
     Declare,
     Fail,
     Intrinsic,
+    Invoke,
     Kernel,
     Literal,
     Load,
@@ -147,6 +149,9 @@ class _Body:
             case Fail(status, message, values):
                 arguments = "".join(f", (long long){self.scalar(value, _UNARY)}" for value in values)
                 self.lines.append(f'{indent}return rvm_api->fail(result, RVM_{status}, "{message}"{arguments});')
+            case Invoke(function, args):
+                printed = ", ".join(self.address(a) if isinstance(a, Address) else self.scalar(a) for a in args)
+                self.lines.append(f"{indent}{function}({printed});")
             case Assign(local, value):
                 self.lines.append(f"{indent}{local.name} = {self.scalar(value)};")
             case Branch(cond, then, orelse):
@@ -185,6 +190,9 @@ class _Body:
             case Intrinsic(name, args, dtype):
                 return f"{_function(name, dtype)}({', '.join(self.scalar(arg) for arg in args)})"
         raise AssertionError(f"no C for {type(scalar).__name__}")
+
+    def address(self, address: Address) -> str:
+        return f"{address.buffer.name} + {self.scalar(address.position, _PRECEDENCE['+'])}"
 
     def convert(self, convert: Convert) -> str:
         source, target = convert.operand.dtype, convert.dtype

@@ -11,8 +11,9 @@ from relvm.ir.dims import AnyDim, Dim, DimOp, DimVar, as_var, dim_var, dim_vars,
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, Var
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.lir.kernel import Buffer, Kernel, KernelBuilder
-from relvm.ops.lowering import LoopAxis, Loops, Place, Places
+from relvm.ops.lowering import LoopAxis, Loops, Place, Places, Product
 from relvm.ops.nests import overwrites_early, recomputes, write_nest
+from relvm.ops.products import Result, result_of
 from relvm.ops.trees import Grower, Leaf, NotFusable, Total, Tree, post_order
 
 
@@ -35,8 +36,15 @@ class Group:
         tensors_used = [arg for call in self.members.values() for arg in call.args if isinstance(arg.type, TensorType)]
         if self.is_opaque:
             return tuple(tensors_used)
-        read = (arg for arg in tensors_used if arg not in self.members and not _is_number(arg))
+        core = self.product
+        of_product = () if core is None else core.args
+        read = (a for a in tensors_used if a not in self.members and (not _is_number(a) or a in of_product))
         return tuple(dict.fromkeys(read))
+
+    @cached_property
+    def product(self) -> OpCall | None:
+        """The member that is a product; others finish it."""
+        return next((call for call in self.members.values() if isinstance(call.op.lower, Product)), None)
 
     @property
     def is_opaque(self) -> bool:
@@ -112,7 +120,12 @@ class Group:
             call.op.lower.function(builder, inputs, outputs, **dict(call.attributes))
         else:
             buffers = dict(zip(self.args, inputs, strict=True))
-            root, trees = self._trees(buffers, outputs)
+            root, trees, result = self._trees(buffers, outputs)
+            if result is not None:
+                call = self.product
+                own = tuple(buffers[arg] for arg in call.args)
+                call.op.lower.function(builder, own, result, **dict(call.attributes))
+                return Kernel(name, inputs, outputs, builder.finish(), self.comment)
             write_nest(builder, root, trees)
             if len(trees) == 1 and not overwrites_early(root, trees):
                 in_place = _in_place(inputs, root, *trees[0])
@@ -122,13 +135,16 @@ class Group:
         """Raises NotFusable where the operators have no common kernel."""
         buffers = {arg: Buffer("x", *_parts(self.type(arg))) for arg in self.args}
         outputs = tuple(Buffer("out", *_parts(self.type(var))) for var in self.results)
-        root, trees = self._trees(buffers, outputs)
-        if recomputes(root, trees):
+        root, trees, result = self._trees(buffers, outputs)
+        if result is None and recomputes(root, trees):
             raise NotFusable
+        if result is not None:
+            own = tuple(buffers[arg] for arg in self.product.args)
+            self.product.op.lower.function(KernelBuilder(), own, result, **dict(self.product.attributes))
 
     def _trees(
         self, buffers: Mapping[Expr, Buffer], outputs: tuple[Buffer, ...]
-    ) -> tuple[tuple[LoopAxis, ...], list[tuple[Leaf, Tree]]]:
+    ) -> tuple[tuple[LoopAxis, ...], list[tuple[Leaf, Tree]], Result | None]:
         grower = Grower(self.members, self.type, buffers)
         shape = outputs[0].shape
         root = tuple(LoopAxis(dim) for dim in shape)
@@ -138,7 +154,20 @@ class Group:
             if out.shape != shape:
                 raise NotFusable
             pairs.append((grower.at(out, at, shape), grower.tree(var, at)))
-        return root, pairs
+        return root, pairs, self._result(root, pairs, grower)
+
+    def _result(self, root: tuple[LoopAxis, ...], pairs: list[tuple[Leaf, Tree]], grower: Grower) -> Result | None:
+        """Where the elements of the group's product go; None where it has none."""
+        if self.product is None:
+            return None
+        if any(arg in self.members for arg in self.product.args) or grower.core is None:
+            raise NotFusable
+        if any(isinstance(tree, Total) for tree in post_order(tuple(tree for _, tree in pairs))):
+            raise NotFusable
+        type_ = self.plain(self.product.type)
+        shapes = (self.plain(arg.type).shape for arg in self.product.args)
+        axes = self.product.op.lower.axes(*shapes, type_.shape, **dict(self.product.attributes))
+        return result_of(grower.core, type_.dtype, type_.shape, axes, root, pairs)
 
     def _buffers(self) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
         names: dict[str, int] = {}

@@ -4,6 +4,7 @@ The forms:
     elementwise(f)       f(element, ...) -> element under NumPy broadcasting
     Rearrange(places)    elements of one argument in other places
     Reduce(...)          elements along some axes become one
+    Product(function)    a kernel of its own that other operators may finish: it hands each element to `finish.store`
     Composition(f)       other operators, which take its place
     Loops(function)      a kernel of its own; `function(k, inputs, outputs, **attributes)` writes the loop nest
     VIEW, ALIAS          no kernel: the argument's bytes under the result's shape; the argument itself
@@ -116,6 +117,18 @@ class Reduce:
 
     reduction: Reduction
     finish: Callable[[Scalar, AnyDim], Scalar] = lambda total, count: total
+
+
+@dataclass(frozen=True)
+class Product:
+    """A kernel written by `function(k: KernelBuilder, inputs, result, **attributes)`, `result` being a `Result`.
+
+    axes: of the result, given the shapes of the arguments and its own, those that the kernel walks as one, in order:
+    for a convolution (image), (filter), (all others).
+    """
+
+    function: Callable[..., None]
+    axes: Callable[..., tuple[tuple[int, ...], ...]]
 
 
 @dataclass(frozen=True)

@@ -123,10 +123,10 @@ def _leaves(trees: Iterable[Tree], *, into_totals: bool = True) -> list[Leaf]:
     return [tree for tree in post_order(tuple(trees), into_totals=into_totals) if isinstance(tree, Leaf)]
 
 
-class _Scope:
+class Scope:
     """Loops that are open, and the values known inside them."""
 
-    def __init__(self, k: KernelBuilder, outer: _Scope | None = None) -> None:
+    def __init__(self, k: KernelBuilder, outer: Scope | None = None) -> None:
         self.k = k
         self.outer = outer
         self.counters: list[tuple[Joined, Scalar]] = []
@@ -201,9 +201,9 @@ def _c_name(name: str) -> str:
 
 
 @contextmanager
-def _loops(scope: _Scope, joined: list[Joined], *, simd: bool = False, reduce=()):
+def _loops(scope: Scope, joined: list[Joined], *, simd: bool = False, reduce=()):
     """A scope inside loops over `joined`, that has what the scope around it has."""
-    inner = _Scope(scope.k, scope)
+    inner = Scope(scope.k, scope)
     with loop_nest(scope.k, [one.extent for one in joined], simd=simd, reduce=tuple(reduce)) as counters:
         inner.counters = list(zip(joined, counters, strict=True))
         yield inner
@@ -213,14 +213,14 @@ def _write_plain(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tup
     leaves = [leaf for leaf, _ in outputs] + _leaves(tree for _, tree in outputs)
     joined = join(root, leaves)
     last = set(joined[-1].axes) if joined else set()
-    with _loops(_Scope(k), joined[:-1]) as outer:
+    with _loops(Scope(k), joined[:-1]) as outer:
         _prepare(outer, outputs, last)
         with _loops(outer, joined[-1:], simd=True) as inner:
             for leaf, tree in outputs:
                 inner.store(leaf, inner.value(tree))
 
 
-def _prepare(scope: _Scope, outputs: Iterable[tuple[Leaf | None, Tree]], inside: set[LoopAxis]) -> None:
+def _prepare(scope: Scope, outputs: Iterable[tuple[Leaf | None, Tree]], inside: set[LoopAxis]) -> None:
     """Computes, before loops over `inside`, all that does not depend on them."""
     waiting: list[Tree] = []
     for leaf, tree in outputs:
@@ -265,12 +265,12 @@ class _Rows:
     def write(self) -> None:
         lane = self.rows[-1] if self.rows and self._side_by_side(self.rows[-1]) else None
         if lane is None:
-            with _loops(_Scope(self.k), self.rows) as row:
+            with _loops(Scope(self.k), self.rows) as row:
                 for total in self.totals:
                     row.values[total] = self._total(row, total)
                 self._result(row)
             return
-        with _loops(_Scope(self.k), self.rows[:-1]) as outer:
+        with _loops(Scope(self.k), self.rows[:-1]) as outer:
             extent = as_scalar(lane.extent, I64)
             with self.k.loop((extent + (LANES - 1)) / LANES, name="block") as block:
                 first = self.k.declare("first", block * LANES)
@@ -289,7 +289,7 @@ class _Rows:
         """The loops of one walk along a row."""
         return join(over, [*_leaves(trees, into_totals=False), *extra])
 
-    def _total(self, row: _Scope, total: Total) -> Scalar:
+    def _total(self, row: Scope, total: Total) -> Scalar:
         """Adds up one row in vector lanes.
 
         A lane of a maximum or minimum never holds NaN: that one was met is counted beside it.
@@ -317,7 +317,7 @@ class _Rows:
         value = total.finish(value, total.count)
         return value if value is result else k.declare(_c_name(total.name), value)
 
-    def _result(self, row: _Scope) -> None:
+    def _result(self, row: Scope) -> None:
         trees = [tree for _, tree in self.outputs]
         over = tuple(self.columns)
         kept = {key: leaf for tree in trees for key, leaf in self._kept(tree, over).items()}
@@ -326,7 +326,7 @@ class _Rows:
             for leaf, tree in self.outputs:
                 inner.store(leaf, self.value(inner, tree, over, kept))
 
-    def value(self, scope: _Scope, tree: Tree, over: tuple[LoopAxis, ...], kept: dict[tuple, Leaf]) -> Scalar:
+    def value(self, scope: Scope, tree: Tree, over: tuple[LoopAxis, ...], kept: dict[tuple, Leaf]) -> Scalar:
         """The tree's value; what is shared by several walks is written by the first and read by the others."""
         for part in post_order((tree,), into_totals=False):
             key = _relative(part, over)
@@ -390,10 +390,10 @@ def _relative(tree: Tree, over: tuple[LoopAxis, ...]) -> tuple | None:
 class _Lanes:
     """LANES rows side by side: every value of a row is an array of them."""
 
-    def __init__(self, rows: _Rows, outer: _Scope, lane: Joined, first: Scalar, width: Scalar) -> None:
+    def __init__(self, rows: _Rows, outer: Scope, lane: Joined, first: Scalar, width: Scalar) -> None:
         self.rows = rows
         self.k = rows.k
-        self.scope = _Scope(self.k, outer)
+        self.scope = Scope(self.k, outer)
         self.lane = lane
         self.first = first
         self.width = width
@@ -432,9 +432,9 @@ class _Lanes:
                 self.arrays[tree] = array
 
     @contextmanager
-    def lanes(self, around: _Scope):
+    def lanes(self, around: Scope):
         """A loop over the rows of the block: a scope in it, and its counter."""
-        scope = _Scope(self.k, around)
+        scope = Scope(self.k, around)
         with self.k.loop(self.width, name="l", simd=True) as lane:
             scope.counters = [(self.lane, self.first + lane)]
             scope.values |= {tree: array[lane] for tree, array in self.arrays.items()}

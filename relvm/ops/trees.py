@@ -16,7 +16,18 @@ from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.expr import Constant, Expr, OpCall
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, Intrinsic, Literal, Local, Scalar
-from relvm.ops.lowering import LoopAxis, Place, Places, Pointwise, Rearrange, Reduce, Reduction, View, strides_of
+from relvm.ops.lowering import (
+    LoopAxis,
+    Place,
+    Places,
+    Pointwise,
+    Product,
+    Rearrange,
+    Reduce,
+    Reduction,
+    View,
+    strides_of,
+)
 
 _FREE = frozenset(("fabs", "floor", "ceil", "rint", "trunc", "sqrt", "fmax", "fmin"))  # a few cycles, as additions are
 
@@ -87,6 +98,16 @@ class Total(Tree):
         return product(axis.extent for axis in self.over)
 
 
+@dataclass(eq=False)
+class Core(Tree):
+    """The element of a product at some places, which its kernel has."""
+
+    at: Places
+
+    def __post_init__(self) -> None:
+        self.axes = frozenset(axis for place in self.at for axis, _ in place.steps)
+
+
 def parts(tree: Tree) -> tuple[Tree, ...]:
     """The trees directly inside."""
     match tree:
@@ -134,6 +155,7 @@ class Grower:
         self.type_of = type_of
         self.buffers = buffers
         self.grown: dict[tuple[Expr, Places], Tree] = {}
+        self.core: Core | None = None  # the element of the group's product
 
     def tree(self, expr: Expr, at: Places) -> Tree:
         """The element of `expr` at some places.
@@ -169,6 +191,11 @@ class Grower:
                 if args[0] not in self.members:
                     return self.leaf(args[0], at, shape)
                 return self.tree(args[0], _through_view(at, shape, self.type_of(args[0]).shape))
+            case Product():
+                if self.core is not None:
+                    raise NotFusable
+                self.core = Core(at)
+                return self.core
             case Reduce(reduction, finish):
                 return self._total(expr, args[0], at, reduction, finish, **attributes)
         raise NotFusable

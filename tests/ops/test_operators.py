@@ -18,11 +18,11 @@ from relvm.ir.expr import Attributes, BuiltinCall, KernelCall
 from relvm.ir.operator import find_operator, operators
 from relvm.ir.prims import scalar_dtype
 from relvm.ir.types import PrimType, ShapeType, TensorType, Type
-from relvm.ops.lowering import Alias, Builtin, Composition, Loops, Pointwise, Rearrange, Reduce, View
+from relvm.ops.lowering import Alias, Builtin, Composition, Loops, Pointwise, Product, Rearrange, Reduce, View
 from relvm.tables import BUILTINS
 
 NAMES = sorted(operators())
-FORMS = (Pointwise, Rearrange, Reduce, Composition, Loops, View, Alias, Builtin)
+FORMS = (Pointwise, Product, Rearrange, Reduce, Composition, Loops, View, Alias, Builtin)
 _TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
 
 

@@ -1,0 +1,75 @@
+/* tile.h: the innermost part of matrix products of float in generated kernels: a tile of the result in registers. */
+#ifndef RELVM_TILE_H
+#define RELVM_TILE_H
+
+#include <stdint.h>
+
+#ifdef __GNUC__
+
+#if defined __AVX512F__
+enum { RVM_LANES = 16, RVM_TILE_VECTORS = 4 };
+#elif defined __AVX__
+enum { RVM_LANES = 8, RVM_TILE_VECTORS = 2 };
+#elif defined __aarch64__
+enum { RVM_LANES = 4, RVM_TILE_VECTORS = 4 };
+#else
+enum { RVM_LANES = 4, RVM_TILE_VECTORS = 2 };
+#endif
+
+typedef float rvm_lanes __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
+
+/* `rows` by `vectors` vectors, all of them in registers: both are constants where this is inlined. */
+static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows, int vectors, int64_t depth, const float *a,
+                                                                        int64_t a_row, int64_t a_step, const float *b,
+                                                                        int64_t b_step, float *tile, int64_t tile_row,
+                                                                        int adds) {
+  rvm_lanes sum[6][4];
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
+      sum[r][v] = adds ? *(const rvm_lanes *)(tile + r * tile_row + v * RVM_LANES) : (rvm_lanes){0};
+  for (int64_t p = 0; p < depth; p++) {
+    rvm_lanes right[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) right[v] = *(const rvm_lanes *)(b + p * b_step + v * RVM_LANES);
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++) {
+      const float left = a[r * a_row + p * a_step];
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) sum[r][v] += left * right[v];
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) *(rvm_lanes *)(tile + r * tile_row + v * RVM_LANES) = sum[r][v];
+}
+
+/* tile[r * columns + j] = or += the sum over p of a[r * a_row + p * a_step] * b[p * b_step + j], in order of p; rows <= 6,
+   columns a multiple of 16. */
+static inline __attribute__((always_inline)) void rvm_tile_f32(int rows, int columns, int64_t depth, const float *a,
+                                                               int64_t a_row, int64_t a_step, const float *b,
+                                                               int64_t b_step, float *tile, int adds) {
+  const int width = RVM_LANES * RVM_TILE_VECTORS, rest = columns % width / RVM_LANES;
+  int j = 0;
+  for (; j + width <= columns; j += width)
+    rvm_tile_in_registers(rows, RVM_TILE_VECTORS, depth, a, a_row, a_step, b + j, b_step, tile + j, columns, adds);
+  if (rest == 3) rvm_tile_in_registers(rows, 3, depth, a, a_row, a_step, b + j, b_step, tile + j, columns, adds);
+  if (rest == 2) rvm_tile_in_registers(rows, 2, depth, a, a_row, a_step, b + j, b_step, tile + j, columns, adds);
+  if (rest == 1) rvm_tile_in_registers(rows, 1, depth, a, a_row, a_step, b + j, b_step, tile + j, columns, adds);
+}
+
+#else
+
+static void rvm_tile_f32(int rows, int columns, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
+                         const float *b, int64_t b_step, float *tile, int adds) {
+  for (int r = 0; r < rows; r++) {
+    for (int j = 0; j < columns && !adds; j++) tile[r * columns + j] = 0;
+    for (int64_t p = 0; p < depth; p++)
+      for (int j = 0; j < columns; j++) tile[r * columns + j] += a[r * a_row + p * a_step] * b[p * b_step + j];
+  }
+}
+
+#endif
+#endif
