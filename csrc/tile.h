@@ -60,7 +60,41 @@ static inline __attribute__((always_inline)) void rvm_tile_f32(int rows, int col
   if (rest == 1) rvm_tile_in_registers(rows, 1, depth, a, a_row, a_step, b + j, b_step, tile + j, columns, adds);
 }
 
+static inline __attribute__((always_inline)) void rvm_taps_in_registers(int vectors, int64_t taps, const int64_t *offsets,
+                                                                        const float *weights, const float *x, float *sums,
+                                                                        int adds) {
+  rvm_lanes sum[4];
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) sum[v] = adds ? *(const rvm_lanes *)(sums + v * RVM_LANES) : (rvm_lanes){0};
+  for (int64_t t = 0; t < taps; t++) {
+    const float *source = x + offsets[t];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) sum[v] += weights[t] * *(const rvm_lanes *)(source + v * RVM_LANES);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) *(rvm_lanes *)(sums + v * RVM_LANES) = sum[v];
+}
+
+/* sums[j] = or += the sum over t of weights[t] * x[offsets[t] + j], in order of t, for j < columns rounded up to 64: what lies behind
+   in x and sums must be there. */
+static inline __attribute__((always_inline)) void rvm_taps_f32(int64_t columns, int64_t taps, const int64_t *offsets,
+                                                               const float *weights, const float *x, float *sums, int adds) {
+  int64_t j = 0;
+  for (; columns - j > 2 * RVM_LANES; j += 4 * RVM_LANES)
+    rvm_taps_in_registers(4, taps, offsets, weights, x + j, sums + j, adds);
+  for (; j < columns; j += RVM_LANES) rvm_taps_in_registers(1, taps, offsets, weights, x + j, sums + j, adds);
+}
+
 #else
+
+static void rvm_taps_f32(int64_t columns, int64_t taps, const int64_t *offsets, const float *weights, const float *x,
+                         float *sums, int adds) {
+  for (int64_t j = 0; j < columns; j++) {
+    float sum = adds ? sums[j] : 0;
+    for (int64_t t = 0; t < taps; t++) sum += weights[t] * x[offsets[t] + j];
+    sums[j] = sum;
+  }
+}
 
 static void rvm_tile_f32(int rows, int columns, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
                          const float *b, int64_t b_step, float *tile, int adds) {

@@ -6,12 +6,13 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dims import AnyDim, dim_op, product
-from relvm.ir.dtypes import I64
+from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, Unary, as_scalar
+from relvm.ops.depthwise import is_depthwise, write_depthwise
 from relvm.ops.lowering import Product, flat_position, loop_nest
-from relvm.ops.panel import ROWS, Copied, Left, fill_from_rows, matrix_product, panel_width, smaller
+from relvm.ops.panel import ROWS, Copied, Left, fill_from_rows, larger, matrix_product, panel_width, smaller, smaller_of
 from relvm.ops.products import Result
 from relvm.ops.rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, window_of
@@ -26,7 +27,8 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
     x, w = inputs
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
     if groups > 1 and isinstance(w.shape[0], int) and w.shape[0] // groups < ROWS:
-        _conv_rows(k, x, w, result, window, w.shape[0] // groups)
+        write = write_depthwise if is_depthwise(x, w, window) else _conv_rows
+        write(k, x, w, result, window, w.shape[0] // groups)
         return
     filters = k.size((dim_op("floordiv", w.shape[0], groups),))
     places, depth, area = (product(dims) for dims in (result.shape[2:], w.shape[1:], x.shape[2:]))
@@ -46,43 +48,66 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
 def _fill_from_windows(
     k: KernelBuilder, x: Buffer, start: Scalar, shape: tuple[AnyDim, ...], window: Window, width: int
 ) -> Copied:
-    """The right matrix has a row for each input channel and window position, a column for each output position."""
+    """The right matrix has a row for each input channel and window position, a column for each output position: the
+    columns of a panel are parts of some lines of the output, which are parts of lines of the input, too."""
+    rank = len(window.sizes)
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
-    places = [as_scalar(dim, I64) for dim in shape[2:]]
-    sizes = [as_scalar(size, I64) for size in window.sizes]
-    corners = [k.allocate("corner", I64, (width,)) for _ in dims]
+    lines = [as_scalar(dim, I64) for dim in shape[2:-1]]
+    wide, sizes = as_scalar(shape[-1], I64), [as_scalar(size, I64) for size in window.sizes]
+    padded = any(window.pads[axis] for axis in (rank - 1, 2 * rank - 1))
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
-        with k.loop(width, name="j") as j:  # where the window of each column begins; also past the last one, unused
-            rest = k.declare("rest", column + j)
-            for axis in reversed(range(len(dims))):
-                place = rest % places[axis] if axis else rest
-                k.store(corners[axis], (j,), place * window.strides[axis] - window.pads[axis])
-                if axis:
-                    k.assign(rest, rest / places[axis])
+        begin = k.declare("begin", column / wide)
+        end = k.declare("end", (column + count - 1) / wide + 1)
         with k.loop(span, name="p") as p:
             rest = k.declare("rest", first + p)
-            offsets = []
-            for axis in reversed(range(len(dims))):
-                offsets.insert(0, k.declare("offset", rest % sizes[axis] * window.dilations[axis]))
+            offsets: list[Local] = []
+            for axis in reversed(range(rank)):
+                offset = rest % sizes[axis] * window.dilations[axis] - window.pads[axis]
+                offsets.insert(0, k.declare("offset", offset))
                 k.assign(rest, rest / sizes[axis])
-            with k.loop(width, name="j", simd=True) as j:
-                position: Scalar = rest
+            with k.loop(end, start=begin, name="line") as line:
+                low = k.declare("low", larger(line * wide - column, 0))
+                high = k.declare("high", smaller_of((line + 1) * wide - column, count))
+                places = _places_of(k, line, lines)
                 inside: Scalar | None = None
-                for corner, offset, dim in zip(corners, offsets, dims, strict=True):
-                    place = k.declare("place", corner[j] + offset)
-                    within = (place >= 0).both(place < dim)
+                position: Scalar = rest
+                for axis, place in enumerate(places):
+                    at = k.declare("at", place * window.strides[axis] + offsets[axis])
+                    within = (at >= 0).both(at < dims[axis])
                     inside = within if inside is None else inside.both(within)
-                    position = position * dim + place
-                element = Select(inside, x.flat(start + position), Literal(0, x.dtype))
-                k.store(panel, (p * width + j,), element)
+                    position = position * dims[axis] + at
+                source = k.declare("source", start + position * dims[-1])
+                shift = k.declare("shift", (column - line * wide) * window.strides[-1] + offsets[-1])
+                here = Literal(True, BOOL) if inside is None else k.declare("here", inside)
+                with k.branch(here), k.loop(high, start=low, name="j", simd=True) as j:
+                    at = k.declare("at", j * window.strides[-1] + shift)
+                    element: Scalar = x.flat(source + at)
+                    if padded:
+                        element = Select((at >= 0).both(at < dims[-1]), element, Literal(0, x.dtype))
+                    k.store(panel, (p * width + j,), element)
+                if inside is not None:
+                    outside = Unary("!", here, BOOL)
+                    with k.branch(outside), k.loop(high, start=low, name="j", simd=True) as j:
+                        k.store(panel, (p * width + j,), 0)
+            with k.loop(width, start=count, name="j", simd=True) as j:
+                k.store(panel, (p * width + j,), 0)
 
     return Copied(fill)
 
 
+def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scalar]:
+    """The places on all axes but the last of a line, counted row-major."""
+    rest: Scalar = line
+    places: list[Scalar] = []
+    for size in reversed(lines[1:]):
+        places.insert(0, k.declare("place", rest % size))
+        rest = k.declare("rest", rest / size)
+    return [rest, *places] if lines else []
+
+
 def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Result, window: Window, filters: int) -> None:
-    """For groups of few filters, as in a depthwise convolution: STRIP places of a row of the result at a time, one
-    weight after the other."""
+    """For groups of few filters: _STRIP places of a row of the result at a time, one weight after the other."""
     dims, places = x.shape[2:], result.shape[2:]
     channels, taps, area, wide = k.size(w.shape[1:2]), k.size(w.shape[2:]), k.size(dims), k.size(places[-1:])
     strip = k.allocate("strip", result.dtype, (_STRIP,))

@@ -263,4 +263,13 @@ def _blocks(size: Scalar, block: int) -> Scalar:
 
 def smaller(size: Scalar, limit: int) -> Scalar:
     """The smaller of a size and a number."""
-    return Select(size < limit, size, Literal(limit, I64))
+    return smaller_of(size, Literal(limit, I64))
+
+
+def smaller_of(size: Scalar, other: Scalar) -> Scalar:
+    return Select(size < other, size, other)
+
+
+def larger(size: Scalar, limit: int) -> Scalar:
+    """The larger of a size and a number."""
+    return Select(size > limit, size, Literal(limit, I64))
