@@ -17,7 +17,7 @@ from relvm.ops.comparison import (
 from relvm.ops.convolution import conv
 from relvm.ops.indexing import gather, pad
 from relvm.ops.indexing import slice_ as slice
-from relvm.ops.linear import matmul
+from relvm.ops.linear import matmul, matmul_packed
 from relvm.ops.pooling import average_pool, max_pool
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from relvm.errors import RelvmArgumentError
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar
 from relvm.ops.lowering import Product, loop_nest, strides_of
-from relvm.ops.panel import Left, fill_from_columns, fill_from_rows, matrix_product, panel_width
+from relvm.ops.panel import Left, Packed, fill_from_columns, fill_from_rows, matrix_product, panel_width
 from relvm.ops.products import Result
 from relvm.ops.rules import broadcast_dims, expect_equal_dims, expect_numeric, expect_same_dtype
 
@@ -112,3 +113,61 @@ def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose
 
 def _matrix(shape: Shape, transposed: bool) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
+
+
+def _matmul_packed(k: KernelBuilder, inputs, result: Result, *, columns: int) -> None:
+    a, b = inputs
+    depth, width = b.shape[1:]
+    rows = product(a.shape[:-1])
+    left = Left(a, Literal(0, I64), Literal(depth, I64), Literal(1, I64))
+    sizes = (k.size((rows,)), Literal(columns, I64), Literal(depth, I64))
+    right = Packed(b, Literal(0, I64))
+    matrix_product(k, sizes, left, right, width, result, lambda i, j: (i, j) if len(a.shape) > 1 else (j,))
+
+
+def _rows_and_columns(a: Shape, b: Shape, out: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
+    last = len(out) - 1
+    return (tuple(range(last)), (last,)) if last else ((0,),)
+
+
+def pack_columns(b: np.ndarray) -> np.ndarray:
+    """A matrix (depth, columns) in panels of some columns: (panels, depth, width), filled up with zeros."""
+    depth, columns = b.shape
+    width = panel_width(columns)
+    panels = -(-columns // width)
+    filled = np.zeros((depth, panels * width), b.dtype)
+    filled[:, :columns] = b
+    return np.ascontiguousarray(filled.reshape(depth, panels, width).swapaxes(0, 1))
+
+
+def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.ndarray:
+    panels, depth, width = b.shape
+    return np.matmul(a, b.swapaxes(0, 1).reshape(depth, panels * width)[:, :columns])
+
+
+@op("matmul_packed", numpy=_numpy_matmul_packed, lower=Product(_matmul_packed, _rows_and_columns))
+def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
+    """The product of a matrix, or of many, and a constant one that lies in panels, ready to be read in order.
+
+    a: an integer or float dtype, rank >= 1, (..., k).   b: the same dtype, (panels, k, width), what `pack_columns`
+    makes of (k, columns).   columns: in ((panels - 1) * width, panels * width].   Result: that dtype, (..., columns).
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions k that are not provably equal.
+    RelvmArgumentError: columns out of range.   Source: the pass pack_weights.
+    """
+    expect_numeric("matmul_packed", a=a, b=b)
+    expect_same_dtype("matmul_packed", a=a, b=b)
+    expect(a.rank != 0, "matmul_packed: a has rank 0, expected at least 1")
+    expect(b.rank in (None, 3), "matmul_packed: b has rank {}, expected 3", b.rank)
+    if b.shape is None:
+        return TensorType(a.dtype, None, a.rank)
+    known = all(isinstance(dim, int) for dim in b.shape)
+    expect(known, "matmul_packed: b is {}, expected known dimensions", b)
+    panels, depth, width = b.shape
+    is_integer = isinstance(columns, int) and not isinstance(columns, bool)
+    fits = is_integer and (panels - 1) * width < columns <= panels * width
+    message = "matmul_packed: columns is {!r}, expected more than {} and not more than {}"
+    expect(fits, message, columns, (panels - 1) * width, panels * width, error=RelvmArgumentError)
+    if a.shape is None:
+        return TensorType(a.dtype, None, a.rank)
+    expect_equal_dims("matmul_packed", "columns of a and rows of b differ", a.shape[-1], depth)
+    return TensorType(a.dtype, (*a.shape[:-1], columns))

@@ -15,6 +15,7 @@ from relvm.transform.legalize import legalize
 from relvm.transform.lift_lambdas import lift_lambdas
 from relvm.transform.lower_shapes import lower_shapes
 from relvm.transform.normalize import normalize
+from relvm.transform.pack_weights import pack_weights
 from relvm.transform.passes import Pass
 from relvm.transform.plan_memory import plan_memory
 
@@ -39,6 +40,7 @@ def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
         eliminate_common,
         eliminate_dead,
         lift_lambdas,
+        *((pack_weights,) if target == "c" else ()),
         *((decompose, fuse) if target == "c" and fused else ()),
         legalize(target),
         plan_memory,

@@ -132,6 +132,14 @@ def _linear() -> list[Mistake]:
             "does not broadcast: 2 and 3",
             RelvmShapeError,
         ),
+        Mistake(
+            "matmul_packed",
+            (F32, tensor("f32", "2, 3, 16")),
+            "columns is 33, expected more than 16 and not more than 32",
+            RelvmArgumentError,
+            {"columns": 33},
+        ),
+        Mistake("matmul_packed", (F32, tensor("f32", "3, 16")), "b has rank 2, expected 3", attributes={"columns": 16}),
         Mistake("conv", (image, grouped), "channels of x and those of w times 1 differ: 4 and 2", RelvmShapeError),
         Mistake("conv", (image, weights), "strides has 1 items, expected 2", RelvmArgumentError, {"strides": (1,)}),
         Mistake(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmIndexError, RelvmShapeError
+from relvm.ops.linear import pack_columns
 
 FLOATS = ("f32", "f64")
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
@@ -185,6 +186,15 @@ def linear_samples() -> Iterator[Sample]:
     shapes += [((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((2, 3, 4), (4,)), ((1, 3, 4), (2, 4, 2))]
     for a, b in shapes:
         yield Sample("matmul", (numbers("f32", *a), numbers("f32", *b)))
+    for rows in range(2, 14):  # every number of rows that is left over, two panels in three chunks
+        yield Sample("matmul", (numbers("f32", rows, 1030), numbers("f32", 1030, 70)), keep=frozenset((70,)))
+    for rows, columns in ((1, 16), (5, 17), (7, 48), (13, 100), (6, 64), (0, 5)):
+        packed = pack_columns(numbers("f32", 9, columns))
+        given = {"columns": columns}
+        yield Sample("matmul_packed", (numbers("f32", rows, 9), packed), given, frozenset(packed.shape))
+    packed = pack_columns(numbers("f64", 4, 20))
+    for shape in ((4,), (2, 7, 4), (2, 0, 4)):
+        yield Sample("matmul_packed", (numbers("f64", *shape), packed), {"columns": 20}, frozenset(packed.shape))
     for transpose_a, transpose_b in ((True, False), (False, True), (True, True)):
         attributes = {"transpose_a": transpose_a, "transpose_b": transpose_b}
         for m, n, depth in ((3, 5, 7), (20, 40, 150), (1, 33, 64)):
@@ -194,6 +204,17 @@ def linear_samples() -> Iterator[Sample]:
         yield Sample("matmul", (numbers("f32", *a), numbers("f32", *b)), attributes)
     for dtype in ("f32", "f64", "i32"):
         yield Sample("conv", (numbers(dtype, 2, 3, 8, 9), numbers(dtype, 9, 3, 3, 2)), {"pads": (1, 0, 1, 2)})
+    for strides in ((1, 1), (2, 2), (3, 2), (1, 4)):  # depthwise, wider than a strip, too
+        for size, dilations in (((3, 3), (1, 1)), ((1, 5), (1, 2)), ((2, 2), (3, 3))):
+            x, w = numbers("f32", 2, 4, 8, 150), numbers("f32", 4, 1, *size)
+            given = {"strides": strides, "dilations": dilations, "groups": 4, "pads": (1, 2, 0, 3)}
+            yield Sample("conv", (x, w), given, frozenset((1, 2, 3, 4, 5)))
+    x, w = numbers("f32", 1, 3, 20), numbers("f32", 6, 1, 4)
+    yield Sample("conv", (x, w), {"groups": 3, "pads": (3, 0)}, frozenset((3, 4, 6)))
+    yield Sample("conv", (numbers("f32", 1, 5, 3, 90), numbers("f32", 7, 5, 3, 3)), {"pads": (1, 1, 1, 1)})
+    yield Sample(
+        "conv", (numbers("f32", 1, 5, 9, 7), numbers("f32", 7, 5, 3, 3)), {"strides": (2, 2), "pads": (1, 0, 0, 1)}
+    )
     yield Sample("conv", (numbers("f32", 1, 2, 11), numbers("f32", 4, 2, 3)), {"strides": (2,), "dilations": (2,)})
     yield Sample("conv", (numbers("f32", 1, 2, 4, 5, 6), numbers("f32", 3, 2, 2, 3, 2)), {"pads": (0, 1, 2, 1, 0, 2)})
     yield Sample("conv", (numbers("f32", 2, 5, 6, 7), numbers("f32", 8, 5, 1, 1)))
