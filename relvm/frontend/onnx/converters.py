@@ -9,6 +9,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.windows import pads_of
 from relvm.ir.dims import AnyDim, exact_quotient, product
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Constant, Expr, constant
@@ -353,7 +354,7 @@ def _conv(node: Node) -> Expr:
     spatial = node.type(0).rank - 2
     strides = tuple(node.attribute("strides", [1] * spatial))
     dilations = tuple(node.attribute("dilations", [1] * spatial))
-    pads = _pads(node, spatial, w.type.shape[2:], strides, dilations)
+    pads = pads_of(node, w.type.shape[2:], strides, dilations)
     result = ops.conv(x, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
     if not node.has(2):
         return result
@@ -361,26 +362,6 @@ def _conv(node: Node) -> Expr:
     bias = node.tensor(2)
     per_channel = ops.reshape(bias, node.shape([*bias.type.shape, *[1] * spatial]))
     return ops.add(result, node.emit(per_channel))
-
-
-def _pads(node: Node, spatial: int, window: tuple, strides: tuple, dilations: tuple) -> tuple[int, ...]:
-    """The padding before each axis, then after each, as auto_pad and pads say."""
-    mode = node.attribute("auto_pad", "NOTSET")
-    if mode in ("NOTSET", ""):
-        return tuple(node.attribute("pads", [0] * (2 * spatial)))
-    if mode == "VALID":
-        return (0,) * (2 * spatial)
-    if mode not in ("SAME_UPPER", "SAME_LOWER"):
-        raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")
-    before, after = [], []
-    for dim, size, stride, dilation in zip(node.type(0).shape[2:], window, strides, dilations, strict=True):
-        if not isinstance(dim, int):
-            raise RelvmUnsupportedError(f"auto_pad {mode} of a symbolic dimension {dim}")
-        total = max(0, (-(-dim // stride) - 1) * stride + (size - 1) * dilation + 1 - dim)
-        small, large = total // 2, total - total // 2
-        before.append(small if mode == "SAME_UPPER" else large)
-        after.append(large if mode == "SAME_UPPER" else small)
-    return (*before, *after)
 
 
 @converts("GlobalMaxPool", "GlobalAveragePool")

@@ -13,8 +13,14 @@ from typing import Any
 
 import numpy as np
 
+import relvm.frontend.onnx.activations
 import relvm.frontend.onnx.control
-import relvm.frontend.onnx.converters  # noqa: F401
+import relvm.frontend.onnx.converters
+import relvm.frontend.onnx.margins
+import relvm.frontend.onnx.normalization
+import relvm.frontend.onnx.pooling
+import relvm.frontend.onnx.resize
+import relvm.frontend.onnx.transposed  # noqa: F401
 import relvm.ops as ops
 from relvm.errors import RelvmError, RelvmFormatError, RelvmNameError, RelvmUnsupportedError, near_matches
 from relvm.frontend.onnx import host
