@@ -20,7 +20,7 @@ def _numpy_extend(x: np.ndarray, *, pads: tuple[int, ...], mode: str) -> np.ndar
     margins = list(zip(pads[: x.ndim], pads[x.ndim :], strict=True))
     for axis, (size, margin) in enumerate(zip(x.shape, margins, strict=True)):
         expect(size > 0 or margin == (0, 0), _EMPTY, axis, error=RelvmShapeError)
-    return np.pad(x, margins, mode)
+    return np.pad(x, margins, mode) if margins else x
 
 
 def _source(position: Scalar, size: Scalar, mode: str) -> Scalar:

@@ -165,7 +165,7 @@ def _numpy_max_pool_indices(x: np.ndarray, *, kernel, strides, pads, dilations, 
     planes, area = np.arange(x.shape[0] * x.shape[1]), int(np.prod(x.shape[2:]))
     numbers = planes.reshape(*x.shape[:2], *[1] * len(kernel)) * area + _plane_positions(x.shape[2:], column_major)
     views = [numpy_windows(a, window, fill) for a, fill in ((x, lowest(dtype_of(x.dtype))), (numbers, -1))]
-    values, places = (view.reshape(*view.shape[: x.ndim], -1) for view in views)
+    values, places = (view.reshape(*view.shape[: x.ndim], int(np.prod(kernel))) for view in views)
     largest = np.max(values, axis=-1, keepdims=True)
     wins = (places >= 0) & ((values == largest) | (values != values))
     first = np.argmax(wins, axis=-1)[..., None]
