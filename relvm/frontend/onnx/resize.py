@@ -6,6 +6,7 @@ folded where the sizes are known, and small computations at run time where they 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,17 +18,16 @@ from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sampling import NEAREST_MODES, Axis, clamped_table, nearest_positions, places_on, table
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import AnyDim
-from relvm.ir.dtypes import F32
 from relvm.ir.expr import Expr
 
 
 @dataclass(frozen=True)
 class _Target:
-    """One axis to resize.  size: of the result.  scale: as stated, or None where the sizes are stated."""
+    """One axis to resize.  size: of the result.  scale: as stated; None where the size is stated instead."""
 
     axis: int
     size: AnyDim
-    scale: float | None
+    scale: Fraction | None
     roi: tuple[float, float]
 
 
@@ -76,21 +76,21 @@ def _shape(node: Node) -> tuple[AnyDim, ...]:
 
 
 def _by_scales(node: Node, axes: list[int], scales: list[float], roi: list | None = None) -> list[_Target]:
-    """The size is the dimension times the scale (in a tf_crop_and_resize of the part that the roi keeps), rounded
-    down; the product is one of f32, as in ONNX's reference."""
+    """The size is the dimension times the scale, rounded down."""
     if len(scales) != len(axes) or any(scale <= 0 for scale in scales):
         raise RelvmShapeError(f"scales are {scales}, expected {len(axes)} numbers above 0")
     targets = []
     for axis, scale, part in zip(axes, scales, roi or [(0.0, 1.0)] * len(axes), strict=True):
-        dim, ratio = _shape(node)[axis], np.float32(scale) * np.float32(part[1] - part[0])
-        if isinstance(dim, int):
-            size: AnyDim = int(np.floor(np.float32(dim) * ratio))
-        else:
-            exact = Fraction(float(ratio)).limit_denominator(4096)
-            exact = exact if np.float32(float(exact)) == ratio else Fraction(float(ratio))
-            size = dim * exact.numerator // exact.denominator
-        targets.append(_Target(axis, size, float(scale), part))
+        ratio = _ratio(scale)
+        size = _shape(node)[axis] * ratio.numerator // ratio.denominator
+        targets.append(_Target(axis, size, ratio, part))
     return targets
+
+
+def _ratio(scale: float) -> Fraction:
+    """What an f32 stands for: the short fraction that rounds to it, such as 3 / 5, or else its own value."""
+    short = Fraction(scale).limit_denominator(4096)
+    return short if np.float32(float(short)) == np.float32(scale) else Fraction(scale)
 
 
 def _by_sizes(node: Node, axes: list[int], sizes: list[AnyDim], roi: list) -> list[_Target]:
@@ -102,12 +102,13 @@ def _by_sizes(node: Node, axes: list[int], sizes: list[AnyDim], roi: list) -> li
     if policy not in ("not_larger", "not_smaller"):
         raise RelvmUnsupportedError(f"keep_aspect_ratio_policy {policy!r} is not supported")
     dims = [_shape(node)[axis] for axis in axes]
-    if not all(isinstance(dim, int) for dim in (*dims, *sizes)):
-        raise RelvmUnsupportedError(f"keep_aspect_ratio_policy {policy} of symbolic sizes {dims} and {sizes}")
-    ratios = [size / dim for size, dim in zip(sizes, dims, strict=True)]
+    if not all(isinstance(dim, int) for dim in (*dims, *sizes)) or 0 in dims:
+        raise RelvmUnsupportedError(f"keep_aspect_ratio_policy {policy} from sizes {dims} to {sizes}")
+    ratios = [Fraction(size, dim) for size, dim in zip(sizes, dims, strict=True)]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
+    half = Fraction(1, 2)
     rows = zip(axes, dims, roi, strict=True)
-    return [_Target(axis, int(np.floor(dim * scale + 0.5)), scale, part) for axis, dim, part in rows]
+    return [_Target(axis, math.floor(dim * scale + half), scale, part) for axis, dim, part in rows]
 
 
 def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr:
@@ -118,10 +119,10 @@ def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr
     own = x.type.dtype
     if mode == "nearest" and nearest not in NEAREST_MODES:
         raise RelvmUnsupportedError(f"nearest_mode {nearest!r} is not supported")
-    shifts = how in ("tf_crop_and_resize", "tf_half_pixel_for_nn")
-    changed = [t for t in targets if shifts or (t.size != shape[t.axis] if t.scale is None else t.scale != 1)]
-    if mode != "nearest" and not own.is_float and changed:
-        x = x.cast(F32)
+    crops = how == "tf_crop_and_resize"
+    changed = [t for t in targets if crops or (t.size != shape[t.axis] if t.scale is None else t.scale != 1)]
+    if mode != "nearest" and not own.is_float:
+        raise RelvmUnsupportedError(f"mode {mode} of {own}: how it rounds is not defined")
     outside: list[tuple[int, Term]] = []
     for target in sorted(changed, key=lambda target: -target.axis):
         repeats = _repeats(shape[target.axis], target, how, nearest) if mode == "nearest" else None
@@ -130,7 +131,7 @@ def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr
             continue
         axis = Axis(node, shape[target.axis], target.size, target.scale, target.roi)
         places = places_on(axis, how)
-        if how == "tf_crop_and_resize":
+        if crops:
             outside.append((target.axis, (places < 0).apply(ops.logical_or, places > axis.last)))
         if mode == "nearest":
             positions = nearest_positions(axis, places, nearest)
@@ -138,7 +139,6 @@ def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr
             continue
         indices, weights = clamped_table(axis, table(node, axis, places, mode))
         x = x.apply(ops.resample, indices, weights.cast(x.type.dtype), axis=target.axis)
-    x = x.cast(own)
     value = node.attribute("extrapolation_value", 0.0)
     for axis, mask in outside:
         after = tuple(range(1, len(shape) - axis))
@@ -154,7 +154,7 @@ def _repeats(dim: AnyDim, target: _Target, how: str, nearest: str) -> int | None
         known = isinstance(dim, int) and isinstance(target.size, int) and dim > 0 and target.size % dim == 0
         count = target.size // dim if known else None
     else:
-        count = int(target.scale) if target.scale.is_integer() else None
+        count = target.scale.numerator if target.scale.denominator == 1 else None
     return count if (by_floor or by_middle) and count and target.size == dim * count else None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class Axis:
     node: Node
     dim: AnyDim
     size: AnyDim
-    scale: float | None
+    scale: Fraction | None
     roi: tuple[float, float]
 
     def number(self, dim: AnyDim) -> Term:
@@ -43,14 +44,17 @@ class Axis:
         return self.number(self.dim) - 1
 
     def divided_by_scale(self, x: Term) -> Term:
-        """x / scale; where the scale is a ratio of sizes, so that whole numbers stay exact."""
+        """x / scale, as a product and a quotient of whole numbers."""
         if self.scale is not None:
-            return x / self.scale
+            return x * self.scale.denominator / self.scale.numerator
         return x * self.number(self.dim) / self.number(self.size)
 
 
 def places_on(axis: Axis, how: str) -> Term:
-    """The coordinate in the input of each place of the result: f64[size].  how: coordinate_transformation_mode."""
+    """The coordinate in the input of each place of the result: f64[size].  how: coordinate_transformation_mode.
+
+    In align_corners the length is `dim * scale`, not rounded, as in ONNX's reference and its test cases.
+    """
     place = Term(axis.node, axis.node.emit(ops.iota(axis.node.shape([axis.size])))).cast(F64)
     length = axis.number(axis.size)
     match how:
@@ -67,7 +71,7 @@ def places_on(axis: Axis, how: str) -> Term:
             offset = middle - axis.divided_by_scale(length) / 2
             return offset + axis.divided_by_scale(place + 0.5) - 0.5
         case "align_corners":
-            exact = length if axis.scale is None else axis.number(axis.dim) * axis.scale
+            exact = length if axis.scale is None else axis.number(axis.dim) * float(axis.scale)
             return exact.apply(ops.equal, 1).chosen(0, place * axis.last / (exact - 1))
         case "tf_crop_and_resize":
             start, end = axis.roi
@@ -119,7 +123,7 @@ def table(node: Node, axis: Axis, places: Term, mode: str) -> tuple[Term, Term]:
 
 def _known_scale(axis: Axis) -> float:
     if axis.scale is not None:
-        return axis.scale
+        return float(axis.scale)
     if isinstance(axis.dim, int) and isinstance(axis.size, int):
         return axis.size / axis.dim
     raise RelvmUnsupportedError(f"antialias from size {axis.dim} to {axis.size}: the scale must be known")
