@@ -8,7 +8,9 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.slicing import symbolic_slice
 from relvm.frontend.onnx.windows import pads_of
 from relvm.ir.dims import AnyDim, exact_quotient, product
 from relvm.ir.dtypes import dtype_of
@@ -120,11 +122,16 @@ def _cast(node: Node) -> Expr:
 
 
 @converts("Dropout")
-def _dropout(node: Node) -> Expr:
-    training = node.has(2) and bool(node.known(2, "training_mode"))
-    if training or (len(node.proto.output) > 1 and node.proto.output[1]):
+def _dropout(node: Node) -> Expr | tuple[Expr, Expr]:
+    """Outside of training the input itself; the mask, where it is named, says that every element is kept."""
+    if node.has(2) and bool(node.known(2, "training_mode")):
         raise RelvmUnsupportedError("Dropout in training mode is not supported")
-    return node.tensor(0)
+    x = node.tensor(0)
+    if len(node.proto.output) < 2 or not node.proto.output[1]:
+        return x
+    dtype = np.dtype(bool) if node.opset >= 10 else node.type(0).dtype.numpy
+    kept = node.emit(ops.shape_of(x))
+    return x, ops.broadcast_to(constant(np.ones((), dtype)), kept)
 
 
 def _scalar(value: Any, like: Expr) -> Constant:
@@ -257,6 +264,8 @@ def _slice(node: Node) -> Expr:
     if node.opset < 10:
         begin, end = node.attribute("starts"), node.attribute("ends")
         axes, steps = node.attribute("axes"), None
+    elif any(isinstance(node.inputs[i], HostValue) and node.inputs[i].is_symbolic for i in (1, 2)):
+        return symbolic_slice(node)
     else:
         begin, end = (node.known(i, "the bounds of a Slice").tolist() for i in (1, 2))
         axes = node.known(3, "the axes of a Slice").tolist() if node.has(3) else None
