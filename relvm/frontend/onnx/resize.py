@@ -33,16 +33,16 @@ class _Target:
 
 @converts("Upsample")
 def _upsample(node: Node) -> Expr:
-    """Places lie at place / scale, the nearest element being the one before."""
+    """Places lie at place / scale, as in a Resize before opset 11."""
     scales = node.attribute("scales") if node.opset < 9 else node.known(1, "the scales of an Upsample").tolist()
-    return _resized(node, _by_scales(node, list(range(node.type(0).rank)), scales), "asymmetric", "floor")
+    return _resized(node, _by_scales(node, list(range(node.type(0).rank)), scales), "asymmetric", None)
 
 
 @converts("Resize")
 def _resize(node: Node) -> Expr:
     if node.opset < 11:
         scales = node.known(1, "the scales of a Resize").tolist()
-        return _resized(node, _by_scales(node, list(range(node.type(0).rank)), scales), "asymmetric", "floor")
+        return _resized(node, _by_scales(node, list(range(node.type(0).rank)), scales), "asymmetric", None)
     rank = node.type(0).rank
     axes = [axis % rank for axis in node.attribute("axes", list(range(rank)))]
     by_scales, by_sizes = (node.has(i) and not _is_empty(node, i) for i in (2, 3))
@@ -111,13 +111,14 @@ def _by_sizes(node: Node, axes: list[int], sizes: list[AnyDim], roi: list) -> li
     return [_Target(axis, math.floor(dim * scale + half), scale, part) for axis, dim, part in rows]
 
 
-def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr:
-    """`how`: the coordinate transformation mode."""
+def _resized(node: Node, targets: list[_Target], how: str, nearest: str | None) -> Expr:
+    """how: the coordinate transformation mode.  nearest: the nearest mode; None, before opset 11: the element after
+    where an axis shrinks, else the one before."""
     x, shape, mode = term(node, 0), _shape(node), node.attribute("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     own = x.type.dtype
-    if mode == "nearest" and nearest not in NEAREST_MODES:
+    if mode == "nearest" and nearest not in (None, *NEAREST_MODES):
         raise RelvmUnsupportedError(f"nearest_mode {nearest!r} is not supported")
     crops = how == "tf_crop_and_resize"
     changed = [t for t in targets if crops or (t.size != shape[t.axis] if t.scale is None else t.scale != 1)]
@@ -125,7 +126,8 @@ def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr
         raise RelvmUnsupportedError(f"mode {mode} of {own}: how it rounds is not defined")
     outside: list[tuple[int, Term]] = []
     for target in sorted(changed, key=lambda target: -target.axis):
-        repeats = _repeats(shape[target.axis], target, how, nearest) if mode == "nearest" else None
+        rounding = nearest or ("ceil" if target.scale < 1 else "floor")
+        repeats = _repeats(shape[target.axis], target, how, rounding) if mode == "nearest" else None
         if repeats is not None:
             x = _repeated(x, target.axis, repeats)
             continue
@@ -134,7 +136,7 @@ def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr
         if crops:
             outside.append((target.axis, (places < 0).apply(ops.logical_or, places > axis.last)))
         if mode == "nearest":
-            positions = nearest_positions(axis, places, nearest)
+            positions = nearest_positions(axis, places, rounding)
             x = x.apply(ops.gather, positions, axis=target.axis)
             continue
         indices, weights = clamped_table(axis, table(node, axis, places, mode))
@@ -146,10 +148,10 @@ def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr
     return x.expr
 
 
-def _repeats(dim: AnyDim, target: _Target, how: str, nearest: str) -> int | None:
+def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | None:
     """How often each element is simply repeated; None where it is not so."""
-    by_floor = how == "asymmetric" and nearest == "floor"
-    by_middle = how in ("half_pixel", "half_pixel_symmetric") and nearest.startswith("round")
+    by_floor = how == "asymmetric" and rounding == "floor"
+    by_middle = how in ("half_pixel", "half_pixel_symmetric") and rounding.startswith("round")
     if target.scale is None:
         known = isinstance(dim, int) and isinstance(target.size, int) and dim > 0 and target.size % dim == 0
         count = target.size // dim if known else None
