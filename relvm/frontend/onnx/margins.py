@@ -35,7 +35,7 @@ def _pad(node: Node) -> Expr:
         raise RelvmUnsupportedError(f"mode {mode} with a margin of symbolic size")
 
     def nearest(x: Term, axis: int, end: int) -> Term:
-        return x.apply(ops.slice, begin=(-1 if end else 0,), end=(2**63 - 1 if end else 1,), axes=(axis,))
+        return x.apply(ops.gather, constant(np.array([-1 if end else 0])), axis=axis)
 
     return _with_margins(x, before, after, nearest).expr
 
