@@ -1,7 +1,8 @@
 """An ONNX model as a module: one function, `main`, of the graph's inputs.
 
-Every node becomes applications of operators (converters.py).  Integer tensors that are known, or made of dimensions,
-are kept as host values (host.py) and never computed at run time: a Reshape by a computed shape becomes a symbolic one.
+Every node becomes applications of operators (converters.py and the families beside it).  Integer tensors that are
+known, or made of dimensions, are kept as host values (host.py) and never computed at run time: a Reshape by a computed
+shape becomes a symbolic one.
 An If becomes an If whose branches see the values around them.
 """
 
