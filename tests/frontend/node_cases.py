@@ -38,6 +38,7 @@ _WINDOWS = ("MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxP
 NEURAL_OPERATORS: dict[str, Operator] = {
     **{name: Operator() for name in (*_TRIGONOMETRY, *_ACTIVATIONS, *_NORMALIZATIONS, *_WINDOWS)},
     "Celu": Operator(skipped={"test_celu_float16": "FLOAT16", "test_celu_bfloat16": "BFLOAT16"}),
+    "Col2Im": Operator(known=(1, 2)),
     "Pad": Operator(known=(1, 3)),
     "Resize": Operator(known=(1, 2, 3)),
     "Upsample": Operator(known=(1,)),

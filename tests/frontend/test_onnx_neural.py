@@ -180,8 +180,11 @@ def resize_cases() -> list[Case]:
         Case("Upsample", x, {"scales": [1.0, 1.0, 2.0, 1.5]}, opset=7),
         Case("Upsample", x, {"mode": "linear"}, (larger,), 9),
     ]
-    half = {"coordinate_transformation_mode": "tf_half_pixel_for_nn"}
+    half: dict[str, Any] = {"coordinate_transformation_mode": "tf_half_pixel_for_nn"}
     cases.append(Case("Resize", x, half, (np.float32([]), np.float32([1, 1, 2, 0.5])), 11))
+    cases.append(
+        Case("Resize", x, half | {"mode": "linear"}, (np.float32([]), np.float32([]), np.array([1, 2, 5, 9])), 11)
+    )
     return cases
 
 
@@ -308,6 +311,11 @@ REFUSED = [
     (
         Case("ConvTranspose", IMAGE, {"group": 3}, (np.ones((4, 1, 2, 2), np.float32),), 11),
         "3 groups do not divide 4 channels",
+        RelvmShapeError,
+    ),
+    (
+        Case("Col2Im", np.zeros((1, 9, 4), np.float32), {}, (np.array([3, 3]), np.array([2, 2])), 18),
+        "9 rows are no multiple of a block of 4",
         RelvmShapeError,
     ),
     (Case("DepthToSpace", IMAGE, {"blocksize": 3}), "4 channels are no multiple of 9", RelvmShapeError),

@@ -53,7 +53,8 @@ class Axis:
 def places_on(axis: Axis, how: str) -> Term:
     """The coordinate in the input of each place of the result: f64[size].  how: coordinate_transformation_mode.
 
-    In align_corners the length is `dim * scale`, not rounded, as in ONNX's reference and its test cases.
+    In align_corners the length is `dim * scale`, not rounded, as in ONNX's reference and its test cases.  In
+    tf_half_pixel_for_nn an axis that keeps its size is left as it is.
     """
     place = Term(axis.node, axis.node.emit(ops.iota(axis.node.shape([axis.size])))).cast(F64)
     length = axis.number(axis.size)
@@ -63,7 +64,8 @@ def places_on(axis: Axis, how: str) -> Term:
         case "half_pixel":
             return axis.divided_by_scale(place + 0.5) - 0.5
         case "tf_half_pixel_for_nn":
-            return axis.divided_by_scale(place + 0.5)
+            shifted = axis.divided_by_scale(place + 0.5)
+            return shifted if axis.scale else length.apply(ops.equal, axis.number(axis.dim)).chosen(place, shifted)
         case "pytorch_half_pixel":
             return (length > 1).chosen(axis.divided_by_scale(place + 0.5) - 0.5, 0)
         case "half_pixel_symmetric":

@@ -1,5 +1,5 @@
-"""Transposed convolution: a matrix product gives each input position its window's worth, which are laid over each
-other."""
+"""Windows laid over each other: Col2Im, and transposed convolution, where a matrix product gives each input position
+its window's worth."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.terms import per_channel, term
 from relvm.frontend.onnx.windows import spans, split_pads
-from relvm.ir.dims import AnyDim, product
+from relvm.ir.dims import AnyDim, exact_quotient, product
 from relvm.ir.expr import Expr
 
 
@@ -65,3 +65,23 @@ def _extent(
     # What is not SAME_UPPER has the odd one before: as in SAME_LOWER.
     pads = split_pads("SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER", [max(0, total) for total in totals])
     return pads[:rank], list(sizes)
+
+
+@converts("Col2Im")
+def _col2im(node: Node) -> Expr:
+    x, image = term(node, 0), node.dims(1, "the image_shape of a Col2Im")
+    window = tuple(int(size) for size in node.known(2, "the block_shape of a Col2Im"))
+    if x.type.shape is None or len(x.shape) != 3:
+        raise RelvmUnsupportedError(f"Col2Im of a tensor of type {x.type}, expected one of rank 3")
+    rank = len(window)
+    strides = tuple(node.attribute("strides", [1] * rank))
+    dilations = tuple(node.attribute("dilations", [1] * rank))
+    pads = node.attribute("pads", [0] * (2 * rank))
+    channels = exact_quotient(x.shape[1], product(window))
+    if channels is None:
+        raise RelvmShapeError(f"{x.shape[1]} rows are no multiple of a block of {product(window)}")
+    rows = zip(image, pads[:rank], pads[rank:], spans(window, dilations), strides, strict=True)
+    places = [(size + front + back - span) // stride + 1 for size, front, back, span, stride in rows]
+    windows = x.reshape(x.shape[0], channels, *window, *places)
+    shape = node.shape([x.shape[0], channels, *image])
+    return windows.apply(ops.fold, shape, strides=strides, pads=tuple(pads[:rank]), dilations=dilations).expr
