@@ -69,6 +69,9 @@ def pooling_cases() -> list[Case]:
             {"kernel_shape": [3, 2], "strides": [2, 3], "ceil_mode": 1},
             {"kernel_shape": [3, 3], "strides": [3, 2], "pads": [1, 2, 2, 1], "ceil_mode": 1},
             {"kernel_shape": [2, 3], "auto_pad": "SAME_LOWER"},
+            {"kernel_shape": [3, 4], "strides": [2, 3], "auto_pad": "SAME_LOWER"},
+            {"kernel_shape": [2, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER", "ceil_mode": 1},
+            {"kernel_shape": [2, 2], "strides": [2, 2], "auto_pad": "SAME_UPPER"},
             {"kernel_shape": [2, 1], "strides": [4, 4], "pads": [1, 0, 1, 0], "ceil_mode": 1, "dilations": [3, 1]},
         ):
             cases.append(Case(op, image, attributes, opset=22))
@@ -77,7 +80,15 @@ def pooling_cases() -> list[Case]:
         Case("AveragePool", image, included, opset=7),
         Case("AveragePool", image, included | {"ceil_mode": 1}, opset=19),
         Case("LpPool", image, {"kernel_shape": [2, 2], "p": 3}, opset=11),
-        Case("MaxPool", image, {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}, fixed=(1, 2, 3)),
+        Case(
+            "MaxPool",
+            image,
+            {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"},
+            outputs=2,
+            fixed=(1, 2, 3),
+        ),
+        Case("Conv", image, {"strides": [2, 3], "auto_pad": "SAME_UPPER"}, (numbers(4, 3, 3, 4), numbers(4))),
+        Case("Conv", image, {"strides": [2, 2], "auto_pad": "SAME_UPPER"}, (numbers(4, 3, 2, 1),)),
         Case("MaxPool", numbers(1, 2, 11), {"kernel_shape": [3]}, opset=8, outputs=2),
         Case("MaxPool", image, {"kernel_shape": [2, 2], "storage_order": 1}, outputs=2),
         Case("MaxPool", numbers(1, 2, 4, 5, 6), {"kernel_shape": [2, 3, 2], "storage_order": 1}, outputs=2),
@@ -261,8 +272,17 @@ REFUSED = [
     (Case("PRelu", IMAGE[0], {}, (np.ones((1, 1, 1, 1), np.float32),)), "a slope of type", RelvmUnsupportedError),
     (Case("Shrink", np.arange(3)), "Shrink of i64", RelvmUnsupportedError),
     (
-        Case("MaxPool", IMAGE, {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
-        "auto_pad SAME_UPPER of a symbolic dimension",
+        Case("MaxPool", IMAGE, {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}, outputs=2),
+        "the indices of a MaxPool with padding of symbolic sizes",
+        RelvmUnsupportedError,
+    ),
+    (
+        Case(
+            "AveragePool",
+            IMAGE,
+            {"kernel_shape": [2, 2], "strides": [2, 2], "auto_pad": "SAME_UPPER", "count_include_pad": 1},
+        ),
+        "count_include_pad with auto_pad",
         RelvmUnsupportedError,
     ),
     (Case("MaxPool", IMAGE, {"kernel_shape": [2, 2], "auto_pad": "NEVER"}), "NEVER", RelvmUnsupportedError),

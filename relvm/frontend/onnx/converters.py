@@ -11,7 +11,8 @@ from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.slicing import symbolic_slice
-from relvm.frontend.onnx.windows import pads_of
+from relvm.frontend.onnx.terms import Term
+from relvm.frontend.onnx.windows import padded, pads_of
 from relvm.ir.dims import AnyDim, exact_quotient, product
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Constant, Expr, constant
@@ -363,8 +364,8 @@ def _conv(node: Node) -> Expr:
     spatial = node.type(0).rank - 2
     strides = tuple(node.attribute("strides", [1] * spatial))
     dilations = tuple(node.attribute("dilations", [1] * spatial))
-    pads = pads_of(node, w.type.shape[2:], strides, dilations)
-    result = ops.conv(x, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
+    wide, pads = padded(Term(node, x), pads_of(node, w.type.shape[2:], strides, dilations), 0)
+    result = ops.conv(wide.expr, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
     if not node.has(2):
         return result
     result = node.emit(result)

@@ -7,7 +7,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.terms import Term, term
+from relvm.frontend.onnx.terms import Term, term, with_margins
 from relvm.ir.dims import AnyDim, exact_quotient
 from relvm.ir.expr import Constant, Expr, constant
 
@@ -24,7 +24,7 @@ def _pad(node: Node) -> Expr:
         if known and isinstance(value, Constant):
             number = value.value.item()
             return ops.pad(x.expr, pads=(*before, *after), value=number if x.type.dtype.is_float else int(number))
-        return _with_margins(x, before, after, lambda x, axis, end: Term(node, value)).expr
+        return with_margins(x, before, after, lambda x, axis, end: Term(node, value)).expr
     if mode not in ("edge", "reflect", "wrap"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     if any(isinstance(count, int) and count < 0 for count in (*before, *after)):
@@ -37,7 +37,7 @@ def _pad(node: Node) -> Expr:
     def nearest(x: Term, axis: int, end: int) -> Term:
         return x.apply(ops.gather, constant(np.array([-1 if end else 0])), axis=axis)
 
-    return _with_margins(x, before, after, nearest).expr
+    return with_margins(x, before, after, nearest).expr
 
 
 def _counts(node: Node, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
@@ -62,23 +62,6 @@ def _value(node: Node) -> Expr:
     if not node.has(2):
         return constant(np.zeros((), dtype))
     return term(node, 2).reshape().expr
-
-
-def _with_margins(x: Term, before: list[AnyDim], after: list[AnyDim], margin) -> Term:
-    """x between copies of margin(x, axis, end), along one axis after the other."""
-    for axis, counts in enumerate(zip(before, after, strict=True)):
-        parts = [x]
-        for end, count in enumerate(counts):
-            if count == 0:
-                continue
-            if isinstance(count, int) and count < 0:
-                raise RelvmUnsupportedError(f"a margin of {count} beside one that is symbolic or of unknown value")
-            dims = [*x.shape[:axis], count, *x.shape[axis + 1 :]]
-            part = margin(x, axis, end).apply(ops.broadcast_to, x.node.shape(dims))
-            parts.insert(end * len(parts), part)
-        if len(parts) > 1:
-            x = parts[0].apply(ops.concat, *parts[1:], axis=axis)
-    return x
 
 
 @converts("DepthToSpace")

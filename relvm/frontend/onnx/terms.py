@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import relvm.ops as ops
+from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node
 from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import DType
@@ -118,3 +120,22 @@ def per_channel(node: Node, index: int, rank: int) -> Term:
     """Input `index`, a vector, such that it broadcasts along axis 1 of a tensor of that rank."""
     vector = term(node, index)
     return vector.apply(ops.expand_dims, axes=(0, *range(2, rank)))
+
+
+def with_margins(
+    x: Term, before: Sequence[AnyDim], after: Sequence[AnyDim], margin: Callable[[Term, int, int], Term]
+) -> Term:
+    """x between copies of margin(x, axis, end), along one axis after the other."""
+    for axis, counts in enumerate(zip(before, after, strict=True)):
+        parts = [x]
+        for end, count in enumerate(counts):
+            if count == 0:
+                continue
+            if isinstance(count, int) and count < 0:
+                raise RelvmUnsupportedError(f"a margin of {count} beside one that is symbolic or of unknown value")
+            dims = [*x.shape[:axis], count, *x.shape[axis + 1 :]]
+            part = margin(x, axis, end).apply(ops.broadcast_to, x.node.shape(dims))
+            parts.insert(end * len(parts), part)
+        if len(parts) > 1:
+            x = parts[0].apply(ops.concat, *parts[1:], axis=axis)
+    return x
