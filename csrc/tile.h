@@ -46,18 +46,18 @@ static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows
     for (int v = 0; v < vectors; v++) *(rvm_lanes *)(tile + r * tile_row + v * RVM_LANES) = sum[r][v];
 }
 
-/* tile[r * columns + j] = or += the sum over p of a[r * a_row + p * a_step] * b[p * b_step + j], in order of p; rows <= 6,
+/* tile[r * tile_row + j] = or += the sum over p of a[r * a_row + p * a_step] * b[p * b_step + j], in order of p; rows <= 6,
    columns a multiple of 16. */
 static inline __attribute__((always_inline)) void rvm_tile_f32(int rows, int columns, int64_t depth, const float *a,
                                                                int64_t a_row, int64_t a_step, const float *b,
-                                                               int64_t b_step, float *tile, int adds) {
+                                                               int64_t b_step, float *tile, int64_t tile_row, int adds) {
   const int width = RVM_LANES * RVM_TILE_VECTORS, rest = columns % width / RVM_LANES;
   int j = 0;
   for (; j + width <= columns; j += width)
-    rvm_tile_in_registers(rows, RVM_TILE_VECTORS, depth, a, a_row, a_step, b + j, b_step, tile + j, columns, adds);
-  if (rest == 3) rvm_tile_in_registers(rows, 3, depth, a, a_row, a_step, b + j, b_step, tile + j, columns, adds);
-  if (rest == 2) rvm_tile_in_registers(rows, 2, depth, a, a_row, a_step, b + j, b_step, tile + j, columns, adds);
-  if (rest == 1) rvm_tile_in_registers(rows, 1, depth, a, a_row, a_step, b + j, b_step, tile + j, columns, adds);
+    rvm_tile_in_registers(rows, RVM_TILE_VECTORS, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
+  if (rest == 3) rvm_tile_in_registers(rows, 3, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
+  if (rest == 2) rvm_tile_in_registers(rows, 2, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
+  if (rest == 1) rvm_tile_in_registers(rows, 1, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
 }
 
 static inline __attribute__((always_inline)) void rvm_taps_in_registers(int vectors, int64_t taps, const int64_t *offsets,
@@ -97,11 +97,11 @@ static void rvm_taps_f32(int64_t columns, int64_t taps, const int64_t *offsets, 
 }
 
 static void rvm_tile_f32(int rows, int columns, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
-                         const float *b, int64_t b_step, float *tile, int adds) {
+                         const float *b, int64_t b_step, float *tile, int64_t tile_row, int adds) {
   for (int r = 0; r < rows; r++) {
-    for (int j = 0; j < columns && !adds; j++) tile[r * columns + j] = 0;
+    for (int j = 0; j < columns && !adds; j++) tile[r * tile_row + j] = 0;
     for (int64_t p = 0; p < depth; p++)
-      for (int j = 0; j < columns; j++) tile[r * columns + j] += a[r * a_row + p * a_step] * b[p * b_step + j];
+      for (int j = 0; j < columns; j++) tile[r * tile_row + j] += a[r * a_row + p * a_step] * b[p * b_step + j];
   }
 }
 

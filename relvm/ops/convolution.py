@@ -6,16 +6,27 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dims import AnyDim, dim_op, product
-from relvm.ir.dtypes import BOOL, I64
+from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, Unary, as_scalar
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
 from relvm.ops.depthwise import is_depthwise, write_depthwise
 from relvm.ops.lowering import Product, flat_position, loop_nest
-from relvm.ops.panel import ROWS, Copied, Left, fill_from_rows, larger, matrix_product, panel_width, smaller, smaller_of
+from relvm.ops.panel import (
+    ROWS,
+    Copied,
+    Left,
+    fill_from_rows,
+    larger,
+    larger_of,
+    matrix_product,
+    panel_width,
+    smaller,
+    smaller_of,
+)
 from relvm.ops.products import Result
 from relvm.ops.rules import expect_equal_dims, expect_numeric, expect_same_dtype
-from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, window_of
+from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, valid_range, window_of
 
 Shape = tuple[AnyDim, ...]
 
@@ -54,7 +65,7 @@ def _fill_from_windows(
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     lines = [as_scalar(dim, I64) for dim in shape[2:-1]]
     wide, sizes = as_scalar(shape[-1], I64), [as_scalar(size, I64) for size in window.sizes]
-    padded = any(window.pads[axis] for axis in (rank - 1, 2 * rank - 1))
+    padded = any(window.pads)
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         begin = k.declare("begin", column / wide)
@@ -79,17 +90,19 @@ def _fill_from_windows(
                     position = position * dims[axis] + at
                 source = k.declare("source", start + position * dims[-1])
                 shift = k.declare("shift", (column - line * wide) * window.strides[-1] + offsets[-1])
-                here = Literal(True, BOOL) if inside is None else k.declare("here", inside)
-                with k.branch(here), k.loop(high, start=low, name="j", simd=True) as j:
-                    at = k.declare("at", j * window.strides[-1] + shift)
-                    element: Scalar = x.flat(source + at)
-                    if padded:
-                        element = Select((at >= 0).both(at < dims[-1]), element, Literal(0, x.dtype))
-                    k.store(panel, (p * width + j,), element)
-                if inside is not None:
-                    outside = Unary("!", here, BOOL)
-                    with k.branch(outside), k.loop(high, start=low, name="j", simd=True) as j:
-                        k.store(panel, (p * width + j,), 0)
+                first_in, end_in = low, high
+                if padded or inside is not None:
+                    before, behind = valid_range(dims[-1], high, window.strides[-1], shift)
+                    if inside is not None:
+                        behind = Select(inside, behind, low)
+                    first_in = k.declare("first_in", smaller_of(k.declare("from", larger_of(before, low)), high))
+                    end_in = k.declare("end_in", larger_of(k.declare("to", behind), first_in))
+                with k.loop(first_in, start=low, name="j", simd=True) as j:
+                    k.store(panel, (p * width + j,), 0)
+                with k.loop(end_in, start=first_in, name="j", simd=True) as j:
+                    k.store(panel, (p * width + j,), x.flat(source + (j * window.strides[-1] + shift)))
+                with k.loop(high, start=end_in, name="j", simd=True) as j:
+                    k.store(panel, (p * width + j,), 0)
             with k.loop(width, start=count, name="j", simd=True) as j:
                 k.store(panel, (p * width + j,), 0)
 

@@ -18,6 +18,7 @@ from relvm.ops.trees import NotFusable
 
 ROWS, DEPTH = 6, 512
 WIDTHS = (64, 48, 32, 16)  # columns of a panel
+_STEP = 16
 
 Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
 
@@ -76,13 +77,15 @@ def matrix_product(
     rows, columns, depth = sizes
     tile = k.allocate("tile", result.dtype, (ROWS * width,))
     if isinstance(right, Copied):
-        known = _known(depth)
-        in_one = known is not None and known <= DEPTH
-        panel = k.allocate("panel", result.dtype, ((max(known, 1) if in_one else DEPTH) * width,))
+        deep = _known(depth)
+        in_one = deep is not None and deep <= DEPTH
+        panel = k.allocate("panel", result.dtype, ((max(deep, 1) if in_one else DEPTH) * width,))
     with k.loop(_blocks(columns, width), name="block") as block:
         column = k.declare("column", block * width)
         count = k.declare("width", smaller(columns - column, width))
-        product = _Product(k, rows, column, count, left, width, tile, result, counters)
+        known = _known(columns)
+        last = None if known is None else known % width
+        product = _Product(k, rows, column, count, left, width, last, tile, result, counters)
         if isinstance(right, Packed):
             start = k.declare("at_panel", right.start + column * depth)
             product.write(Literal(0, I64), depth, right.buffer, start, None, None)
@@ -111,6 +114,7 @@ class _Product:
     count: Local
     left: Left
     width: int
+    last: int | None  # columns of the last panel, 0 where it is a whole one; None: not known
     tile: Buffer
     result: Result
     counters: Counters
@@ -156,20 +160,15 @@ class _Product:
                 self._each(row, count, lambda at, place: k.store(tile, (at,), self.result.partial.buffer.flat(place)))
         left = self.left
         if tile.dtype.name == "f32":
-            adds = 0 if goes_on is None else goes_on
-            k.invoke(
-                "rvm_tile_f32",
-                count,
-                width,
-                span,
-                Address(left.buffer, left.position(row, first)),
-                left.row_step,
-                left.column_step,
-                Address(right, start),
-                width,
-                Address(tile, Literal(0, I64)),
-                adds,
-            )
+            adds = Literal(0, I64) if goes_on is None else goes_on
+            a, to_tile = Address(left.buffer, left.position(row, first)), Address(tile, Literal(0, I64))
+            steps = left.row_step, left.column_step
+
+            def add(columns: int) -> None:
+                where = (a, *steps, Address(right, start), width, to_tile, width, adds)
+                k.invoke("rvm_tile_f32", count, columns, span, *where)
+
+            self._in_columns(add)
         else:
             self._plain_tile(row, count, first, span, right, start, goes_on)
         if is_part is None:
@@ -180,6 +179,23 @@ class _Product:
             self._each(row, count, lambda at, place: k.store(out, (place,), tile[at]))
         with k.branch(Unary("!", is_part, BOOL)):
             self._finish(row, count)
+
+    def _in_columns(self, body: Callable[[int], None]) -> None:
+        """body(columns) for the number of columns, rounded up; which it is is known in the last panel only."""
+        if self.last is not None:
+            widths = {self.width, -(-self.last // _STEP) * _STEP} if self.last else {self.width}
+        else:
+            widths = {width for width in WIDTHS if width <= self.width}
+        for width in sorted(widths):
+            smaller_ones = [other for other in widths if other < width]
+            above = self.count > max(smaller_ones) if smaller_ones else None
+            below = self.count <= width if width < self.width else None
+            if above is None and below is None:
+                body(width)
+                continue
+            here = above.both(below) if above is not None and below is not None else above if below is None else below
+            with self.k.branch(here):
+                body(width)
 
     def _plain_tile(
         self, row: Local, count: int, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None
@@ -272,4 +288,8 @@ def smaller_of(size: Scalar, other: Scalar) -> Scalar:
 
 def larger(size: Scalar, limit: int) -> Scalar:
     """The larger of a size and a number."""
-    return Select(size > limit, size, Literal(limit, I64))
+    return larger_of(size, Literal(limit, I64))
+
+
+def larger_of(size: Scalar, other: Scalar) -> Scalar:
+    return Select(size > other, size, other)
