@@ -19,6 +19,7 @@ from relvm.ops.indexing import gather, pad
 from relvm.ops.indexing import slice_ as slice
 from relvm.ops.linear import matmul
 from relvm.ops.pooling import average_pool, max_pool
+from relvm.ops.recurrent import gru, lstm, rnn
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max
 from relvm.ops.reduction import min_ as min

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmIndexError, RelvmShapeError
+from relvm.ops.activation import ACTIVATIONS
 
 FLOATS = ("f32", "f64")
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
@@ -315,6 +316,50 @@ def scalar_samples() -> Iterator[Sample]:
     yield Sample("to_tensor", (True,), {"dtype": "bool"}, keep=None)
 
 
+_NONE = np.zeros((0,), np.int32)
+
+
+def _cell(op: str, steps: int, batch: int, hidden: int, directions: int = 1, dtype: str = "f32") -> tuple:
+    """The arguments of a recurrent operator, without lengths."""
+    gates = {"rnn": 1, "gru": 3, "lstm": 4}[op]
+
+    def made(*shape: int) -> np.ndarray:
+        return array(dtype, *shape, special=False, low=-1, high=1)
+
+    x, r = made(steps, batch, directions * gates * hidden), made(directions, hidden, gates * hidden)
+    h = made(directions, batch, hidden)
+    if op == "rnn":
+        return x, r, h
+    if op == "gru":
+        return x, r, made(directions, hidden), h
+    return x, r, made(directions, 3 * hidden), h, made(directions, batch, hidden)
+
+
+def recurrent_samples() -> Iterator[Sample]:
+    """The number of units is known, and so are sizes made of it."""
+    special = {"rnn": ({},), "gru": ({}, {"reset_after": True}), "lstm": ({}, {"coupled": True})}
+    for op, given in special.items():
+        keep = frozenset(factor * hidden for hidden in (3, 9) for factor in (1, 2, 3, 4, 6, 8)) | {0, 2}
+        for attributes in given:
+            yield Sample(op, (*_cell(op, 5, 4, 9), _NONE), attributes, keep)
+            sizes = {"direction": "bidirectional", **attributes}
+            lengths = np.array([7, 0, 5, 2], np.int32)
+            yield Sample(op, (*_cell(op, 7, 4, 3, 2, "f64"), lengths), sizes, keep)
+            yield Sample(
+                op, (*_cell(op, 5, 4, 3), np.array([5, 2, 0, 1], np.int32)), attributes | {"direction": "reverse"}, keep
+            )
+        yield Sample(op, (*_cell(op, 0, 4, 3), _NONE), {}, keep)
+        yield Sample(op, (*_cell(op, 5, 0, 3), _NONE), {}, keep)
+        yield Sample(op, (*_cell(op, 5, 4, 3), np.array([5, 5, 6, 0], np.int32)), {}, keep, RelvmShapeError)
+        count = {"rnn": 1, "gru": 2, "lstm": 3}[op]
+        for name in ACTIVATIONS:
+            yield Sample(op, (*_cell(op, 5, 4, 3), _NONE), {"activations": (name,) * count, "clip": 1.5}, keep)
+        numbers = {"alpha": (0.5,) * count, "beta": (0.25,) * count}
+        yield Sample(op, (*_cell(op, 5, 4, 3), _NONE), {"activations": ("affine",) * count, **numbers}, keep)
+    x, r, _, h, c = _cell("lstm", 5, 4, 3)
+    yield Sample("lstm", (x, r, np.zeros((1, 0), np.float32), h, c, _NONE), {}, keep)
+
+
 SAMPLES: tuple[Sample, ...] = tuple(
     itertools.chain(
         binary_samples(),
@@ -327,6 +372,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         shape_samples(),
         indexing_samples(),
         scalar_samples(),
+        recurrent_samples(),
     )
 )
 
