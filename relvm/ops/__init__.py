@@ -26,6 +26,7 @@ from relvm.ops.reduction import min_ as min
 from relvm.ops.reduction import sum_ as sum
 from relvm.ops.scalar import to_scalar, to_tensor
 from relvm.ops.selection import cast, where
+from relvm.ops.sequence import reverse_sequence
 from relvm.ops.shape import (
     broadcast_to,
     concat,

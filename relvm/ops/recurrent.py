@@ -51,7 +51,8 @@ def rnn(
     direction: forward, reverse (the last step first) or bidirectional (both, in this order).
     activations: for each direction f, a name of relvm/ops/activation.py; None: tanh.   alpha, beta: a number for each
     activation; None: its own.   clip: what f is applied to is brought into [-clip, clip]; None: it is not.
-    Result: every state, (steps, directions, batch, hidden), 0 after a sequence's end; the last ones, as h.
+    Result: every state, (steps, directions, batch, hidden), 0 after a sequence's end; the last ones, as h, but 0 for a
+    sequence without steps, as ONNX Runtime has it.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions that do not fit; at run time, a length
     outside [0, steps].  RelvmArgumentError: an attribute that is none of these.   Source: ONNX RNN-22.
     """

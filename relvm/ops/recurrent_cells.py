@@ -129,9 +129,10 @@ def _each_step(
     for number, backwards in enumerate(DIRECTIONS[direction]):
         with k.loop(batch, name="n") as n:
             at_h = k.declare("at_h", (n + batch * number) * hidden)
-            for start, kept in states:
-                _copy(k, kept, at_h, start, at_h, hidden)
             length = k.declare("length", steps if all_steps else lengths[n].to(I64))
+            for start, kept in states:
+                with k.loop(hidden, name="j", simd=True) as j:
+                    k.store(kept, (at_h + j,), Select(length > 0, start.flat(at_h + j), Literal(0, x.dtype)))
             with k.loop(length, name="step") as i:
                 t = k.declare("t", length - 1 - i if backwards else i)
                 at_x = k.declare("at_x", (t * batch + n) * width + number * (x.shape[2] // directions))
@@ -231,7 +232,7 @@ def _numpy_steps(op, x, starts, lengths, direction, chosen, cell: Cell) -> tuple
     for number, backwards in enumerate(DIRECTIONS[direction]):
         for n in range(batch):
             length = steps if lengths.shape == (0,) else int(lengths[n])
-            states = [start[number, n] for start in starts]
+            states = [start[number, n] * (length > 0) for start in starts]
             for t in reversed(range(length)) if backwards else range(length):
                 states = cell(parts[number][t, n], states, number, chosen[number])
                 y[t, number, n] = states[0]

@@ -256,6 +256,14 @@ def _recurrent() -> list[Mistake]:
     rows += [Mistake("rnn", (x, r, h, none), message, RelvmArgumentError, attributes) for attributes, message in wrong]
     gru = (tensor("f32", "5, n, 9"), tensor("f32", "1, 3, 9"), tensor("f32", "1, 3"), h, none)
     lstm = (tensor("f32", "5, n, 12"), tensor("f32", "1, 3, 12"), tensor("f32", "1, 0"), h, h, none)
+    lengths = tensor("i32", "4")
+    rows += [
+        Mistake("reverse_sequence", (tensor("f32", "4"), lengths), "x has rank 1, expected at least 2"),
+        Mistake("reverse_sequence", (F32, tensor("f32", "4")), "lengths has dtype f32, expected an integer dtype"),
+        Mistake("reverse_sequence", (F32, F32), "lengths has dtype f32"),
+        Mistake("reverse_sequence", (F32, lengths), "time_axis is 2", RelvmArgumentError, {"time_axis": 2}),
+        Mistake("reverse_sequence", (F32, lengths), "the number of lengths differ", RelvmShapeError, {"time_axis": 1}),
+    ]
     return [
         *rows,
         Mistake("gru", gru, "reset_after is 1, expected a bool", RelvmArgumentError, {"reset_after": 1}),

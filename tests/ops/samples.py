@@ -356,6 +356,13 @@ def recurrent_samples() -> Iterator[Sample]:
             yield Sample(op, (*_cell(op, 5, 4, 3), _NONE), {"activations": (name,) * count, "clip": 1.5}, keep)
         numbers = {"alpha": (0.5,) * count, "beta": (0.25,) * count}
         yield Sample(op, (*_cell(op, 5, 4, 3), _NONE), {"activations": ("affine",) * count, **numbers}, keep)
+    for time_axis in (0, 1):
+        for dtype, more in (("f32", (5,)), ("i8", ())):
+            x, lengths = array(dtype, 3, 4, *more), np.array([2, 0, 3, 1][: 4 - time_axis], np.int64)
+            yield Sample("reverse_sequence", (x, lengths), {"time_axis": time_axis})
+    yield Sample("reverse_sequence", (array("f32", 0, 4), np.zeros(4, np.int32)))
+    wrong = np.array([-1, 0], np.int32)
+    yield Sample("reverse_sequence", (array("f32", 3, 2), wrong), fails=RelvmShapeError)
     x, r, _, h, c = _cell("lstm", 5, 4, 3)
     yield Sample("lstm", (x, r, np.zeros((1, 0), np.float32), h, c, _NONE), {}, keep)
 

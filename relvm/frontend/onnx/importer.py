@@ -14,15 +14,36 @@ from typing import Any
 import numpy as np
 
 import relvm.frontend.onnx.control
-import relvm.frontend.onnx.converters  # noqa: F401
+import relvm.frontend.onnx.converters
+import relvm.frontend.onnx.recurrent  # noqa: F401
 import relvm.ops as ops
-from relvm.errors import RelvmError, RelvmFormatError, RelvmNameError, RelvmUnsupportedError, near_matches
+from relvm.errors import (
+    RelvmError,
+    RelvmFormatError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmUnsupportedError,
+    near_matches,
+)
 from relvm.frontend.onnx import host
 from relvm.frontend.onnx.registry import Node, converter_for, supported
 from relvm.ir.dims import AnyDim, Dim, dim_var
 from relvm.ir.dtypes import I64, DType, dtype_of
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, Module, Shape, Tuple, Var, constant, is_atom
-from relvm.ir.types import TensorType, TupleType
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    Constant,
+    Expr,
+    Function,
+    MatchCast,
+    Module,
+    Shape,
+    Tuple,
+    Var,
+    constant,
+    is_atom,
+)
+from relvm.ir.types import TensorType, TupleType, is_proven, mismatch
 
 # A value of the graph: an atom, or what is known on the host about an integer tensor.
 Value = Expr | host.HostValue
@@ -93,7 +114,7 @@ class GraphImporter:
         self.place = place
         self.outer = outer
         self.values: dict[str, Value] = {}
-        self.bindings: list[Binding] = []
+        self.bindings: list[Binding | MatchCast] = []
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
 
     def main(self, graph: Any) -> Function:
@@ -231,6 +252,28 @@ class GraphImporter:
         assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
         var = Var(_identifier(name, set()), type=expr.type)
         self.bindings.append(Binding(var, expr))
+        return var
+
+    def known_shape(self, value: Expr) -> Expr:
+        """`value`, its sizes named where only the rank is known, so that shapes can be made of them."""
+        type_ = value.type
+        if not isinstance(type_, TensorType) or type_.shape is not None or type_.rank is None:
+            return value
+        stem = value.name if isinstance(value, Var) else "value"
+        dims = tuple(dim_var(f"{stem}_dim{axis}") for axis in range(type_.rank))
+        var = Var(stem, type=TensorType(type_.dtype, dims))
+        self.bindings.append(MatchCast(var, value))
+        return var
+
+    def checked(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
+        """`value`, which the model says is of that shape: checked at run time where it is not proven."""
+        type_ = TensorType(value.type.dtype, shape)
+        if is_proven(type_, value.type):
+            return value
+        if reason := mismatch(type_, value.type):
+            raise RelvmShapeError(reason)
+        var = Var(value.name if isinstance(value, Var) else "value", type=type_)
+        self.bindings.append(MatchCast(var, value))
         return var
 
     def tensor(self, value: Value) -> Expr:

@@ -89,6 +89,11 @@ class Node:
             raise RelvmUnsupportedError(f"{self.here}: input {index} has type {found}: its rank must be known")
         return found
 
+    def known_shape(self, index: int) -> Expr:
+        """Input `index`, its sizes named where only the machine knows them; its rank is known."""
+        self.type(index)
+        return self.graph.known_shape(self.tensor(index))
+
     def known(self, index: int, what: str) -> np.ndarray:
         """Input `index` as an array of numbers known at compile time."""
         value = self.inputs[index]
