@@ -17,6 +17,7 @@ from relvm.ops.comparison import (
 from relvm.ops.convolution import conv
 from relvm.ops.indexing import gather, pad
 from relvm.ops.indexing import slice_ as slice
+from relvm.ops.integer import matmul_integer
 from relvm.ops.linear import matmul
 from relvm.ops.pooling import average_pool, max_pool
 from relvm.ops.recurrent import gru, lstm, rnn

@@ -235,6 +235,21 @@ def _scalars() -> list[Mistake]:
     ]
 
 
+def _integer() -> list[Mistake]:
+    a, b, zero = tensor("u8", "3, 5"), tensor("i8", "5, 4"), tensor("u8")
+    return [
+        Mistake("matmul_integer", (F32, b, zero, tensor("i8")), "a has dtype f32, expected i8 or u8"),
+        Mistake("matmul_integer", (a, b, zero, zero), "b_zero has dtype u8, expected that of b, i8"),
+        Mistake("matmul_integer", (tensor("u8", "5"), b, zero, tensor("i8")), "a has rank 1, expected at least 2"),
+        Mistake("matmul_integer", (a, b, tensor("u8", "3"), tensor("i8")), "a_zero has rank 1, expected 0"),
+        Mistake("matmul_integer", (a, a, zero, zero), "columns of a and rows of b differ: 5 and 3", RelvmShapeError),
+        Mistake("matmul_integer", (a, b, a, tensor("i8")), "a_zero has 5 numbers along axis -1", RelvmShapeError),
+        Mistake(
+            "matmul_integer", (a, b, zero, tensor("i8", "1, 3")), "axis -1 of b_zero and b differs", RelvmShapeError
+        ),
+    ]
+
+
 def _recurrent() -> list[Mistake]:
     x, r, h, none = tensor("f32", "5, n, 3"), tensor("f32", "1, 3, 3"), tensor("f32", "1, n, 3"), tensor("i32", "0")
     rows = [
@@ -273,4 +288,12 @@ def _recurrent() -> list[Mistake]:
     ]
 
 
-MISTAKES: tuple[Mistake, ...] = (*_elementwise(), *_recurrent(), *_reductions(), *_linear(), *_shapes(), *_scalars())
+MISTAKES: tuple[Mistake, ...] = (
+    *_elementwise(),
+    *_integer(),
+    *_recurrent(),
+    *_reductions(),
+    *_linear(),
+    *_shapes(),
+    *_scalars(),
+)

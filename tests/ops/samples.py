@@ -335,6 +335,21 @@ def _cell(op: str, steps: int, batch: int, hidden: int, directions: int = 1, dty
     return x, r, made(directions, 3 * hidden), h, made(directions, batch, hidden)
 
 
+def integer_samples() -> Iterator[Sample]:
+    def both(a: str, b: str, left: tuple, right: tuple, a_zero: tuple = (), b_zero: tuple = ()) -> Sample:
+        zeros = array(a, *a_zero, special=False), array(b, *b_zero, special=False)
+        return Sample("matmul_integer", (array(a, *left), array(b, *right), *zeros))
+
+    for a, b in itertools.product(("i8", "u8"), repeat=2):
+        yield both(a, b, (3, 5), (5, 4))
+    yield both("u8", "i8", (11, 150), (150, 37), (11, 1), (1, 37))
+    yield both("u8", "i8", (2, 3, 5), (5, 4), (), (1, 4))
+    yield both("u8", "i8", (2, 3, 5), (5, 4), (2, 3, 1), (1, 1))
+    yield both("i8", "u8", (2, 1, 3, 5), (7, 5, 4), (3, 1), (7, 1, 4))
+    for left, right in (((0, 5), (5, 4)), ((3, 0), (0, 4)), ((3, 5), (5, 0)), ((0, 3, 5), (5, 4))):
+        yield both("u8", "u8", left, right)
+
+
 def recurrent_samples() -> Iterator[Sample]:
     """The number of units is known, and so are sizes made of it."""
     special = {"rnn": ({},), "gru": ({}, {"reset_after": True}), "lstm": ({}, {"coupled": True})}
@@ -379,6 +394,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         shape_samples(),
         indexing_samples(),
         scalar_samples(),
+        integer_samples(),
         recurrent_samples(),
     )
 )

@@ -15,6 +15,7 @@ import numpy as np
 
 import relvm.frontend.onnx.control
 import relvm.frontend.onnx.converters
+import relvm.frontend.onnx.quantised
 import relvm.frontend.onnx.recurrent  # noqa: F401
 import relvm.ops as ops
 from relvm.errors import (
