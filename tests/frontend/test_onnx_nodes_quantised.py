@@ -166,7 +166,7 @@ def test_elementwise_of_onnxruntime(dtype: str) -> None:
     a, b, zero = numbers(dtype, 3, 4), numbers(dtype, 3, 4, seed=1), np.array(5, dtype)
     for op in ("QLinearAdd", "QLinearMul"):
         check(op, [a, SCALE, zero, b, F(0.07), zero, F(0.2), zero], MICROSOFT, exact=False)
-        check(op, [a, SCALE, zero, b[:1], F(0.07), zero, F(0.2), None], MICROSOFT, exact=False)
+        check(op, [a, SCALE, zero, b[:1], F(0.07), zero, F(0.2), zero], MICROSOFT, exact=False)
     check("QLinearSigmoid", [a, SCALE, zero, F(1 / 256), None], MICROSOFT, exact=False)
     check("QLinearLeakyRelu", [a, SCALE, zero, F(0.05), zero], MICROSOFT, exact=False, alpha=0.2)
     parts = [F(0.1), zero, a, SCALE, zero, b, F(0.2), zero]

@@ -8,6 +8,7 @@ An If becomes an If whose branches see the values around them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 import relvm.frontend.onnx.control
 import relvm.frontend.onnx.converters
+import relvm.frontend.onnx.loops
 import relvm.frontend.onnx.quantised
 import relvm.frontend.onnx.recurrent  # noqa: F401
 import relvm.ops as ops
@@ -28,7 +30,7 @@ from relvm.errors import (
 )
 from relvm.frontend.onnx import host
 from relvm.frontend.onnx.registry import Node, converter_for, supported
-from relvm.ir.dims import AnyDim, Dim, dim_var
+from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_var
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import (
     Binding,
@@ -44,7 +46,7 @@ from relvm.ir.expr import (
     constant,
     is_atom,
 )
-from relvm.ir.types import TensorType, TupleType, is_proven, mismatch
+from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch
 
 # A value of the graph: an atom, or what is known on the host about an integer tensor.
 Value = Expr | host.HostValue
@@ -116,6 +118,7 @@ class GraphImporter:
         self.outer = outer
         self.values: dict[str, Value] = {}
         self.bindings: list[Binding | MatchCast] = []
+        self.own_dims: set[DimVar] = set()  # that `known_shape` made: no parameter's shape gives them
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
 
     def main(self, graph: Any) -> Function:
@@ -140,19 +143,37 @@ class GraphImporter:
 
     def body(self, graph: Any) -> Block:
         """The graph's nodes as bindings, its outputs as the result."""
-        for proto in graph.node:
-            self.node(proto)
-        outputs = [self.tensor(self.lookup(info.name, f"output {info.name}")) for info in graph.output]
+        outputs = self.outputs(graph)
         if len(outputs) == 1:
             return Block(tuple(self.bindings), outputs[0], type=outputs[0].type)
         result = self.emit(Tuple(tuple(outputs), type=TupleType(tuple(o.type for o in outputs))), "outputs")
         return Block(tuple(self.bindings), result, type=result.type)
 
-    def subgraph(self, graph: Any) -> Block:
-        """A graph inside a node, as a block that sees the values around it."""
-        inner = GraphImporter(self.opsets, self.fixed_dims, self.place, self)
+    def outputs(self, graph: Any) -> list[Expr]:
+        """The graph's nodes as bindings, and what its outputs are."""
+        for proto in graph.node:
+            self.node(proto)
+        return [self.tensor(self.lookup(info.name, f"output {info.name}")) for info in graph.output]
+
+    def inner(self, graph: Any) -> GraphImporter:
+        """The importer of a graph inside a node: it sees the values around it."""
+        inner = self.inner_block()
         inner.initializers(graph)
-        return inner.body(graph)
+        return inner
+
+    def inner_block(self) -> GraphImporter:
+        """What collects bindings for a block inside this graph's."""
+        return GraphImporter(self.opsets, self.fixed_dims, self.place, self)
+
+    def subgraph(self, graph: Any) -> Block:
+        """A graph inside a node, as a block; its type is what holds around it."""
+        inner = self.inner(graph)
+        block = inner.body(graph)
+        return replace(block, type=inner.outside(block.type))
+
+    def outside(self, type_: Type) -> Type:
+        """What is known of a value of that type where the sizes that this graph gave names to are not."""
+        return forget_vars(type_, lambda var: var not in self.own_dims)
 
     def initializers(self, graph: Any) -> None:
         from onnx import numpy_helper
@@ -260,11 +281,14 @@ class GraphImporter:
         type_ = value.type
         if not isinstance(type_, TensorType) or type_.shape is not None or type_.rank is None:
             return value
+        return self.named(value, (None,) * type_.rank)
+
+    def named(self, value: Expr, dims: tuple[AnyDim | None, ...]) -> Expr:
+        """`value`, checked at run time to be of these sizes; None: whatever it is, under a name from here on."""
         stem = value.name if isinstance(value, Var) else "value"
-        dims = tuple(dim_var(f"{stem}_dim{axis}") for axis in range(type_.rank))
-        var = Var(stem, type=TensorType(type_.dtype, dims))
-        self.bindings.append(MatchCast(var, value))
-        return var
+        shape = tuple(dim_var(f"{stem}_dim{axis}") if dim is None else dim for axis, dim in enumerate(dims))
+        self.own_dims.update(as_var(new) for new, dim in zip(shape, dims, strict=True) if dim is None)
+        return self.checked(value, shape)
 
     def checked(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
         """`value`, which the model says is of that shape: checked at run time where it is not proven."""
