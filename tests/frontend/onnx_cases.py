@@ -76,7 +76,7 @@ def assert_answers(
     """The same dtypes and shapes, and numbers that are as close; integers are equal."""
     assert len(got) == len(wanted)
     for ours, theirs in zip(got, map(np.asarray, wanted), strict=True):
-        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), f"{ours.shape} and {theirs.shape}"
         if ours.dtype.kind == "f":
             np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol)
         else:

@@ -62,7 +62,10 @@ def same_as_onnxruntime(
     inputs = [(name, a, ["n", *a.shape[1:]] if a.ndim else []) for name, a in arrays.items()]
     proto = make_model(nodes, inputs, outputs, constants)
     feeds = list(arrays.values())
-    assert_answers(answers_of(proto, feeds), onnxruntime_answers(proto, feeds))
+    got, wanted = answers_of(proto, feeds), onnxruntime_answers(proto, feeds)
+    # Without a round, ONNX Runtime gives rows sizes of 0 where they have names.
+    wanted = [w.reshape(g.shape) if not w.size and g.ndim == w.ndim else w for g, w in zip(got, wanted, strict=True)]
+    assert_answers(got, wanted)
 
 
 def counted(limit: Any, condition: str = "", nodes: list | None = None):
@@ -148,12 +151,15 @@ def test_a_state_that_stays_is_not_carried() -> None:
 
 
 def test_loops_and_branches_inside_loops() -> None:
-    inner = loop_body(
-        [helper.make_node("Identity", ["c"], ["c_"]), helper.make_node("Add", ["t", "s"], ["t_"])],
-        {"t": ROW},
-        {"t_": ROW, "t_row": ROW},
+    inner = body(
+        [
+            helper.make_node("Identity", ["d"], ["d_"]),
+            helper.make_node("Add", ["t", "s"], ["t_"]),
+            helper.make_node("Mul", ["t_", "k"], ["t_row"]),
+        ],
+        {"j": (I64, []), "d": (BOOL, []), "t": ROW},
+        {"d_": (BOOL, []), "t_": ROW, "t_row": ROW},
     )
-    inner.node.append(helper.make_node("Mul", ["t_", "k"], ["t_row"]))
     negated = helper.make_graph([helper.make_node("Neg", ["u"], ["v1"])], "then", [], values({"v1": ROW}))
     plain = helper.make_graph([helper.make_node("Add", ["u", "x"], ["v2"])], "else", [], values({"v2": ROW}))
     outer = loop_body(

@@ -359,7 +359,8 @@ def _as_scalar(dim: AnyDim) -> Expr:
 
 
 def _at_least_0(limit: Prim | DimValue) -> AnyDim:
-    return max(limit.value, 0) if isinstance(limit, Prim) else dim_op("max", limit.dim, 0)
+    dim = limit.value if isinstance(limit, Prim) else limit.dim
+    return dim if as_var(dim) else dim_op("max", dim, 0)
 
 
 def _is_true(go: Expr) -> bool:
