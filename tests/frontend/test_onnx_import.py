@@ -155,6 +155,18 @@ def test_if_sees_the_values_around_it() -> None:
             against_onnx(proto, X[0, 0], np.array(c), np.array(d))
 
 
+def test_of_an_if_on_a_known_condition_only_the_branch_is_imported() -> None:
+    """The shape of its result is that of the branch, so that a Reshape can be made of it."""
+    then = branch("then", [helper.make_node("Flatten", ["x"], ["a"])], "a")
+    orelse = branch("else", [helper.make_node("NotImported", ["x"], ["b"])], "b")
+    nodes = [
+        helper.make_node("If", ["c"], ["f"], then_branch=then, else_branch=orelse),
+        helper.make_node("Flatten", ["f"], ["y"], axis=0),
+    ]
+    proto = model(nodes, [("x", F, [2, 3, 4])], [("y", F, None)], {"c": np.array(True)})
+    np.testing.assert_array_equal(run_everywhere(from_onnx(proto), X), X.reshape(1, 24))
+
+
 def test_a_dimension_may_be_fixed() -> None:
     proto = model([helper.make_node("Relu", ["x"], ["y"])], [("x", F, ["batch", 3])], [("y", F, None)])
     assert "f32[2, 3]" in str(from_onnx(proto, dims={"batch": 2})["main"].params[0].type)
