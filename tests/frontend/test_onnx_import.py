@@ -167,6 +167,26 @@ def test_of_an_if_on_a_known_condition_only_the_branch_is_imported() -> None:
     np.testing.assert_array_equal(run_everywhere(from_onnx(proto), X), X.reshape(1, 24))
 
 
+def test_branches_of_different_ranks() -> None:
+    """What follows the If, which must know ranks, is behind each branch."""
+    reduce = helper.make_node("ReduceSum", ["x", "axes"], ["a"], keepdims=0)
+    then = branch("then", [reduce], "a")
+    orelse = branch("else", [helper.make_node("Identity", ["x"], ["b"])], "b")
+    nodes = [
+        helper.make_node("If", ["c"], ["f"], then_branch=then, else_branch=orelse),
+        helper.make_node("Flatten", ["f"], ["g"], axis=-1),
+        helper.make_node("Neg", ["x"], ["y2"]),
+        helper.make_node("If", ["d"], ["h"], then_branch=then, else_branch=orelse),
+        helper.make_node("Softmax", ["h"], ["y"]),
+    ]
+    inputs = [("x", F, ["n", 3, 4]), ("c", TensorProto.BOOL, []), ("d", TensorProto.BOOL, [])]
+    outputs = [("g", F, None), ("y", F, None), ("y2", F, None)]
+    proto = model(nodes, inputs, outputs, {"axes": np.array([1], I64)})
+    for c in (True, False):
+        for d in (True, False):
+            against_onnx(proto, X, np.array(c), np.array(d))
+
+
 def test_a_dimension_may_be_fixed() -> None:
     proto = model([helper.make_node("Relu", ["x"], ["y"])], [("x", F, ["batch", 3])], [("y", F, None)])
     assert "f32[2, 3]" in str(from_onnx(proto, dims={"batch": 2})["main"].params[0].type)

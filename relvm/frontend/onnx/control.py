@@ -1,39 +1,73 @@
-"""Control flow: If becomes an If whose branches see the values around them; of one on a known condition, the branch."""
+"""Control flow: If becomes an If whose branches see the values around them.
+
+Of an If on a known condition only that branch is imported.  Where the branches give tensors of different ranks, which
+operators need to know, all that follows becomes a part of each.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relvm.errors import RelvmTypeError
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.ir.expr import Constant, If, TupleItem
-from relvm.ir.types import TensorType, TupleType, join
+from relvm.frontend.onnx.registry import Fork, Node, converts
+from relvm.ir.expr import Block, Constant, Expr, If, TupleItem
+from relvm.ir.types import TensorType, TupleType, Type, join
 from relvm.ops import reshape
+
+if TYPE_CHECKING:
+    from relvm.frontend.onnx.importer import GraphImporter, Value
+
+_MOST_FORKS = 5  # each may double the program
 
 
 @converts("If")
-def _if(node: Node) -> object:
+def _if(node: Node) -> tuple[Any, ...]:
     cond = node.tensor(0)
+    branches = node.attribute("then_branch"), node.attribute("else_branch")
     if isinstance(cond, Constant):
-        return _taken(node, node.attribute("then_branch" if cond.value.item() else "else_branch"))
+        return _taken(node.graph, branches[0 if cond.value.item() else 1])
     if isinstance(cond.type, TensorType) and cond.type.rank != 0:  # ONNX allows any tensor of one element
         cond = node.emit(reshape(cond, node.shape([])))
-    then = node.graph.subgraph(node.attribute("then_branch"))
-    orelse = node.graph.subgraph(node.attribute("else_branch"))
+    then, orelse = (node.graph.subgraph(branch) for branch in branches)
+    if node.graph.forks < _MOST_FORKS and _ranks(then.type) != _ranks(orelse.type):
+        raise Fork(cond, branches)
+    return _merged(node.graph, cond, then, orelse)
+
+
+def _ranks(type_: Type) -> list[int | None]:
+    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
+    return [field.rank if isinstance(field, TensorType) else None for field in fields]
+
+
+def _taken(graph: GraphImporter, branch: Any) -> tuple[Value, ...]:
+    """The outputs of a branch that is known to be taken; its bindings join those around it."""
+    inner = graph.inner(branch)
+    values = inner.outputs(branch)
+    graph.bindings += inner.bindings
+    graph.own_dims |= inner.own_dims
+    return tuple(values)
+
+
+def _merged(graph: GraphImporter, cond: Expr, then: Block, orelse: Block) -> tuple[Expr, ...]:
+    """The values of an If."""
     type_ = join(then.type, orelse.type)
     if type_ is None:
         raise RelvmTypeError(f"the branches give {then.type} and {orelse.type}")
-    result = If(cond, then, orelse, type=type_)
+    merged = graph.emit(If(cond, then, orelse, type=type_), "merged")
     if not isinstance(type_, TupleType):
-        return result
-    merged = node.emit(result)
+        return (merged,)
     return tuple(TupleItem(merged, i, type=field) for i, field in enumerate(type_.fields))
 
 
-def _taken(node: Node, branch: Any) -> tuple:
-    """The outputs of a branch that is known to be taken; its bindings join those around it."""
-    inner = node.graph.inner(branch)
-    inner.outputs(branch)
-    node.graph.bindings += inner.bindings
-    node.graph.own_dims |= inner.own_dims
-    return tuple(inner.lookup(info.name, node.here) for info in branch.output)
+def parted(graph: GraphImporter, fork: Fork, outputs: list[str], nodes: list[Any], names: list[str]) -> list[Value]:
+    """The values of those names at the end: an If, each branch of it followed by the nodes after it.
+
+    outputs: what the If's values are called.
+    """
+    blocks = []
+    for branch in fork.branches:
+        inner = graph.inner(branch)
+        inner.forks += 1
+        inner.values.update(zip(outputs, inner.outputs(branch), strict=True))
+        blocks.append(inner.block(inner.rest(nodes, names)))
+    return [graph.emit(value, "merged") for value in _merged(graph, fork.cond, *blocks)]

@@ -8,13 +8,11 @@ An If becomes an If whose branches see the values around them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import relvm.frontend.onnx.control
 import relvm.frontend.onnx.converters
 import relvm.frontend.onnx.loops
 import relvm.frontend.onnx.quantised
@@ -28,8 +26,8 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
-from relvm.frontend.onnx import host
-from relvm.frontend.onnx.registry import Node, converter_for, supported
+from relvm.frontend.onnx import control, host
+from relvm.frontend.onnx.registry import Fork, Node, converter_for, supported
 from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_var
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import (
@@ -118,6 +116,7 @@ class GraphImporter:
         self.outer = outer
         self.values: dict[str, Value] = {}
         self.bindings: list[Binding | MatchCast] = []
+        self.forks: int = outer.forks if outer else 0  # how many Ifs that parted the ways this graph is behind
         self.own_dims: set[DimVar] = set()  # that `known_shape` made: no parameter's shape gives them
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
 
@@ -143,17 +142,28 @@ class GraphImporter:
 
     def body(self, graph: Any) -> Block:
         """The graph's nodes as bindings, its outputs as the result."""
-        outputs = self.outputs(graph)
-        if len(outputs) == 1:
-            return Block(tuple(self.bindings), outputs[0], type=outputs[0].type)
-        result = self.emit(Tuple(tuple(outputs), type=TupleType(tuple(o.type for o in outputs))), "outputs")
-        return Block(tuple(self.bindings), result, type=result.type)
+        return self.block(self.outputs(graph))
 
-    def outputs(self, graph: Any) -> list[Expr]:
+    def block(self, values: list[Value]) -> Block:
+        """All bindings so far; the result is the value, or the tuple of several, of a type that holds around it."""
+        outputs = [self.tensor(value) for value in values]
+        result = outputs[0]
+        if len(outputs) != 1:
+            result = self.emit(Tuple(tuple(outputs), type=TupleType(tuple(o.type for o in outputs))), "outputs")
+        return Block(tuple(self.bindings), result, type=self.outside(result.type))
+
+    def outputs(self, graph: Any) -> list[Value]:
         """The graph's nodes as bindings, and what its outputs are."""
-        for proto in graph.node:
-            self.node(proto)
-        return [self.tensor(self.lookup(info.name, f"output {info.name}")) for info in graph.output]
+        return self.rest(list(graph.node), [info.name for info in graph.output])
+
+    def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
+        """Some nodes as bindings, and the values of those names then."""
+        for at, proto in enumerate(nodes):
+            try:
+                self.node(proto)
+            except Fork as fork:
+                return control.parted(self, fork, list(proto.output), nodes[at + 1 :], names)
+        return [self.lookup(name, f"output {name}") for name in names]
 
     def inner(self, graph: Any) -> GraphImporter:
         """The importer of a graph inside a node: it sees the values around it."""
@@ -167,9 +177,7 @@ class GraphImporter:
 
     def subgraph(self, graph: Any) -> Block:
         """A graph inside a node, as a block; its type is what holds around it."""
-        inner = self.inner(graph)
-        block = inner.body(graph)
-        return replace(block, type=inner.outside(block.type))
+        return self.inner(graph).body(graph)
 
     def outside(self, type_: Type) -> Type:
         """What is known of a value of that type where the sizes that this graph gave names to are not."""

@@ -178,14 +178,11 @@ class _Repeated:
         graph.values.update((state.input, state.initial) for state in self.states)
         graph.values.update(zip((state.input for state in carried), params, strict=True))
         self.given(graph, count)
-        graph.outputs(self.body)
-
-        def output(name: str) -> Expr:
-            return graph.tensor(graph.lookup(name, self.node.here))
-
-        go = output(self.condition) if self.condition else None
+        names = [info.name for info in self.body.output]
+        found = {name: graph.tensor(value) for name, value in zip(names, graph.outputs(self.body), strict=True)}
+        go = found[self.condition] if self.condition else None
         go = None if isinstance(go, Constant) and go.value.all() else go
-        return _Round(graph, params, [output(s.output) for s in carried], go, [output(name) for name in self.rows])
+        return _Round(graph, params, [found[s.output] for s in carried], go, [found[name] for name in self.rows])
 
     def function(self, round_: _Round, count: Var) -> Binding:
         """The local function; its result is the states, the number of rounds, and the rows as lists."""

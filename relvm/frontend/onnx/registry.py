@@ -22,6 +22,14 @@ Converter = Callable[["Node"], Any]
 _converters: dict[tuple[str, str], Converter] = {}
 
 
+class Fork(Exception):
+    """An If whose branches give tensors of different ranks: what follows is imported behind each of them."""
+
+    def __init__(self, cond: Expr, branches: tuple[Any, Any]) -> None:
+        self.cond = cond
+        self.branches = branches
+
+
 def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converter]:
     """Declares the converter of ONNX operators: it gives an expression, a host value, or a tuple of them."""
 
