@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
-from modes import run_everywhere
+from modes import machines, run_everywhere
 
-from relvm.errors import RelvmFormatError, RelvmNameError, RelvmUnsupportedError
+from relvm.errors import RelvmError, RelvmFormatError, RelvmNameError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.registry import supported
 
@@ -95,6 +98,12 @@ CASES = {
     ),
     "a shape that is a result": ([helper.make_node("Shape", ["x"], ["y"])], {}),
 }
+
+
+def operators_of_suites() -> set[str]:
+    """Those that tests/frontend/test_onnx_nodes_*.py name."""
+    texts = [path.read_text() for path in Path(__file__).parent.glob("test_onnx_nodes_*.py")]
+    return {name for text in texts for name in re.findall(r'"([A-Z]\w+)"', text)}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -187,6 +196,25 @@ def test_branches_of_different_ranks() -> None:
             against_onnx(proto, X, np.array(c), np.array(d))
 
 
+def test_a_branch_that_cannot_be_followed_fails_when_it_is_taken() -> None:
+    then = branch("then", [helper.make_node("ReduceSum", ["x", "axes"], ["a"], keepdims=0)], "a")
+    orelse = branch("else", [helper.make_node("Identity", ["x"], ["b"])], "b")
+    nodes = [
+        helper.make_node("If", ["c"], ["f"], then_branch=then, else_branch=orelse),
+        helper.make_node("Transpose", ["f"], ["y"], perm=[1, 0]),
+    ]
+    inputs = [("x", F, ["n", 3, 4]), ("c", TensorProto.BOOL, [])]
+    proto = model(nodes, inputs, [("y", F, None)], {"axes": np.array([1], I64)})
+    module = from_onnx(proto)
+    np.testing.assert_allclose(run_everywhere(module, X, np.array(True)), X.sum(axis=1).T, rtol=1e-5)
+    for machine in machines(module).values():
+        with pytest.raises(RelvmTypeError, match=r"Transpose, opset 17.*perm"):
+            machine["main"](X, np.array(False))
+    nodes[1].attribute[0].ints[:] = [3, 2, 1, 0]
+    with pytest.raises(RelvmError, match=r"Transpose, opset 17.*perm"):
+        from_onnx(model(nodes, inputs, [("y", F, None)], {"axes": np.array([1], I64)}))
+
+
 def test_a_dimension_may_be_fixed() -> None:
     proto = model([helper.make_node("Relu", ["x"], ["y"])], [("x", F, ["batch", 3])], [("y", F, None)])
     assert "f32[2, 3]" in str(from_onnx(proto, dims={"batch": 2})["main"].params[0].type)
@@ -233,11 +261,12 @@ def test_a_value_that_is_never_made_is_named() -> None:
 def test_every_converter_is_tried() -> None:
     """An operator that no case here and no real model has is untested."""
     tried = {node.op_type for nodes, _ in CASES.values() for node in nodes}
-    elsewhere = {"Gemm", "Conv", "If"}
+    elsewhere = {"Gemm", "Conv", "If"} | operators_of_suites()
     # Straight renamings of relvm operators, each of which has samples of its own.
     from relvm.frontend.onnx.converters import _SAME
 
-    assert set(supported()) - tried - elsewhere - set(_SAME) <= {
+    names = {name.removeprefix("com.microsoft.") for name in supported()}
+    assert names - tried - elsewhere - set(_SAME) <= {
         "Constant",
         "ConstantOfShape",
         "Dropout",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from relvm.errors import RelvmTypeError
+from relvm.errors import RelvmError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.onnx.registry import Fork, Node, converts
-from relvm.ir.expr import Block, Constant, Expr, If, TupleItem
+from relvm.ir.expr import Block, Constant, Expr, If, MatchCast, Null, TupleItem, Var
 from relvm.ir.types import TensorType, TupleType, Type, join
 from relvm.ops import reshape
 
@@ -62,12 +62,26 @@ def _merged(graph: GraphImporter, cond: Expr, then: Block, orelse: Block) -> tup
 def parted(graph: GraphImporter, fork: Fork, outputs: list[str], nodes: list[Any], names: list[str]) -> list[Value]:
     """The values of those names at the end: an If, each branch of it followed by the nodes after it.
 
-    outputs: what the If's values are called.
+    A branch with which the shapes of those nodes cannot be right fails when it is taken, which exporters rule out by
+    the condition; both cannot be so.   outputs: what the If's values are called.
     """
-    blocks = []
+    blocks: list[Block | RelvmError] = []
     for branch in fork.branches:
         inner = graph.inner(branch)
         inner.forks += 1
-        inner.values.update(zip(outputs, inner.outputs(branch), strict=True))
-        blocks.append(inner.block(inner.rest(nodes, names)))
-    return [graph.emit(value, "merged") for value in _merged(graph, fork.cond, *blocks)]
+        try:
+            inner.values.update(zip(outputs, inner.outputs(branch), strict=True))
+            blocks.append(inner.block(inner.rest(nodes, names)))
+        except (RelvmShapeError, RelvmTypeError) as error:
+            blocks.append(error)
+    good = [block for block in blocks if isinstance(block, Block)]
+    if not good:
+        raise blocks[0]
+    then, orelse = (block if isinstance(block, Block) else _failing(block, good[0].type) for block in blocks)
+    return [graph.emit(value, "merged") for value in _merged(graph, fork.cond, then, orelse)]
+
+
+def _failing(error: RelvmError, type_: Type) -> Block:
+    """A block that ends with that error where a value of the type is expected."""
+    never = Var("never", type=type_)
+    return Block((MatchCast(never, Null(), str(error)),), never, type=type_)
