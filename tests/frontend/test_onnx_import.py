@@ -196,6 +196,13 @@ def test_branches_of_different_ranks() -> None:
             against_onnx(proto, X, np.array(c), np.array(d))
 
 
+def test_a_squeeze_of_whatever_has_size_1() -> None:
+    nodes = [helper.make_node("Squeeze", ["x"], ["s"]), helper.make_node("Softmax", ["s"], ["y"], axis=0)]
+    proto = model(nodes, [("x", F, ["n", 1, 4])], [("y", F, None)])
+    for rows in (1, 3):
+        against_onnx(proto, np.ones((rows, 1, 4), np.float32))
+
+
 def test_a_branch_that_cannot_be_followed_fails_when_it_is_taken() -> None:
     then = branch("then", [helper.make_node("ReduceSum", ["x", "axes"], ["a"], keepdims=0)], "a")
     orelse = branch("else", [helper.make_node("Identity", ["x"], ["b"])], "b")

@@ -6,18 +6,17 @@ operators need to know, all that follows becomes a part of each.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from relvm.errors import RelvmError, RelvmShapeError, RelvmTypeError
-from relvm.frontend.onnx.registry import Fork, Node, converts
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmShapeError, RelvmTypeError
+from relvm.frontend.onnx.registry import MOST_FORKS, Fork, Node, converts
 from relvm.ir.expr import Block, Constant, Expr, If, MatchCast, Null, TupleItem, Var
 from relvm.ir.types import TensorType, TupleType, Type, join
 from relvm.ops import reshape
 
 if TYPE_CHECKING:
     from relvm.frontend.onnx.importer import GraphImporter, Value
-
-_MOST_FORKS = 5  # each may double the program
 
 
 @converts("If")
@@ -29,9 +28,14 @@ def _if(node: Node) -> tuple[Any, ...]:
     if isinstance(cond.type, TensorType) and cond.type.rank != 0:  # ONNX allows any tensor of one element
         cond = node.emit(reshape(cond, node.shape([])))
     then, orelse = (node.graph.subgraph(branch) for branch in branches)
-    if node.graph.forks < _MOST_FORKS and _ranks(then.type) != _ranks(orelse.type):
-        raise Fork(cond, branches)
+    if node.graph.forks < MOST_FORKS and _ranks(then.type) != _ranks(orelse.type):
+        raise Fork(cond, tuple(partial(_follow, branch) for branch in branches))
     return _merged(node.graph, cond, then, orelse)
+
+
+def _follow(branch: Any, graph: GraphImporter) -> list[Value]:
+    graph.initializers(branch)
+    return graph.outputs(branch)
 
 
 def _ranks(type_: Type) -> list[int | None]:
@@ -60,19 +64,19 @@ def _merged(graph: GraphImporter, cond: Expr, then: Block, orelse: Block) -> tup
 
 
 def parted(graph: GraphImporter, fork: Fork, outputs: list[str], nodes: list[Any], names: list[str]) -> list[Value]:
-    """The values of those names at the end: an If, each branch of it followed by the nodes after it.
+    """The values of those names at the end: an If, each way of it followed by the nodes after it.
 
-    A branch with which the shapes of those nodes cannot be right fails when it is taken, which exporters rule out by
-    the condition; both cannot be so.   outputs: what the If's values are called.
+    A way with which the shapes of those nodes cannot be right fails when it is taken, which exporters rule out by the
+    condition; both cannot be so.   outputs: what the values of a way are called.
     """
     blocks: list[Block | RelvmError] = []
-    for branch in fork.branches:
-        inner = graph.inner(branch)
+    for way in fork.ways:
+        inner = graph.inner_block()
         inner.forks += 1
         try:
-            inner.values.update(zip(outputs, inner.outputs(branch), strict=True))
+            inner.values.update(zip(outputs, way(inner), strict=True))
             blocks.append(inner.block(inner.rest(nodes, names)))
-        except (RelvmShapeError, RelvmTypeError) as error:
+        except (RelvmArgumentError, RelvmShapeError, RelvmTypeError) as error:
             blocks.append(error)
     good = [block for block in blocks if isinstance(block, Block)]
     if not good:

@@ -211,23 +211,6 @@ def _unsqueeze(node: Node) -> Expr:
     return ops.expand_dims(node.tensor(0), axes=tuple(axes))
 
 
-@converts("Squeeze")
-def _squeeze(node: Node) -> Expr:
-    if node.opset < 13:
-        axes = node.attribute("axes")
-    else:
-        axes = node.known(1, "the axes of a Squeeze").tolist() if node.has(1) else None
-    x = node.tensor(0)
-    if axes is None:
-        return ops.squeeze(x)
-    if x.type.shape is not None:  # what cannot be proven to be 1 is checked when the program runs
-        dims = list(x.type.shape)
-        for axis in axes:
-            dims[axis] = 1
-        x = node.graph.checked(x, tuple(dims))
-    return ops.squeeze(x, axes=tuple(axes))
-
-
 @converts("Transpose")
 def _transpose(node: Node) -> Expr:
     perm = node.attribute("perm")

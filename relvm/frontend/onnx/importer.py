@@ -16,7 +16,8 @@ import numpy as np
 import relvm.frontend.onnx.converters
 import relvm.frontend.onnx.loops
 import relvm.frontend.onnx.quantised
-import relvm.frontend.onnx.recurrent  # noqa: F401
+import relvm.frontend.onnx.recurrent
+import relvm.frontend.onnx.squeeze  # noqa: F401
 import relvm.ops as ops
 from relvm.errors import (
     RelvmError,

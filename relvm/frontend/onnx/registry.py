@@ -22,12 +22,18 @@ Converter = Callable[["Node"], Any]
 _converters: dict[tuple[str, str], Converter] = {}
 
 
-class Fork(Exception):
-    """An If whose branches give tensors of different ranks: what follows is imported behind each of them."""
+MOST_FORKS = 5  # each may double the program
 
-    def __init__(self, cond: Expr, branches: tuple[Any, Any]) -> None:
+
+class Fork(Exception):
+    """A node gives tensors of one rank or of another: what follows is imported behind each of two ways.
+
+    cond: an expression.  ways: of where it holds and where it does not, each gives the node's values in a graph.
+    """
+
+    def __init__(self, cond: Expr, ways: tuple[Callable[[GraphImporter], list[Any]], ...]) -> None:
         self.cond = cond
-        self.branches = branches
+        self.ways = ways
 
 
 def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converter]:
