@@ -16,17 +16,14 @@ from relvm import vm
 from relvm.frontend.onnx import from_onnx
 
 
-def suite_cases(*files: str) -> dict[str, Any]:
-    """The node cases of onnx.backend.test by name, out of files of onnx/backend/test/case/node."""
-    cases = importlib.import_module("onnx.backend.test.case.node")._NodeTestCases
-    found = {}
-    for file in files:
-        module = importlib.import_module(f"onnx.backend.test.case.node.{file}")
-        operator = {name.lower() for name in dir(module) if isinstance(getattr(module, name), type)}
-        for case in cases:
-            if operator & {node.op_type.lower() for node in case.model.graph.node}:
-                found[case.name] = case
-    return found
+def suite_cases(*operators: str) -> dict[str, Any]:
+    """The cases of onnx.backend.test that are one node of these operators, by name."""
+    folder = "onnx.backend.test.case.node"
+    for operator in operators:
+        importlib.import_module(f"{folder}.{operator.lower()}")
+    cases = importlib.import_module(folder)._NodeTestCases
+    wanted = [[operator] for operator in operators]
+    return {case.name: case for case in cases if [node.op_type for node in case.model.graph.node] in wanted}
 
 
 def make_model(

@@ -96,6 +96,15 @@ CASES = {
         ],
         {"i": np.array([0], I64), "w": np.array([2, 6], I64)},
     ),
+    "a size counted from the end": (
+        [
+            helper.make_node("Shape", ["x"], ["s"]),
+            helper.make_node("Neg", ["s"], ["m"]),
+            helper.make_node("Neg", ["m"], ["t"]),
+            helper.make_node("Reshape", ["x", "t"], ["y"]),
+        ],
+        {},
+    ),
     "a shape that is a result": ([helper.make_node("Shape", ["x"], ["y"])], {}),
 }
 

@@ -20,7 +20,7 @@ REFUSED = {
     "test_loop16_seq_none": "no tensor but optional_type",
     "test_scan_sum": "Scan of opset 8, of batches",
 }
-SUITE = suite_cases("loop", "scan")
+SUITE = suite_cases("Loop", "Scan")
 F, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 X = np.float32([[1, 2, 3], [4, 5, 6], [7, 8, 9], [-1, 0, 1]])
 

@@ -14,13 +14,13 @@ pytest.importorskip("onnxruntime")
 from frontend.onnx_cases import answers_of, assert_answers, make_model, onnxruntime_answers, suite_cases
 
 SUITE = suite_cases(
-    "quantizelinear",
-    "dequantizelinear",
-    "dynamicquantizelinear",
-    "matmulinteger",
-    "convinteger",
-    "qlinearconv",
-    "qlinearmatmul",
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "DynamicQuantizeLinear",
+    "MatMulInteger",
+    "ConvInteger",
+    "QLinearConv",
+    "QLinearMatMul",
 )
 MISSING = ("e4m3fn", "e5m2", "float4", "int4", "int2", "float16")  # dtypes that relvm does not have
 MICROSOFT = "com.microsoft"

@@ -15,7 +15,7 @@ pytest.importorskip("onnxruntime")
 from frontend.onnx_cases import answers_of, assert_answers, make_model, onnxruntime_answers, suite_cases
 
 SKIPPED = {"test_reversesequence_bfloat16": "relvm has no bf16"}
-SUITE = suite_cases("gru", "lstm", "rnn", "reversesequence")
+SUITE = suite_cases("GRU", "LSTM", "RNN", "ReverseSequence")
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 NAMES = {"RNN": 1, "GRU": 2, "LSTM": 3}
 

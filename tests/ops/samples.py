@@ -367,7 +367,7 @@ def recurrent_samples() -> Iterator[Sample]:
         yield Sample(op, (*_cell(op, 5, 0, 3), _NONE), {}, keep)
         yield Sample(op, (*_cell(op, 5, 4, 3), np.array([5, 5, 6, 0], np.int32)), {}, keep, RelvmShapeError)
         count = {"rnn": 1, "gru": 2, "lstm": 3}[op]
-        for name in ACTIVATIONS:
+        for name in ACTIVATIONS if op == "rnn" else ("softsign",):
             yield Sample(op, (*_cell(op, 5, 4, 3), _NONE), {"activations": (name,) * count, "clip": 1.5}, keep)
         numbers = {"alpha": (0.5,) * count, "beta": (0.25,) * count}
         yield Sample(op, (*_cell(op, 5, 4, 3), _NONE), {"activations": ("affine",) * count, **numbers}, keep)

@@ -211,7 +211,19 @@ def _integer_convolution(
     """A convolution of i32: the padding counts as the zero point."""
     data = shifted(node, node.tensor(x), _single(node, x_zero))
     weights = shifted(node, node.tensor(w), _per_filter(node, w_zero, node.type(w).rank - 1))
-    return converter_for("", "Conv")(replace(node, inputs=[data, weights, bias]))
+    return _as_operator(node, "Conv", data, weights, bias)
+
+
+def _as_operator(node: Node, op_type: str, *inputs: Expr | None) -> Expr:
+    """What the ONNX operator of that name makes of these inputs with the node's attributes."""
+    convert = converter_for("", op_type)
+    if convert is None:
+        raise RelvmUnsupportedError(f"{op_type} is not supported")
+    proto = type(node.proto)()
+    proto.CopyFrom(node.proto)
+    proto.op_type, proto.domain = op_type, ""
+    opset = node.graph.opsets.get("", 1)
+    return node.emit(convert(replace(node, proto=proto, opset=opset, inputs=list(inputs))))
 
 
 def _per_filter(node: Node, value: Expr | None, trailing: int) -> Expr | None:
@@ -226,7 +238,7 @@ def _per_filter(node: Node, value: Expr | None, trailing: int) -> Expr | None:
 def _qlinear_conv(node: Node) -> Expr:
     """The bias is i32, of the scale of the products."""
     x_scale, y_scale, y_zero = (_single(node, node.tensor(i)) for i in (1, 6, 7))
-    total = node.emit(_integer_convolution(node, 0, 3, node.tensor(2), node.tensor(5), _optional(node, 8)))
+    total = _integer_convolution(node, 0, 3, node.tensor(2), node.tensor(5), _optional(node, 8))
     w_scale = _per_filter(node, node.tensor(4), node.type(3).rank - 2)
     return _requantised(node, total, (x_scale, w_scale, y_scale), y_zero)
 
@@ -255,16 +267,8 @@ def _quantised_as(node: Node, x: Expr, index: int, dtype: DType) -> Expr:
 
 @converts("QLinearSigmoid", "QLinearLeakyRelu", domain=_MICROSOFT)
 def _qlinear_unary(node: Node) -> Expr:
-    result = _as_floats(node, node.proto.op_type.removeprefix("QLinear"), _dequantised_input(node, 0))
+    result = _as_operator(node, node.proto.op_type.removeprefix("QLinear"), _dequantised_input(node, 0))
     return _quantised_as(node, result, 3, node.type(0).dtype)
-
-
-def _as_floats(node: Node, op_type: str, x: Expr) -> Expr:
-    """What the ONNX operator of that name and the node's attributes makes of x."""
-    convert = converter_for("", op_type)
-    if convert is None:
-        raise RelvmUnsupportedError(f"{op_type} is not supported")
-    return node.emit(convert(replace(node, inputs=[x], opset=node.graph.opsets.get("", 1))))
 
 
 @converts("QLinearGlobalAveragePool", "QLinearAveragePool", domain=_MICROSOFT)
@@ -273,7 +277,7 @@ def _qlinear_pool(node: Node) -> Expr:
     channels_last = bool(node.attribute("channels_last", 0))
     if channels_last:
         x = node.emit(ops.transpose(x, perm=(0, rank - 1, *range(1, rank - 1))))
-    result = _as_floats(node, node.proto.op_type.removeprefix("QLinear"), x)
+    result = _as_operator(node, node.proto.op_type.removeprefix("QLinear"), x)
     if channels_last:
         result = node.emit(ops.transpose(result, perm=(0, *range(2, rank), 1)))
     return _quantised_as(node, result, 3, node.type(0).dtype)
