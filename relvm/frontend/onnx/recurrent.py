@@ -63,19 +63,22 @@ class _Sizes:
         if not isinstance(self.hidden, int):
             raise RelvmUnsupportedError(f"hidden_size must be known; R has {self.hidden} units")
         self.batch_first = node.attribute("layout", 0) == 1
-        x = node.known_shape(0)
-        self.x = node.emit(ops.transpose(x, perm=(1, 0, 2))) if self.batch_first else x
+        x, self.weights = node.known_shape(0), node.known_shape(1)
+        inputs = self.weights.type.shape[2]
+        x = node.emit(ops.transpose(x, perm=(1, 0, 2))) if self.batch_first else x
+        self.x = node.graph.checked(x, (*x.type.shape[:2], inputs))
         self.dtype = self.x.type.dtype
 
     def product(self) -> Expr:
         """x times W, (steps, batch, directions * gates * hidden)."""
         width = self.directions * self.gates * self.hidden
-        matrix = self.node.emit(ops.reshape(self.node.tensor(1), self.node.shape([width, self.x.type.shape[2]])))
+        matrix = self.node.emit(ops.reshape(self.weights, self.node.shape([width, self.x.type.shape[2]])))
         return self.node.emit(ops.matmul(self.x, self.node.emit(ops.transpose(matrix, perm=(1, 0)))))
 
     def recurrence(self) -> Expr:
         """R, a row for each unit that is read."""
-        return self.node.emit(ops.transpose(self.node.tensor(2), perm=(0, 2, 1)))
+        shape = (self.directions, self.gates * self.hidden, self.hidden)
+        return self.node.emit(ops.transpose(self.node.graph.checked(self.node.tensor(2), shape), perm=(0, 2, 1)))
 
     def biases(self) -> tuple[Expr, Expr] | None:
         """Those of W and of R, each (directions, gates * hidden)."""
