@@ -132,14 +132,14 @@ def test_a_model_serves_every_length_and_batch() -> None:
 
 def test_sizes_of_weights_may_have_names() -> None:
     """They are checked when the program runs."""
-    proto, arrays = cell("GRU", "BH", constant=False)
+    proto, arrays = cell("LSTM", "BHCP", constant=False)
     wanted = onnxruntime_answers(proto, arrays)
     for info in proto.graph.input:
         for axis, dim in enumerate(info.type.tensor_type.shape.dim):
             dim.dim_param = f"{info.name}{axis}"
     assert_answers(answers_of(proto, arrays), wanted)
     with pytest.raises(RelvmShapeError, match="dimension 2 to be 5, got 4"):
-        answers_of(proto, [arrays[0], np.zeros((1, 18, 5), np.float32), *arrays[2:]])
+        answers_of(proto, [arrays[0], np.zeros((1, 24, 5), np.float32), *arrays[2:]])
 
 
 def test_what_is_refused() -> None:

@@ -45,7 +45,9 @@ def _gru(node: Node) -> tuple[Expr, ...]:
 def _lstm(node: Node) -> tuple[Expr, ...]:
     sizes = _Sizes(node, 4)
     x = sizes.add_bias(sizes.product(), sizes.biases())
-    peepholes = node.tensor(7) if node.has(7) else sizes.zeros(sizes.directions, 0)
+    peepholes = sizes.zeros(sizes.directions, 0)
+    if node.has(7):
+        peepholes = node.graph.checked(node.tensor(7), (sizes.directions, 3 * sizes.hidden))
     args = (x, sizes.recurrence(), peepholes, sizes.state(5), sizes.state(6), sizes.lengths())
     coupled = bool(node.attribute("input_forget", 0))
     return sizes.results(ops.lstm(*args, coupled=coupled, **sizes.attributes(("sigmoid", "tanh", "tanh"))))
@@ -84,7 +86,8 @@ class _Sizes:
         """Those of W and of R, each (directions, gates * hidden)."""
         if not self.node.has(3):
             return None
-        both, middle = self.node.tensor(3), self.gates * self.hidden
+        middle = self.gates * self.hidden
+        both = self.node.graph.checked(self.node.tensor(3), (self.directions, 2 * middle))
         return self.part(both, 0, middle), self.part(both, middle, _FAR)
 
     def add_bias(self, x: Expr, biases: tuple[Expr, Expr] | None) -> Expr:
