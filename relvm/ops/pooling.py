@@ -14,7 +14,7 @@ from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
 from relvm.ops.lowering import Loops, flat_position, loop_nest
 from relvm.ops.reduction import lowest
-from relvm.ops.rules import expect_float, expect_integers, expect_numeric
+from relvm.ops.rules import expect_float, expect_integers, expect_numeric, with_dtype
 from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, window_of
 
 
@@ -153,3 +153,72 @@ def average_pool(
     message = "average_pool: count_include_pad is {!r}, expected a bool"
     expect(given, message, count_include_pad, error=RelvmArgumentError)
     return _pooled("average_pool", x, kernel, strides, pads, dilations)
+
+
+def _plane_positions(dims: tuple[int, ...], column_major: bool) -> np.ndarray:
+    count = np.arange(np.prod(dims), dtype=np.int64)
+    return count.reshape(dims[::-1]).T if column_major else count.reshape(dims)
+
+
+def _numpy_max_pool_indices(x: np.ndarray, *, kernel, strides, pads, dilations, column_major: bool) -> np.ndarray:
+    window = window_of("max_pool_indices", kernel, strides, pads, dilations)
+    planes, area = np.arange(x.shape[0] * x.shape[1]), int(np.prod(x.shape[2:]))
+    numbers = planes.reshape(*x.shape[:2], *[1] * len(kernel)) * area + _plane_positions(x.shape[2:], column_major)
+    views = [numpy_windows(a, window, fill) for a, fill in ((x, lowest(dtype_of(x.dtype))), (numbers, -1))]
+    values, places = (view.reshape(*view.shape[: x.ndim], int(np.prod(kernel))) for view in views)
+    largest = np.max(values, axis=-1, keepdims=True)
+    wins = (places >= 0) & ((values == largest) | (values != values))
+    first = np.argmax(wins, axis=-1)[..., None]
+    return np.where(wins.any(axis=-1), np.take_along_axis(places, first, -1)[..., 0], -1)
+
+
+def _max_pool_indices(
+    k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilations, column_major: bool
+) -> None:
+    (x,), (out,) = inputs, outputs
+    window = window_of("max_pool_indices", kernel, strides, pads, dilations)
+    dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
+    area, planes = k.size(x.shape[2:]), product(out.shape[:2])
+    with loop_nest(k, [planes, *out.shape[2:]]) as (plane, *place):
+        best, found = k.declare("best", Literal(lowest(x.dtype), x.dtype)), k.declare("found", Literal(-1, I64))
+        with loop_nest(k, list(window.sizes)) as taps:
+            inside: Scalar | None = None
+            at: list[Scalar] = []
+            for axis, dim in enumerate(dims):
+                start = place[axis] * window.strides[axis] - window.pads[axis]
+                at.append(k.declare("at", start + taps[axis] * window.dilations[axis]))
+                within = (at[axis] >= 0).both(at[axis] < dim)
+                inside = within if inside is None else inside.both(within)
+            with k.branch(inside):
+                element = k.declare("element", x.flat(plane * area + flat_position(tuple(at), x.shape[2:])))
+                wins = (element > best).either(found < 0)
+                if x.dtype.is_float:
+                    wins = wins.either(element.differs(element).both(best.equals(best)))
+                with k.branch(wins):
+                    k.assign(best, element)
+                    order = (at[::-1], x.shape[:1:-1]) if column_major else (at, x.shape[2:])
+                    k.assign(found, plane * area + flat_position(tuple(order[0]), order[1]))
+        k.store(out, (flat_position((plane, *place), (planes, *out.shape[2:])),), found)
+
+
+@op("max_pool_indices", numpy=_numpy_max_pool_indices, lower=Loops(_max_pool_indices))
+def max_pool_indices(
+    x: TensorType,
+    *,
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...] | None = None,
+    pads: tuple[int, ...] | None = None,
+    dilations: tuple[int, ...] | None = None,
+    column_major: bool = False,
+) -> TensorType:
+    """Where max_pool finds the largest element of each window: its position in x as one row, the first of equal ones,
+    the first NaN where there is one; -1 for padding alone.
+
+    x, kernel, strides, pads, dilations: as for max_pool.   column_major: whether positions inside a channel count
+    along the first spatial axis first; else along the last.   Result: i64, of the shape that max_pool gives.
+    Raises RelvmTypeError, RelvmArgumentError, RelvmShapeError: as max_pool does.
+    Source: the second output of ONNX MaxPool-22.
+    """
+    message = "max_pool_indices: column_major is {!r}, expected a bool"
+    expect(isinstance(column_major, bool), message, column_major, error=RelvmArgumentError)
+    return with_dtype(_pooled("max_pool_indices", x, kernel, strides, pads, dilations), I64)

@@ -14,7 +14,8 @@ from relvm.ops.lowering import ALIAS, Loops, elementwise
 from relvm.ops.rules import expect_float, expect_numeric, expect_tensor
 
 
-def _float(name: str, x: TensorType) -> TensorType:
+def float_result(name: str, x: TensorType) -> TensorType:
+    """The result's type of an elementwise function of floats: that of x."""
     expect_float(name, x=x)
     return x
 
@@ -24,8 +25,8 @@ def _numeric(name: str, x: TensorType) -> TensorType:
     return x
 
 
-def _function(name: str) -> Loops:
-    """The function of C's <math.h>."""
+def math_function(name: str) -> Loops:
+    """The function of C's <math.h>, elementwise."""
     return elementwise(lambda x: Intrinsic(name, (x,), x.dtype))
 
 
@@ -78,103 +79,103 @@ def sign(x: TensorType) -> TensorType:
     return _numeric("sign", x)
 
 
-@op("floor", numpy=np.floor, lower=_function("floor"))
+@op("floor", numpy=np.floor, lower=math_function("floor"))
 def floor(x: TensorType) -> TensorType:
     """The largest whole number that is not above x, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Floor-13.
     """
-    return _float("floor", x)
+    return float_result("floor", x)
 
 
-@op("ceil", numpy=np.ceil, lower=_function("ceil"))
+@op("ceil", numpy=np.ceil, lower=math_function("ceil"))
 def ceil(x: TensorType) -> TensorType:
     """The smallest whole number that is not below x, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Ceil-13.
     """
-    return _float("ceil", x)
+    return float_result("ceil", x)
 
 
-@op("round", numpy=np.rint, lower=_function("rint"))
+@op("round", numpy=np.rint, lower=math_function("rint"))
 def round_(x: TensorType) -> TensorType:
     """The whole number nearest to x, elementwise; halves go to the even one.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Round-11.
     """
-    return _float("round", x)
+    return float_result("round", x)
 
 
-@op("sqrt", numpy=np.sqrt, lower=_function("sqrt"))
+@op("sqrt", numpy=np.sqrt, lower=math_function("sqrt"))
 def sqrt(x: TensorType) -> TensorType:
     """The square root, elementwise; NaN below 0.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Sqrt-13, IEEE 754.
     """
-    return _float("sqrt", x)
+    return float_result("sqrt", x)
 
 
-@op("exp", numpy=np.exp, lower=_function("exp"))
+@op("exp", numpy=np.exp, lower=math_function("exp"))
 def exp(x: TensorType) -> TensorType:
     """e to the power of x, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Exp-13, C11 F.10.3.1.
     """
-    return _float("exp", x)
+    return float_result("exp", x)
 
 
-@op("log", numpy=np.log, lower=_function("log"))
+@op("log", numpy=np.log, lower=math_function("log"))
 def log(x: TensorType) -> TensorType:
     """The natural logarithm, elementwise; -inf at 0, NaN below.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Log-13, C11 F.10.3.7.
     """
-    return _float("log", x)
+    return float_result("log", x)
 
 
-@op("sin", numpy=np.sin, lower=_function("sin"))
+@op("sin", numpy=np.sin, lower=math_function("sin"))
 def sin(x: TensorType) -> TensorType:
     """The sine, elementwise.
 
     x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Sin-7.
     """
-    return _float("sin", x)
+    return float_result("sin", x)
 
 
-@op("cos", numpy=np.cos, lower=_function("cos"))
+@op("cos", numpy=np.cos, lower=math_function("cos"))
 def cos(x: TensorType) -> TensorType:
     """The cosine, elementwise.
 
     x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Cos-7.
     """
-    return _float("cos", x)
+    return float_result("cos", x)
 
 
-@op("tanh", numpy=np.tanh, lower=_function("tanh"))
+@op("tanh", numpy=np.tanh, lower=math_function("tanh"))
 def tanh(x: TensorType) -> TensorType:
     """The hyperbolic tangent, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Tanh-13.
     """
-    return _float("tanh", x)
+    return float_result("tanh", x)
 
 
 _numpy_erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
-@op("erf", numpy=_numpy_erf, lower=_function("erf"))
+@op("erf", numpy=_numpy_erf, lower=math_function("erf"))
 def erf(x: TensorType) -> TensorType:
     """The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Erf-13, C11 7.12.8.1.
     """
-    return _float("erf", x)
+    return float_result("erf", x)
 
 
 def _sigmoid(x: Scalar) -> Scalar:
@@ -187,7 +188,7 @@ def sigmoid(x: TensorType) -> TensorType:
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Sigmoid-13.
     """
-    return _float("sigmoid", x)
+    return float_result("sigmoid", x)
 
 
 @op("reciprocal", numpy=np.reciprocal, lower=elementwise(lambda x: Literal(1, x.dtype) / x))
@@ -196,7 +197,7 @@ def reciprocal(x: TensorType) -> TensorType:
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Reciprocal-13.
     """
-    return _float("reciprocal", x)
+    return float_result("reciprocal", x)
 
 
 @op("relu", numpy=lambda x: np.maximum(x, 0), lower=elementwise(lambda x: Select(x < 0, Literal(0, x.dtype), x)))

@@ -46,6 +46,7 @@ F32, UNTYPED = tensor("f32", "3, 4"), TensorType(None, (3,))
 _BINARY = ("add", "subtract", "multiply", "divide", "power", "maximum", "minimum")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _FLOAT_UNARY = ("floor", "ceil", "round", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "sigmoid", "reciprocal")
+_FLOAT_UNARY += ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "log1p")
 _REDUCTIONS = ("sum", "prod", "mean", "max", "min")
 
 
@@ -153,7 +154,7 @@ def _linear() -> list[Mistake]:
         Mistake("conv", (image, tensor("f32", "6, 4, 3")), "x has rank 4 and w 3"),
         Mistake("conv", (tensor("f32", "2, 3"), tensor("f32", "2, 3")), "x has rank 2, expected at least 3"),
     ]
-    for op in ("max_pool", "average_pool"):
+    for op in ("max_pool", "average_pool", "max_pool_indices"):
         rows += [
             Mistake(op, (image,), "kernel has 1 items, expected 2", RelvmArgumentError, {"kernel": (2,)}),
             Mistake(op, (image,), "kernel is (0, 2)", RelvmArgumentError, {"kernel": (0, 2)}),
@@ -163,7 +164,49 @@ def _linear() -> list[Mistake]:
             Mistake(op, (F32,), "x has rank 2", attributes={"kernel": ()}),
         ]
     rows.append(Mistake("average_pool", (tensor("i8", "1, 1, 4"),), "x has dtype i8", attributes={"kernel": (2,)}))
+    major = {"kernel": (2, 2), "column_major": 1}
+    rows.append(Mistake("max_pool_indices", (image,), "column_major is 1, expected a bool", RelvmArgumentError, major))
     return rows
+
+
+def _windows_and_margins() -> list[Mistake]:
+    six, grid, table = tensor("f32", "6"), tensor("f32", "2, 3, 4, 5"), tensor("i64", "2, 8")
+    return [
+        Mistake("fold", (six, shape("2, 3, 6")), "x has rank 1, expected 2 and two for each spatial axis"),
+        Mistake("fold", (grid, shape("2, 3")), "shape has rank 2, expected at least 3"),
+        Mistake("fold", (grid, shape("2, 3, 6, 6")), "x has rank 4 and shape 4"),
+        Mistake("fold", (grid, shape("2, 4, 6")), "dimension 1 of x and of shape differs: 3 and 4", RelvmShapeError),
+        Mistake("fold", (grid, shape("2, 3, 6")), "strides are (0,)", RelvmArgumentError, {"strides": (0,)}),
+        Mistake("fold", (grid, shape("2, 3, 6")), "pads are (-1, -1)", RelvmArgumentError, {"pads": (-1,)}),
+        Mistake("extend", (six,), "pads has 1 items", RelvmArgumentError, {"pads": (1,), "mode": "edge"}),
+        Mistake("extend", (six,), "pads are (-1, 1)", RelvmArgumentError, {"pads": (-1, 1), "mode": "edge"}),
+        Mistake("extend", (six,), "mode is 'mirror'", RelvmArgumentError, {"pads": (1, 1), "mode": "mirror"}),
+        Mistake(
+            "extend", (tensor("f32", "0"),), "axis 0 has no elements", RelvmShapeError, {"pads": (1, 0), "mode": "wrap"}
+        ),
+        Mistake("iota", (six,), "shape is f32[6], expected a shape"),
+        Mistake(
+            "resample",
+            (six, table, tensor("f64", "2, 8")),
+            "x has dtype f32 and weights has f64",
+            attributes={"axis": 0},
+        ),
+        Mistake("resample", (six, table, tensor("f32", "8")), "weights has rank 1, expected 2", attributes={"axis": 0}),
+        Mistake(
+            "resample",
+            (six, tensor("i32", "2, 8"), tensor("f32", "2, 8")),
+            "indices has dtype i32",
+            attributes={"axis": 0},
+        ),
+        Mistake("resample", (six, table, tensor("f32", "2, 8")), "axis is 1, outside [-1, 1)", attributes={"axis": 1}),
+        Mistake(
+            "resample",
+            (six, table, tensor("f32", "2, 9")),
+            "dimension 1 of indices and weights differs: 8 and 9",
+            RelvmShapeError,
+            {"axis": 0},
+        ),
+    ]
 
 
 def _shapes() -> list[Mistake]:
@@ -290,6 +333,7 @@ def _recurrent() -> list[Mistake]:
 
 MISTAKES: tuple[Mistake, ...] = (
     *_elementwise(),
+    *_windows_and_margins(),
     *_integer(),
     *_recurrent(),
     *_reductions(),

@@ -110,7 +110,8 @@ def comparison_samples() -> Iterator[Sample]:
 
 def unary_samples() -> Iterator[Sample]:
     functions = ("floor", "ceil", "round", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "sigmoid", "reciprocal")
-    for op in functions:
+    more = ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "log1p")
+    for op in (*functions, *more):
         for dtype in FLOATS:
             yield Sample(op, (array(dtype, 4, 9),))
         yield Sample(op, (array("f32"),))
@@ -224,6 +225,35 @@ def pooling_samples() -> Iterator[Sample]:
     yield Sample("max_pool", (array("i8", 1, 2, 5, 6),), {"kernel": (2, 2), "pads": (1, 1, 1, 1)})
     included = {"kernel": (3, 3), "pads": (1, 1, 1, 1), "count_include_pad": True}
     yield Sample("average_pool", (array("f32", 1, 2, 5, 6, special=False),), included)
+    yield from max_pool_indices_samples()
+    yield from fold_samples()
+
+
+def max_pool_indices_samples() -> Iterator[Sample]:
+    op, x = "max_pool_indices", array("f32", 2, 3, 7, 8)
+    yield Sample(op, (x,), {"kernel": (3, 2)})
+    yield Sample(op, (x,), {"kernel": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1), "column_major": True})
+    yield Sample(op, (x,), {"kernel": (2, 3), "dilations": (2, 3), "pads": (0, 3, 2, 1)})
+    yield Sample(op, (array("f64", 1, 2, 4, 5, 6),), {"kernel": (2, 2, 2), "column_major": True})
+    yield Sample(op, (np.ones((1, 1, 5), np.int8),), {"kernel": (3,), "pads": (4, 0)})
+    yield Sample(op, (np.full((1, 2, 4, 4), -np.inf, np.float32),), {"kernel": (2, 2), "pads": (1, 1, 1, 1)})
+    yield Sample(op, (array("f32", 0, 3, 4),), {"kernel": (2,)})
+
+
+def fold_samples() -> Iterator[Sample]:
+    def numbers(dtype: str, *shape: int) -> np.ndarray:
+        return array(dtype, *shape, special=False)
+
+    for dtype in ("f32", "f64", "i8", "u16"):
+        yield Sample("fold", (numbers(dtype, 2, 3, 3, 4, 5, 6), (2, 3, 7, 9)))
+    yield Sample("fold", (numbers("f32", 1, 2, 2, 2, 3, 5), (1, 2, 6, 10)), {"strides": (2, 2)})
+    uneven = {"strides": (2, 3), "pads": (1, 2), "dilations": (3, 2)}
+    yield Sample("fold", (numbers("f32", 2, 1, 3, 2, 4, 5), (2, 1, 9, 16)), uneven)
+    yield Sample("fold", (numbers("f32", 2, 1, 3, 2, 4, 5), (2, 1, 30, 3)), uneven)
+    yield Sample("fold", (numbers("f32", 2, 3, 4, 6), (2, 3, 13)), {"strides": (2,), "pads": (1,)})
+    yield Sample("fold", (numbers("f32", 1, 1, 2, 3, 2, 3, 2, 4), (1, 1, 4, 5, 6)), {"strides": (2, 1, 1)})
+    yield Sample("fold", (numbers("f32", 2, 3, 4, 0), (2, 3, 5)))
+    yield Sample("fold", (numbers("f32", 0, 3, 4, 2), (0, 3, 5)))
 
 
 def shape_samples() -> Iterator[Sample]:
@@ -300,6 +330,38 @@ def indexing_samples() -> Iterator[Sample]:
     yield Sample("pad", (array("i8", 3),), {"pads": (2, 2), "value": -7})
     yield Sample("pad", (array("f32"),), {"pads": ()})
     yield Sample("pad", (array("f32", 2),), {"pads": (1, 1), "value": -np.inf})
+    yield from margin_samples()
+    yield from resampling_samples()
+
+
+def margin_samples() -> Iterator[Sample]:
+    for mode in ("edge", "reflect", "wrap"):
+        for pads in ((1, 2, 0, 3), (0, 0, 0, 0), (9, 11, 10, 13)):
+            yield Sample("extend", (array("f32", 4, 5),), {"pads": pads, "mode": mode})
+        yield Sample("extend", (array("bool", 2, 3, 4),), {"pads": (0, 2, 0, 1, 0, 3), "mode": mode})
+        yield Sample("extend", (array("i8", 1, 3),), {"pads": (2, 0, 3, 0), "mode": mode})
+        yield Sample("extend", (array("f64"),), {"pads": (), "mode": mode})
+        yield Sample("extend", (array("f32", 0, 3),), {"pads": (0, 1, 0, 1), "mode": mode})
+
+
+def resampling_samples() -> Iterator[Sample]:
+    random = np.random.default_rng(7)
+    for shape in ((5,), (2, 3), (), (0, 4)):
+        yield Sample("iota", (shape,))
+    for dtype, shape, axis in (("f32", (4, 6), -1), ("f64", (4, 6), 0), ("f32", (2, 3, 5), 1), ("f32", (6,), 0)):
+        for taps, places in ((1, 7), (2, 9), (4, 3), (11, 8), (2, 0)):
+            indices = random.integers(0, shape[axis], (taps, places))
+            yield Sample(
+                "resample",
+                (array(dtype, *shape, special=False), indices, array(dtype, taps, places, special=False)),
+                {"axis": axis},
+            )
+    indices, weights = random.integers(0, 3, (0, 2)), array("f32", 0, 2)
+    yield Sample("resample", (array("f32", 2, 3), indices, weights), {"axis": 1})
+    yield Sample("resample", (array("f32", 0, 3), np.zeros((2, 5), np.int64), array("f32", 2, 5)), {"axis": 1})
+    for index in (3, -1):
+        args = (array("f32", 3, 2), np.array([[0, index]]), array("f32", 1, 2))
+        yield Sample("resample", args, {"axis": 0}, fails=RelvmIndexError)
 
 
 def scalar_samples() -> Iterator[Sample]:

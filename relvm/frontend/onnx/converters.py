@@ -8,7 +8,11 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.slicing import symbolic_slice
+from relvm.frontend.onnx.terms import Term
+from relvm.frontend.onnx.windows import padded, pads_of
 from relvm.ir.dims import AnyDim, exact_quotient, product
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Constant, Expr, constant
@@ -119,11 +123,16 @@ def _cast(node: Node) -> Expr:
 
 
 @converts("Dropout")
-def _dropout(node: Node) -> Expr:
-    training = node.has(2) and bool(node.known(2, "training_mode"))
-    if training or (len(node.proto.output) > 1 and node.proto.output[1]):
+def _dropout(node: Node) -> Expr | tuple[Expr, Expr]:
+    """Outside of training the input itself; the mask, where it is named, says that every element is kept."""
+    if node.has(2) and bool(node.known(2, "training_mode")):
         raise RelvmUnsupportedError("Dropout in training mode is not supported")
-    return node.tensor(0)
+    x = node.tensor(0)
+    if len(node.proto.output) < 2 or not node.proto.output[1]:
+        return x
+    dtype = np.dtype(bool) if node.opset >= 10 else node.type(0).dtype.numpy
+    kept = node.emit(ops.shape_of(x))
+    return x, ops.broadcast_to(constant(np.ones((), dtype)), kept)
 
 
 def _scalar(value: Any, like: Expr) -> Constant:
@@ -247,6 +256,8 @@ def _slice(node: Node) -> Expr:
     if node.opset < 10:
         begin, end = node.attribute("starts"), node.attribute("ends")
         axes, steps = node.attribute("axes"), None
+    elif any(isinstance(node.inputs[i], HostValue) and node.inputs[i].is_symbolic for i in (1, 2)):
+        return symbolic_slice(node)
     else:
         begin, end = (node.known(i, "the bounds of a Slice").tolist() for i in (1, 2))
         axes = node.known(3, "the axes of a Slice").tolist() if node.has(3) else None
@@ -344,34 +355,14 @@ def _conv(node: Node) -> Expr:
     spatial = node.type(0).rank - 2
     strides = tuple(node.attribute("strides", [1] * spatial))
     dilations = tuple(node.attribute("dilations", [1] * spatial))
-    pads = _pads(node, spatial, w.type.shape[2:], strides, dilations)
-    result = ops.conv(x, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
+    wide, pads = padded(Term(node, x), pads_of(node, w.type.shape[2:], strides, dilations), 0)
+    result = ops.conv(wide.expr, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
     if not node.has(2):
         return result
     result = node.emit(result)
     bias = node.tensor(2)
     per_channel = ops.reshape(bias, node.shape([*bias.type.shape, *[1] * spatial]))
     return ops.add(result, node.emit(per_channel))
-
-
-def _pads(node: Node, spatial: int, window: tuple, strides: tuple, dilations: tuple) -> tuple[int, ...]:
-    """The padding before each axis, then after each, as auto_pad and pads say."""
-    mode = node.attribute("auto_pad", "NOTSET")
-    if mode in ("NOTSET", ""):
-        return tuple(node.attribute("pads", [0] * (2 * spatial)))
-    if mode == "VALID":
-        return (0,) * (2 * spatial)
-    if mode not in ("SAME_UPPER", "SAME_LOWER"):
-        raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")
-    before, after = [], []
-    for dim, size, stride, dilation in zip(node.type(0).shape[2:], window, strides, dilations, strict=True):
-        if not isinstance(dim, int):
-            raise RelvmUnsupportedError(f"auto_pad {mode} of a symbolic dimension {dim}")
-        total = max(0, (-(-dim // stride) - 1) * stride + (size - 1) * dilation + 1 - dim)
-        small, large = total // 2, total - total // 2
-        before.append(small if mode == "SAME_UPPER" else large)
-        after.append(large if mode == "SAME_UPPER" else small)
-    return (*before, *after)
 
 
 @converts("GlobalMaxPool", "GlobalAveragePool")

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relvm.ir.bounds import range_of
 from relvm.ir.dims import Dim, dim_op
-from relvm.ir.dtypes import I32, I64, DType
+from relvm.ir.dtypes import BOOL, I32, I64, DType
 from relvm.ir.expr import Constant
 from relvm.ir.types import TensorType
 
@@ -25,7 +26,7 @@ SIZE_LIMIT = 1024  # elements: what is larger is data, not a shape
 
 @dataclass(frozen=True, eq=False)
 class HostValue:
-    """array: dtype object, elements int or Dim.   dtype: the tensor's: i64 or i32."""
+    """array: dtype object, elements int, bool or Dim.   dtype: the tensor's: i64, i32 or bool."""
 
     array: np.ndarray
     dtype: DType
@@ -67,18 +68,22 @@ def _as_host(value: Any) -> np.ndarray | None:
     match value:
         case HostValue(array=array):
             return array
-        case Constant(value=array) if array.dtype.kind in "iu" and array.size <= SIZE_LIMIT:
+        case Constant(value=array) if array.dtype.kind in "biu" and array.size <= SIZE_LIMIT:
             return array.astype(object)
     return None
 
 
 def _shape(node: Node) -> HostValue | None:
-    type_ = node.tensor(0).type
-    if not isinstance(type_, TensorType) or type_.shape is None:
+    if isinstance(node.inputs[0], HostValue):
+        shape = node.inputs[0].array.shape
+    else:
+        type_ = node.tensor(0).type
+        shape = type_.shape if isinstance(type_, TensorType) else None
+    if shape is None:
         return None
     start, end = node.attribute("start", 0), node.attribute("end", None)
-    dims = np.empty(len(type_.shape), dtype=object)
-    dims[:] = type_.shape
+    dims = np.empty(len(shape), dtype=object)
+    dims[:] = shape
     return HostValue(dims[start:end], I64)
 
 
@@ -190,6 +195,27 @@ def _extreme(function: str, xs: tuple[np.ndarray, ...]) -> np.ndarray:
     for x in xs[1:]:
         result = np.vectorize(lambda a, b: dim_op(function, a, b), otypes=[object])(result, x)
     return result
+
+
+@_rule("Equal")
+def _equal(node: Node, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
+    """Only where it is the same for every value of the variables, as whether a size is -1."""
+    x, y = np.broadcast_arrays(x, y)
+    result = np.empty(x.shape, dtype=object)
+    for place in np.ndindex(x.shape):
+        apart = dim_op("sub", x[place], y[place])
+        found = range_of(apart, {})
+        if found.low <= 0 <= found.high and apart != 0:
+            return None
+        result[place] = apart == 0
+    return result, BOOL
+
+
+@_rule("Where")
+def _where(node: Node, cond: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
+    dtype = node.type(1).dtype if not isinstance(node.inputs[1], HostValue) else node.inputs[1].dtype
+    cond, x, y = np.broadcast_arrays(cond, x, y)
+    return np.where(cond.astype(bool), x, y), dtype
 
 
 @_rule("Reshape")

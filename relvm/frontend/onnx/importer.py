@@ -1,7 +1,8 @@
 """An ONNX model as a module: one function, `main`, of the graph's inputs.
 
-Every node becomes applications of operators (converters.py).  Integer tensors that are known, or made of dimensions,
-are kept as host values (host.py) and never computed at run time: a Reshape by a computed shape becomes a symbolic one.
+Every node becomes applications of operators (converters.py and the families beside it).  Integer tensors that are
+known, or made of dimensions, are kept as host values (host.py) and never computed at run time: a Reshape by a computed
+shape becomes a symbolic one.
 An If becomes an If whose branches see the values around them.
 """
 
@@ -17,7 +18,13 @@ import relvm.frontend.onnx.converters
 import relvm.frontend.onnx.loops
 import relvm.frontend.onnx.quantised
 import relvm.frontend.onnx.recurrent
-import relvm.frontend.onnx.squeeze  # noqa: F401
+import relvm.frontend.onnx.squeeze
+import relvm.frontend.onnx.activations
+import relvm.frontend.onnx.margins
+import relvm.frontend.onnx.normalization
+import relvm.frontend.onnx.pooling
+import relvm.frontend.onnx.resize
+import relvm.frontend.onnx.transposed  # noqa: F401
 import relvm.ops as ops
 from relvm.errors import (
     RelvmError,
@@ -28,6 +35,7 @@ from relvm.errors import (
     near_matches,
 )
 from relvm.frontend.onnx import control, host
+from relvm.frontend.onnx.matching import converted
 from relvm.frontend.onnx.registry import Fork, Node, converter_for, supported
 from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_var
 from relvm.ir.dtypes import I64, DType, dtype_of
@@ -39,6 +47,7 @@ from relvm.ir.expr import (
     Function,
     MatchCast,
     Module,
+    OpCall,
     Shape,
     Tuple,
     Var,
@@ -224,9 +233,9 @@ class GraphImporter:
             raise RelvmUnsupportedError(f"{self.place}: {what}: element type {name} is not supported") from None
 
     def dimension(self, dim: Any, name: str, axis: int) -> AnyDim:
-        if dim.HasField("dim_value"):
+        if dim.HasField("dim_value") and dim.dim_value >= 0:  # exporters write -1 for a size that is not known
             return dim.dim_value
-        key = dim.dim_param or f"{name}_dim{axis}"
+        key = dim.dim_param if dim.dim_param not in ("", "?") else f"{name}_dim{axis}"
         if key not in self.dim_names:
             self.dim_names[key] = (
                 self.fixed_dims.get(key) if key in self.fixed_dims else dim_var(_identifier(key, set()))
@@ -251,7 +260,7 @@ class GraphImporter:
         node = Node(self, proto, opset, here, inputs)
         try:
             known = host.evaluate(node)
-            outputs = known if known is not None else convert(node)
+            outputs = known if known is not None else converted(convert, node)
         except RelvmError as error:
             if str(error).startswith(self.place):
                 raise
@@ -277,7 +286,9 @@ class GraphImporter:
         raise RelvmFormatError(f"{here}: there is no value {name!r} before it")
 
     def emit(self, expr: Expr, name: str) -> Expr:
-        """A variable bound to `expr`, or `expr` itself where it is an atom."""
+        """A variable bound to `expr`, or `expr` itself where it is an atom, or its value where it is a small constant:
+        what is computed from constants may be a shape."""
+        expr = _evaluated(expr)
         if is_atom(expr):
             return expr
         assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
@@ -317,12 +328,35 @@ class GraphImporter:
         dims = tuple(value.array.reshape(-1))
         if not any(isinstance(dim, Dim) for dim in dims):
             return self.constant(value.array.astype(value.dtype.numpy), "a constant")
-        tensor = self.emit(ops.shape_to_tensor(Shape(dims)), "shape")
+        # What is negative is no size: it is added.
+        sizes = tuple(dim if isinstance(dim, Dim) else max(dim, 0) for dim in dims)
+        tensor = self.emit(ops.shape_to_tensor(Shape(sizes)), "shape")
+        if sizes != dims:
+            rest = [0 if isinstance(dim, Dim) else min(dim, 0) for dim in dims]
+            tensor = self.emit(ops.add(tensor, constant(np.array(rest, np.int64))), "shape")
         if value.dtype != I64:
             tensor = self.emit(ops.cast(tensor, to=value.dtype.name), "shape")
         if value.array.ndim != 1:
             tensor = self.emit(ops.reshape(tensor, Shape(value.array.shape)), "shape")
         return tensor
+
+
+def _evaluated(expr: Expr) -> Expr:
+    """An operator applied to small constants as a constant, by its NumPy meaning."""
+    if not isinstance(expr, OpCall) or not expr.args or not isinstance(expr.type, TensorType):
+        return expr
+    dims, args = expr.type.shape, []
+    if dims is None or any(isinstance(dim, Dim) for dim in dims) or np.prod(dims, dtype=object) > host.SIZE_LIMIT:
+        return expr
+    for arg in expr.args:
+        match arg:
+            case Constant(value=array) if array.size <= host.SIZE_LIMIT:
+                args.append(array)
+            case Shape(dims=sizes) if not any(isinstance(size, Dim) for size in sizes):
+                args.append(sizes)
+            case _:
+                return expr
+    return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.dtype.numpy))
 
 
 def _identifier(name: str, taken: set[str]) -> str:

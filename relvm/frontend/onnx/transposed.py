@@ -1,0 +1,87 @@
+"""Windows laid over each other: Col2Im, and transposed convolution, where a matrix product gives each input position
+its window's worth."""
+
+from __future__ import annotations
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.terms import per_channel, term
+from relvm.frontend.onnx.windows import spans, split_pads
+from relvm.ir.dims import AnyDim, exact_quotient, product
+from relvm.ir.expr import Expr
+
+
+@converts("ConvTranspose")
+def _conv_transpose(node: Node) -> Expr:
+    x, w, groups = term(node, 0), term(node, 1), node.attribute("group", 1)
+    if x.type.shape is None or w.type.shape is None:
+        raise RelvmUnsupportedError(f"ConvTranspose of types {x.type} and {w.type}: the shapes must be known")
+    (batch, channels, *places), (_, filters, *window) = x.shape, w.shape
+    if not isinstance(channels, int) or channels % groups:
+        raise RelvmShapeError(f"{groups} groups do not divide {channels} channels")
+    rank = len(places)
+    strides = tuple(node.attribute("strides", [1] * rank))
+    dilations = tuple(node.attribute("dilations", [1] * rank))
+    before, sizes = _extent(node, places, spans(tuple(window), dilations), strides)
+    depth, area = channels // groups, product(places)
+    weights = w.reshape(groups, depth, product((filters, *window)))
+    columns = x.reshape(batch, groups, depth, area)
+    windows = weights.apply(ops.matmul, columns, transpose_a=True)
+    windows = windows.reshape(batch, groups * filters, *window, *places)
+    shape = [batch, groups * filters, *sizes]
+    apart = window == list(strides) and not any(before) and all(n == 1 for n in dilations)
+    if apart and sizes == [n * s for n, s in zip(places, strides, strict=True)]:
+        order = [axis for pair in zip(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank), strict=True) for axis in pair]
+        result = windows.apply(ops.transpose, perm=(0, 1, *order)).reshape(*shape)
+    else:
+        result = windows.apply(ops.fold, node.shape(shape), strides=strides, pads=before, dilations=dilations)
+    return (result + per_channel(node, 2, 2 + rank)).expr if node.has(2) else result.expr
+
+
+def _extent(
+    node: Node, places: list[AnyDim], window: list[int], strides: tuple[int, ...]
+) -> tuple[tuple[int, ...], list[AnyDim]]:
+    """The padding that is cut off before each spatial axis, and the result's spatial dimensions.
+
+    Without padding an axis has (n - 1) * stride + window + output_padding positions.  Where output_shape states fewer,
+    the rest is padding; where it states more, zeros follow.
+    """
+    rank, mode = len(places), node.attribute("auto_pad", "NOTSET")
+    extra = node.attribute("output_padding", [0] * rank)
+    whole = [(n - 1) * s + w + e for n, s, w, e in zip(places, strides, window, extra, strict=True)]
+    stated, same = node.attribute("output_shape"), mode in ("SAME_UPPER", "SAME_LOWER")
+    if not stated and not same:
+        if mode not in ("NOTSET", "VALID", ""):
+            raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")
+        pads = node.attribute("pads", [0] * (2 * rank)) if mode != "VALID" else [0] * (2 * rank)
+        cut = zip(whole, pads[:rank], pads[rank:], strict=True)
+        return tuple(pads[:rank]), [total - front - back for total, front, back in cut]
+    sizes = stated[-rank:] if stated else [n * s for n, s in zip(places, strides, strict=True)]
+    totals = [total - size for total, size in zip(whole, sizes, strict=True)]
+    for axis, total in enumerate(totals):
+        if not isinstance(total, int):
+            raise RelvmUnsupportedError(f"output_shape {stated} for the symbolic dimension {places[axis]}")
+    # What is not SAME_UPPER has the odd one before: as in SAME_LOWER.
+    pads = split_pads("SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER", [max(0, total) for total in totals])
+    return pads[:rank], list(sizes)
+
+
+@converts("Col2Im")
+def _col2im(node: Node) -> Expr:
+    x, image = term(node, 0), node.dims(1, "the image_shape of a Col2Im")
+    window = tuple(int(size) for size in node.known(2, "the block_shape of a Col2Im"))
+    if x.type.shape is None or len(x.shape) != 3:
+        raise RelvmUnsupportedError(f"Col2Im of a tensor of type {x.type}, expected one of rank 3")
+    rank = len(window)
+    strides = tuple(node.attribute("strides", [1] * rank))
+    dilations = tuple(node.attribute("dilations", [1] * rank))
+    pads = node.attribute("pads", [0] * (2 * rank))
+    channels = exact_quotient(x.shape[1], product(window))
+    if channels is None:
+        raise RelvmShapeError(f"{x.shape[1]} rows are no multiple of a block of {product(window)}")
+    rows = zip(image, pads[:rank], pads[rank:], spans(window, dilations), strides, strict=True)
+    places = [(size + front + back - span) // stride + 1 for size, front, back, span, stride in rows]
+    windows = x.reshape(x.shape[0], channels, *window, *places)
+    shape = node.shape([x.shape[0], channels, *image])
+    return windows.apply(ops.fold, shape, strides=strides, pads=tuple(pads[:rank]), dilations=dilations).expr

@@ -1,0 +1,100 @@
+"""Trigonometric and hyperbolic functions of one tensor, elementwise, and the logarithm near 1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.ir.operator import op
+from relvm.ir.types import TensorType
+from relvm.ops.unary import float_result, math_function
+
+
+@op("tan", numpy=np.tan, lower=math_function("tan"))
+def tan(x: TensorType) -> TensorType:
+    """The tangent, elementwise.
+
+    x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.
+    Source: ONNX Tan-22.
+    """
+    return float_result("tan", x)
+
+
+@op("asin", numpy=np.arcsin, lower=math_function("asin"))
+def asin(x: TensorType) -> TensorType:
+    """The inverse sine in radians, elementwise; NaN outside [-1, 1].
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Asin-22.
+    """
+    return float_result("asin", x)
+
+
+@op("acos", numpy=np.arccos, lower=math_function("acos"))
+def acos(x: TensorType) -> TensorType:
+    """The inverse cosine in radians, elementwise; NaN outside [-1, 1].
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Acos-22.
+    """
+    return float_result("acos", x)
+
+
+@op("atan", numpy=np.arctan, lower=math_function("atan"))
+def atan(x: TensorType) -> TensorType:
+    """The inverse tangent in radians, elementwise, in [-pi / 2, pi / 2].
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Atan-22.
+    """
+    return float_result("atan", x)
+
+
+@op("sinh", numpy=np.sinh, lower=math_function("sinh"))
+def sinh(x: TensorType) -> TensorType:
+    """The hyperbolic sine, elementwise.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Sinh-22.
+    """
+    return float_result("sinh", x)
+
+
+@op("cosh", numpy=np.cosh, lower=math_function("cosh"))
+def cosh(x: TensorType) -> TensorType:
+    """The hyperbolic cosine, elementwise.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Cosh-22.
+    """
+    return float_result("cosh", x)
+
+
+@op("asinh", numpy=np.arcsinh, lower=math_function("asinh"))
+def asinh(x: TensorType) -> TensorType:
+    """The inverse hyperbolic sine, elementwise.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Asinh-22.
+    """
+    return float_result("asinh", x)
+
+
+@op("acosh", numpy=np.arccosh, lower=math_function("acosh"))
+def acosh(x: TensorType) -> TensorType:
+    """The inverse hyperbolic cosine, elementwise; NaN below 1.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Acosh-22.
+    """
+    return float_result("acosh", x)
+
+
+@op("atanh", numpy=np.arctanh, lower=math_function("atanh"))
+def atanh(x: TensorType) -> TensorType:
+    """The inverse hyperbolic tangent, elementwise; infinite at -1 and 1, NaN outside.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Atanh-22.
+    """
+    return float_result("atanh", x)
+
+
+@op("log1p", numpy=np.log1p, lower=math_function("log1p"))
+def log1p(x: TensorType) -> TensorType:
+    """The natural logarithm of 1 + x, elementwise, exact near 0; -inf at -1, NaN below.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: C11 7.12.6.9, F.10.3.9.
+    """
+    return float_result("log1p", x)

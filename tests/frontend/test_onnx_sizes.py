@@ -1,0 +1,192 @@
+"""ONNX graphs whose sizes are computed: from symbolic dimensions, from constants, or only known to be equal at run
+time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from modes import assert_same_bits, machines, plain
+
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx import from_onnx
+from relvm.ir.infer import infer_types
+from relvm.ir.reference import evaluate
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+from onnx import helper, parser  # noqa: E402  (after the check that onnx is there)
+
+RANDOM = np.random.default_rng(3)
+
+
+def model_of(text: str, opset: int = 17):
+    """The model of a graph in ONNX's text form."""
+    return parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> {text}')
+
+
+def against_onnxruntime(model, *inputs: np.ndarray) -> None:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    names = [info.name for info in model.graph.input]
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    expected = session.run(None, dict(zip(names, inputs, strict=True)))
+    for machine in machines(from_onnx(model), [("bytecode", "c"), ("compiled", "c")]).values():
+        result = plain(machine["main"](*inputs))
+        outputs = result if isinstance(result, tuple) else (result,)
+        for got, want in zip(outputs, expected, strict=True):
+            assert got.dtype == want.dtype and got.shape == want.shape
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+HALVED_AND_DOUBLED = model_of("""
+    g (float[n, 2, h, w] x) => (y)
+    <float[4] scales = {1, 1, 2, 2}>
+    {
+      half = MaxPool<kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1>(x)
+      whole = Resize<mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">
+                    (half, , scales)
+      y = Add(x, whole)
+    }""")
+
+
+def test_sizes_that_cannot_be_proven_equal_are_checked_at_run_time() -> None:
+    against_onnxruntime(HALVED_AND_DOUBLED, RANDOM.standard_normal((1, 2, 6, 8)).astype(np.float32))
+    for machine in machines(from_onnx(HALVED_AND_DOUBLED), [("bytecode", "c"), ("compiled", "c")]).values():
+        with pytest.raises(RelvmShapeError, match=r"Add, opset 17"):
+            machine["main"](np.zeros((1, 2, 7, 8), np.float32))
+
+
+def test_sizes_that_are_known_to_differ_are_refused() -> None:
+    model = model_of("g (float[3, n] x, float[4, m] z) => (y) { y = Add(x, z) }")
+    with pytest.raises(RelvmShapeError, match=r"Add.*3 and 4"):
+        from_onnx(model)
+
+
+COMPUTED = {
+    "a slice up to a symbolic place": """
+        g (float[n, k] x) => (y)
+        <int64[2] sizes = {3, 8}, int64[1] zero = {0}, int64[1] one = {1}>
+        {
+          table = ConstantOfShape<value = float[1] {2.5}>(sizes)
+          stop = Shape<start = 1>(x)
+          y = Slice(table, zero, stop, one)
+        }""",
+    "a slice from a symbolic place": """
+        g (float[n, k] x) => (y)
+        <int64[1] two = {2}, int64[1] zero = {0}, int64[1] minus = {-1}>
+        {
+          size = Shape<end = 1>(x)
+          half = Div(size, two)
+          bounds = Concat<axis = 0>(half, two)
+          ends = Concat<axis = 0>(size, minus)
+          y = Slice(x, bounds, ends)
+        }""",
+    "a margin that makes a multiple of 4": """
+        g (float[n, k] x) => (y)
+        <int64[1] four = {4}, int64[1] three = {3}, int64[3] none = {0, 0, 0}, float value = {1.5}>
+        {
+          size = Shape<start = 1>(x)
+          more = Add(size, three)
+          blocks = Div(more, four)
+          whole = Mul(blocks, four)
+          missing = Sub(whole, size)
+          pads = Concat<axis = 0>(none, missing)
+          y = Pad(x, pads, value)
+        }""",
+    "an edge of symbolic width": """
+        g (float[n, k] x) => (y)
+        <int64[1] zero = {0}>
+        {
+          size = Shape<start = 1>(x)
+          pads = Concat<axis = 0>(zero, size, zero, size)
+          y = Pad<mode = "edge">(x, pads)
+        }""",
+    "a margin of a computed value": """
+        g (float[n, k] x) => (y)
+        <int64[4] pads = {1, 0, 2, 3}>
+        {
+          value = ReduceMax<keepdims = 0>(x)
+          y = Pad(x, pads, value)
+        }""",
+    "an expansion by a shape of which a part is -1": """
+        g (float[n, k] x) => (y)
+        <int64[1] two = {2}, int64[1] minus = {-1}>
+        {
+          size = Shape<start = 0, end = 1>(x)
+          asked = Concat<axis = 0>(two, size, minus)
+          rank = Shape(asked)
+          ones = ConstantOfShape<value = int64[1] {1}>(rank)
+          all = Mul(ones, minus)
+          open = Equal(asked, all)
+          shape = Where(open, ones, asked)
+          y = Expand(x, shape)
+        }""",
+    "a shape with a negative number as a result": """
+        g (float[n, k] x) => (y)
+        <int64[1] minus = {-1}>
+        {
+          shape = Shape(x)
+          y = Concat<axis = 0>(shape, minus)
+        }""",
+    "a size of a Resize that is twice another": """
+        g (float[n, k] x) => (y)
+        <int64[1] two = {2}, int64[1] three = {3}>
+        {
+          size = Shape<start = 0, end = 1>(x)
+          more = Mul(size, two)
+          sizes = Concat<axis = 0>(more, three)
+          y = Resize<mode = "linear", coordinate_transformation_mode = "align_corners">(x, , , sizes)
+        }""",
+    "a Dropout whose mask is a result": """
+        g (float[n, k] x) => (y, mask) { y, mask = Dropout(x) }""",
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_what_is_computed_of_sizes(name: str) -> None:
+    against_onnxruntime(model_of(COMPUTED[name]), RANDOM.standard_normal((5, 6)).astype(np.float32))
+
+
+@pytest.mark.parametrize("mode", ["reflect", "wrap"])
+def test_a_margin_of_symbolic_size_that_mirrors_is_refused(mode: str) -> None:
+    text = COMPUTED["an edge of symbolic width"].replace("edge", mode)
+    with pytest.raises(RelvmUnsupportedError, match=f"mode {mode} with a margin of symbolic size"):
+        from_onnx(model_of(text, 19))
+
+
+def test_a_bound_that_may_be_negative_is_refused() -> None:
+    text = COMPUTED["a slice up to a symbolic place"].replace("stop = Shape<start = 1>(x)", "stop = Sub(size, one)")
+    text = text.replace("table =", "size = Shape<start = 1>(x) table =")
+    with pytest.raises(RelvmUnsupportedError, match=r"Slice.*a bound k - 1, which may be negative"):
+        from_onnx(model_of(text))
+
+
+def test_sizes_without_a_name_are_different_ones() -> None:
+    """Exporters write -1, and "?", for a size that is not known."""
+    model = model_of("g (float[n, k] x) => (y) { y = Relu(x) }")
+    dims = model.graph.input[0].type.tensor_type.shape.dim
+    for one in ({"dim_value": -1}, {"dim_param": "?"}, {}):
+        for dim in dims:
+            dim.CopyFrom(onnx.TensorShapeProto.Dimension(**one))
+        rows, columns = from_onnx(model)["main"].params[0].type.shape
+        assert rows != columns and not isinstance(rows, int) and not isinstance(columns, int)
+
+
+def test_statistics_that_are_known_are_one_scale_and_one_shift() -> None:
+    node = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"])
+    constants = {name: np.float32([2, 3]) for name in "sbmv"}
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", 1, ["n", 2, "w"])],
+        [helper.make_empty_tensor_value_info("y")],
+        [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    module = from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)]))
+    assert [binding.value.op.name for binding in module["main"].body.bindings] == ["multiply", "add"]
+    x = RANDOM.standard_normal((4, 2, 3)).astype(np.float32)
+    result = evaluate(infer_types(module), "main", x)
+    scale = np.float64([2, 3]) / np.sqrt(np.float64([2, 3]) + 1e-5)
+    np.testing.assert_allclose(result, (x - [[2], [3]]) * scale[:, None] + [[2], [3]], rtol=1e-5, atol=1e-5)
+    for machine in machines(module).values():
+        assert_same_bits(plain(machine["main"](x)), result)
