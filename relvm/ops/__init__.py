@@ -20,10 +20,9 @@ from relvm.ops.indexing import gather, pad
 from relvm.ops.indexing import slice_ as slice
 from relvm.ops.integer import matmul_integer
 from relvm.ops.linear import matmul
-from relvm.ops.pooling import average_pool, max_pool
-from relvm.ops.recurrent import gru, lstm, rnn
 from relvm.ops.margins import extend
 from relvm.ops.pooling import average_pool, max_pool, max_pool_indices
+from relvm.ops.recurrent import gru, lstm, rnn
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max
 from relvm.ops.reduction import min_ as min

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modes import machines, run_everywhere
 from frontend.node_cases import NEURAL_OPERATORS
+from modes import machines, run_everywhere
 
 from relvm.errors import RelvmError, RelvmFormatError, RelvmNameError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
+import relvm.frontend.onnx.activations
 import relvm.frontend.onnx.converters
 import relvm.frontend.onnx.loops
-import relvm.frontend.onnx.quantised
-import relvm.frontend.onnx.recurrent
-import relvm.frontend.onnx.squeeze
-import relvm.frontend.onnx.activations
 import relvm.frontend.onnx.margins
 import relvm.frontend.onnx.normalization
 import relvm.frontend.onnx.pooling
+import relvm.frontend.onnx.quantised
+import relvm.frontend.onnx.recurrent
 import relvm.frontend.onnx.resize
+import relvm.frontend.onnx.squeeze
 import relvm.frontend.onnx.transposed  # noqa: F401
 import relvm.ops as ops
 from relvm.errors import (
