@@ -10,6 +10,9 @@ from onnx import TensorProto, helper
 
 from relvm.errors import RelvmError
 from relvm.frontend.onnx import from_onnx
+from relvm.frontend.text import parse_module
+from relvm.ir.infer import infer_types
+from relvm.ir.printer import print_module
 
 pytest.importorskip("onnxruntime")
 from frontend.onnx_cases import answers_of, assert_answers, make_model, onnxruntime_answers, suite_cases
@@ -148,6 +151,25 @@ def test_a_state_that_stays_is_not_carried() -> None:
     node = helper.make_node("Loop", ["m", "", "x", "weights"], ["y", "same"], body=graph)
     constants = {"m": np.array(2, np.int64), "weights": np.float32([[0, 1, 0], [0, 0, 1], [1, 0, 2]])}
     same_as_onnxruntime([node], ["y", "same"], {"x": X}, constants)
+
+
+def test_the_module_can_be_written_and_read() -> None:
+    graph = loop_body(
+        [KEEP, helper.make_node("Concat", ["state/0:1", "x"], ["s_"], axis=0)],
+        {"state/0:1": (F, None)},
+        {"s_": (F, None), "s_2": NUMBER},
+    )
+    graph.node.append(helper.make_node("ReduceSum", ["s_"], ["s_2"], keepdims=0))
+    node = helper.make_node("Loop", ["m", "", "x"], ["y", "r"], body=graph)
+    proto = make_model([node], [("x", X, ["n", 3])], ["y", "r"], {"m": np.array(3, np.int64)})
+    text = print_module(infer_types(from_onnx(proto)))
+    assert print_module(infer_types(parse_module(text))) == text
+    assert "state_0_1: f32[state_0_1_dim0, 3], rows: object)" in text
+
+
+def test_many_rounds() -> None:
+    nodes, outputs, constants = counted(20_000)
+    same_as_onnxruntime(nodes, outputs, {"x": X}, constants)
 
 
 def test_loops_and_branches_inside_loops() -> None:

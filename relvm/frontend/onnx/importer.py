@@ -36,6 +36,7 @@ from relvm.errors import (
 )
 from relvm.frontend.onnx import control, host
 from relvm.frontend.onnx.matching import converted
+from relvm.frontend.onnx.names import identifier
 from relvm.frontend.onnx.registry import Fork, Node, converter_for, supported
 from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_var
 from relvm.ir.dtypes import I64, DType, dtype_of
@@ -137,7 +138,7 @@ class GraphImporter:
         for info in graph.input:
             if info.name in self.values:
                 continue
-            name = _identifier(info.name, names)
+            name = identifier(info.name, names)
             params.append(Var(name, type=self.tensor_type(info)))
             self.values[info.name] = params[-1]
         body = self.body(graph)
@@ -238,7 +239,7 @@ class GraphImporter:
         key = dim.dim_param if dim.dim_param not in ("", "?") else f"{name}_dim{axis}"
         if key not in self.dim_names:
             self.dim_names[key] = (
-                self.fixed_dims.get(key) if key in self.fixed_dims else dim_var(_identifier(key, set()))
+                self.fixed_dims.get(key) if key in self.fixed_dims else dim_var(identifier(key, set()))
             )
         return self.dim_names[key]
 
@@ -292,7 +293,7 @@ class GraphImporter:
         if is_atom(expr):
             return expr
         assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
-        var = Var(_identifier(name, set()), type=expr.type)
+        var = Var(identifier(name, set()), type=expr.type)
         self.bindings.append(Binding(var, expr))
         return var
 
@@ -357,15 +358,3 @@ def _evaluated(expr: Expr) -> Expr:
             case _:
                 return expr
     return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.dtype.numpy))
-
-
-def _identifier(name: str, taken: set[str]) -> str:
-    """`name` with what an identifier cannot have replaced by _, different from those `taken`, which it joins."""
-    base = "".join(ch if ch.isascii() and (ch.isalnum() or ch == "_") else "_" for ch in name)
-    base = base if base and not base[0].isdigit() else f"v{base}"
-    unique, count = base, 0
-    while unique in taken:
-        count += 1
-        unique = f"{base}_{count}"
-    taken.add(unique)
-    return unique

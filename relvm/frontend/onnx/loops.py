@@ -18,6 +18,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx.host import HostValue
+from relvm.frontend.onnx.names import identifier
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_op, dim_var, dim_vars
 from relvm.ir.dtypes import BOOL, I64, DType
@@ -174,7 +175,7 @@ class _Repeated:
         """Imports the body.  own: the variables in `types` that stand for whatever size a round finds."""
         graph = self.node.graph.inner(self.body)
         graph.own_dims |= own
-        params = [Var(state.input, type=type_) for state, type_ in zip(carried, types, strict=True)]
+        params = [Var(identifier(state.input, set()), type=type_) for state, type_ in zip(carried, types, strict=True)]
         graph.values.update((state.input, state.initial) for state in self.states)
         graph.values.update(zip((state.input for state in carried), params, strict=True))
         self.given(graph, count)
@@ -334,7 +335,7 @@ def _wider(name: str, type_: TensorType, found: Type, own: set[DimVar]) -> Tenso
     same = [False] * type_.rank
     if type_.shape is not None and found.shape is not None:
         same = [dim == got for dim, got in zip(type_.shape, found.shape, strict=True)]
-    fresh = [dim_var(f"{name}_dim{axis}") for axis in range(type_.rank)]
+    fresh = [dim_var(f"{identifier(name, set())}_dim{axis}") for axis in range(type_.rank)]
     own.update(as_var(dim) for dim, keep in zip(fresh, same, strict=True) if not keep)
     dims = zip(type_.shape or fresh, fresh, same, strict=True)
     return TensorType(type_.dtype, tuple(dim if keep else new for dim, new, keep in dims))
