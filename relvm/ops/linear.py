@@ -33,8 +33,8 @@ def _matmul(k: KernelBuilder, inputs, result: Result, *, transpose_a: bool, tran
     rows_, columns_, depth_ = (k.size((size,)) for size in (rows, columns, depth))
     vectors = (len(a.shape) == 1, len(b.shape) == 1)
     with loop_nest(k, list(batch)) as counters:
-        at_a = k.declare("start", _batch_start(counters, batch, left))
-        at_b = k.declare("start", _batch_start(counters, batch, right))
+        at_a = k.declare("start", batch_start(counters, batch, left))
+        at_b = k.declare("start", batch_start(counters, batch, right))
 
         def places(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
             return (*counters, *(() if vectors[0] else (i,)), *(() if vectors[1] else (j,)))
@@ -63,7 +63,7 @@ def _dot_products(k: KernelBuilder, sizes, left: Left, b: Buffer, at_b: Scalar, 
         result.store(k, places(i, j), total)
 
 
-def _batch_start(counters: list[Local], batch: Shape, shape: Shape) -> Scalar:
+def batch_start(counters: list[Local], batch: Shape, shape: Shape) -> Scalar:
     """Where the matrix for a place of the batch begins; the last two dimensions of the shape are the matrices'."""
     start: Scalar = Literal(0, I64)
     for axis, stride in enumerate(strides_of(shape)[:-2]):

@@ -42,6 +42,16 @@ class Left:
     def position(self, row: Scalar, column: Scalar) -> Scalar:
         return self.start + row * self.row_step + column * self.column_step
 
+    def element(self, row: Scalar, column: Scalar) -> Scalar:
+        return self.buffer.flat(self.position(row, column))
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A left matrix whose elements are computed: element(row, column)."""
+
+    element: Callable[[Scalar, Scalar], Scalar]
+
 
 @dataclass(frozen=True)
 class Packed:
@@ -64,7 +74,7 @@ class Copied:
 def matrix_product(
     k: KernelBuilder,
     sizes: tuple[Scalar, Scalar, Scalar],
-    left: Left,
+    left: Left | Computed,
     right: Packed | Copied,
     width: int,
     result: Result,
@@ -112,7 +122,7 @@ class _Product:
     rows: Scalar
     column: Local
     count: Local
-    left: Left
+    left: Left | Computed
     width: int
     last: int | None  # columns of the last panel, 0 where it is a whole one; None: not known
     tile: Buffer
@@ -159,7 +169,7 @@ class _Product:
             with k.branch(goes_on):
                 self._each(row, count, lambda at, place: k.store(tile, (at,), self.result.partial.buffer.flat(place)))
         left = self.left
-        if tile.dtype.name == "f32":
+        if isinstance(left, Left) and tile.dtype.name == "f32":
             adds = Literal(0, I64) if goes_on is None else goes_on
             a, to_tile = Address(left.buffer, left.position(row, first)), Address(tile, Literal(0, I64))
             steps = left.row_step, left.column_step
@@ -212,7 +222,7 @@ class _Product:
             with k.branch(Unary("!", goes_on, BOOL)):
                 clear()
         with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
-            factor = k.declare("factor", self.left.buffer.flat(self.left.position(row + r, first + p)))
+            factor = k.declare("factor", self.left.element(row + r, first + p))
             with k.loop(width, name="j", simd=True) as j:
                 here = r * width + j
                 k.store(tile, (here,), tile[here] + factor * right.flat(start + p * width + j))
