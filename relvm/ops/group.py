@@ -43,8 +43,11 @@ class Group:
 
     @cached_property
     def product(self) -> OpCall | None:
-        """The member that is a product; others finish it."""
-        return next((call for call in self.members.values() if isinstance(call.op.lower, Product)), None)
+        """The member that is a product, if there is one; others finish it."""
+        found = [call for call in self.members.values() if isinstance(call.op.lower, Product)]
+        if len(found) > 1:
+            raise NotFusable
+        return found[0] if found else None
 
     @property
     def is_opaque(self) -> bool:
@@ -84,7 +87,13 @@ class Group:
 
     def type(self, expr: Expr) -> TensorType:
         """The type of a value of the group, in the kernel's dimensions."""
-        return self.plain(expr.type)
+        if expr not in self._types:
+            self._types[expr] = self.plain(expr.type)
+        return self._types[expr]
+
+    @cached_property
+    def _types(self) -> dict[Expr, TensorType]:
+        return {}
 
     def plain(self, type_: TensorType) -> TensorType:
         if type_.shape is None or type_.dtype is None:
