@@ -38,6 +38,16 @@ static __attribute__((noinline, unused)) rvm_status rvm_kernel_check(const int64
   return RVM_OK;
 }
 
+/* A loop of [0, count), in parts: at once on several threads where the kernel runs in a machine that has them and there is
+   more than `grain` to do. */
+static inline void rvm_parallel(void *self, rvm_part part, const void *shared, int64_t count, int64_t grain) {
+  if (count <= 0) return;
+  if (self && count > grain)
+    rvm_api->parallel((rvm_machine *)self, part, shared, count, grain);
+  else
+    part(shared, 0, count);
+}
+
 /* Float to integer as NumPy has it on x86-64: towards zero; what does not fit, NaN included, is the type's smallest value
    (64 and 32 bits) or the low bits of the 32-bit result (narrower types). */
 static inline int64_t rvm_i64_of_float(double x) {
