@@ -7,6 +7,7 @@
 #include "kernel_math.h"
 #include "native.h"
 #include "tile.h"
+#include "winograd.h"
 
 extern const rvm_native_api *rvm_api; /* set by relvm_native_open */
 

@@ -161,7 +161,7 @@ def _walked(x: Shape, w: Shape, out: Shape, **attributes) -> tuple[tuple[int, ..
     return (0,), (1,), tuple(range(2, len(out)))
 
 
-def _numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups: int) -> np.ndarray:
+def numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups: int) -> np.ndarray:
     views = numpy_windows(x, window_of("conv", w.shape[2:], strides, pads, dilations), 0)
     spatial = x.ndim - 2
     filters, channels = w.shape[0] // groups, w.shape[1]
@@ -174,7 +174,7 @@ def _numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, group
     return np.concatenate(parts, axis=1)
 
 
-@op("conv", numpy=_numpy_conv, lower=Product(_conv, _walked))
+@op("conv", numpy=numpy_conv, lower=Product(_conv, _walked))
 def conv(
     x: TensorType,
     w: TensorType,
