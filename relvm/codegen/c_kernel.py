@@ -58,12 +58,12 @@ def print_kernel(kernel: Kernel) -> str:
     for buffer in buffers:
         const = "const " if buffer in kernel.inputs else ""
         restrict = "restrict " if buffer in kernel.outputs and not kernel.in_place else ""
-        pointers[buffer] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
+        pointers[buffer.name] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
     body = _Body(kernel_symbol(kernel.name), sizes, pointers)
     body.statements(kernel.body, "  ")
     lines = [f"/* {_comment(kernel.comment)} */", *body.parts, kernel_prototype(kernel)]
     lines += [f"{_signature(body.symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
-    lines += [f"  {pointers[buffer]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
+    lines += [f"  {pointers[buffer.name]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
     lines += [*body.lines, "  return RVM_OK;", "}"]
     return "\n".join(lines)
@@ -120,7 +120,7 @@ class _Body:
     variables that the statements use, and "self".
     """
 
-    def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[Buffer, str]) -> None:
+    def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str]) -> None:
         self.symbol = symbol
         self.sizes = sizes
         self.pointers = pointers
@@ -151,7 +151,7 @@ class _Body:
                 self.lines.append(f"{indent}{local.dtype.ctype} {local.name} = {self.scalar(value)};")
             case Allocate(buffer):
                 elements = math.prod(buffer.shape)
-                self.pointers[buffer] = f"{buffer.dtype.ctype} *{buffer.name}"
+                self.pointers[buffer.name] = f"{buffer.dtype.ctype} *{buffer.name}"
                 self.lines.append(f"{indent}_Alignas(64) {buffer.dtype.ctype} {buffer.name}[{elements}];")
             case Fail(status, message, values):
                 arguments = "".join(f", (long long){self.scalar(value, _UNARY)}" for value in values)
@@ -176,7 +176,7 @@ class _Body:
         inner = _Body(name, self.sizes, dict(self.pointers))
         inner.statements(loop.body, "  ")
         assert not inner.parts, "a parallel loop inside a parallel loop"
-        shared = {buffer.name: self.pointers[buffer] for buffer in buffers}
+        shared = {buffer.name: self.pointers[buffer.name] for buffer in buffers}
         shared |= {local.name: f"{local.dtype.ctype} {local.name}" for local in locals_}
         shared |= {size: f"int64_t {size}" for size in self.sizes.values() if size in inner.used}
         fields = "".join(f"\n  {declaration.replace('restrict ', '')};" for declaration in shared.values())

@@ -8,9 +8,9 @@ from relvm.lir.kernel import Allocate, Buffer, Declare, Local, Loop, Parallel
 
 
 def captures(parallel: Parallel) -> tuple[list[Buffer], list[Local]]:
-    """Buffers and locals, each once, in the order in which they are met."""
-    found: dict[Buffer | Local, None] = {}
-    own: set[Buffer | Local] = {parallel.first, parallel.last}
+    """Buffers and locals, each once, in the order in which they are met; names tell them apart."""
+    found: dict[str, Buffer | Local] = {}
+    own = {parallel.first.name, parallel.last.name}
     waiting: list[object] = [parallel.body]
     while waiting:
         node = waiting.pop()
@@ -19,16 +19,16 @@ def captures(parallel: Parallel) -> tuple[list[Buffer], list[Local]]:
                 waiting += reversed(node)
                 continue
             case Local() | Buffer():
-                found.setdefault(node)
+                found.setdefault(node.name, node)
                 continue
             case Loop(counter):
-                own.add(counter)
+                own.add(counter.name)
             case Declare(local):
-                own.add(local)
+                own.add(local.name)
             case Allocate(buffer):
-                own.add(buffer)
+                own.add(buffer.name)
         if is_dataclass(node):
             waiting += [getattr(node, one.name) for one in reversed(fields(node))]
-    outside = [one for one in found if one not in own]
+    outside = [one for name, one in found.items() if name not in own]
     buffers = [one for one in outside if isinstance(one, Buffer)]
     return buffers, [one for one in outside if isinstance(one, Local)]

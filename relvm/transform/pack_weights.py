@@ -82,7 +82,7 @@ def _has_tiles(call: OpCall) -> bool:
     if w.shape[2:] != (3, 3) or w.dtype != np.float32 or attributes["groups"] != 1:
         return False
     window = window_of("conv", w.shape[2:], *(attributes[name] for name in ("strides", "pads", "dilations")))
-    if set(window.strides + window.dilations) != {1} or not np.abs(w).max(initial=0) < 1e30:
+    if {*window.strides, window.dilations[1]} != {1} or not np.abs(w).max(initial=0) < 1e30:
         return False
     places = [dim for dim in call.type.shape[2:] if isinstance(dim, int)]
     if min(places, default=_LEAST_PLACES) < _LEAST_PLACES:
@@ -91,8 +91,10 @@ def _has_tiles(call: OpCall) -> bool:
 
 
 def _tiles(call: OpCall, packed: dict[tuple, Constant]) -> Expr:
-    weights, pads = call.args[1], dict(call.attributes)["pads"]
+    weights, attributes = call.args[1], dict(call.attributes)
     key = (id(weights.value), "tiles")
     if key not in packed:
         packed[key] = constant(transform_windows(weights.value))
-    return replace(conv_tiles(call.args[0], packed[key], pads=pads or (0, 0, 0, 0)), type=call.type)
+    spread = (attributes["dilations"] or (1, 1))[0]
+    new = conv_tiles(call.args[0], packed[key], pads=attributes["pads"] or (0, 0, 0, 0), spread=spread)
+    return replace(new, type=call.type)

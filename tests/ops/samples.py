@@ -79,14 +79,16 @@ _SHAPES = [
 ]
 
 
-# channels, filters, height, width, pads: one tile, tiles cut off, several blocks, parts of rows in a block
+# channels, filters, height, width, pads, spread: one tile, tiles cut off, several blocks, parts of rows in a block
 _TILED = (
-    (1, 1, 3, 3, (0, 0, 0, 0)),
-    (3, 5, 6, 7, (1, 1, 1, 1)),
-    (2, 13, 5, 70, (0, 1, 2, 0)),
-    (2, 6, 33, 5, (3, 3, 3, 3)),
-    (100, 7, 11, 12, (1, 1, 1, 1)),
-    (2, 3, 2, 2, (1, 1, 0, 0)),
+    (1, 1, 3, 3, (0, 0, 0, 0), 1),
+    (3, 5, 6, 7, (1, 1, 1, 1), 1),
+    (2, 13, 5, 70, (0, 1, 2, 0), 1),
+    (2, 6, 33, 5, (3, 3, 3, 3), 2),
+    (100, 7, 11, 12, (1, 1, 1, 1), 1),
+    (2, 3, 2, 2, (1, 1, 0, 0), 1),
+    (2, 7, 13, 20, (1, 1, 1, 1), 2),
+    (1, 2, 9, 4, (4, 0, 1, 0), 3),
 )
 
 
@@ -209,9 +211,10 @@ def linear_samples() -> Iterator[Sample]:
     packed = pack_columns(numbers("f64", 4, 20))
     for shape in ((4,), (2, 7, 4), (2, 0, 4)):
         yield Sample("matmul_packed", (numbers("f64", *shape), packed), {"columns": 20}, frozenset(packed.shape))
-    for channels, filters, high, wide, pads in _TILED:
+    for channels, filters, high, wide, pads, spread in _TILED:
         u = transform_windows(numbers("f32", filters, channels, 3, 3))
-        yield Sample("conv_tiles", (numbers("f32", 2, channels, high, wide), u), {"pads": pads}, frozenset(u.shape))
+        attributes = {"pads": pads, "spread": spread}
+        yield Sample("conv_tiles", (numbers("f32", 2, channels, high, wide), u), attributes, frozenset(u.shape))
     for huge in (np.inf, -np.inf, np.nan, 3e38):
         x, u = numbers("f32", 1, 2, 9, 40), transform_windows(numbers("f32", 7, 2, 3, 3))
         x[0, 1, 4, 17] = huge
