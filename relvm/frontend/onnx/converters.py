@@ -10,6 +10,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.sizes import sizes_of
 from relvm.frontend.onnx.slicing import symbolic_slice
 from relvm.frontend.onnx.terms import Term
 from relvm.frontend.onnx.windows import padded, pads_of
@@ -163,14 +164,17 @@ def _constant(node: Node) -> Constant:
 def _constant_of_shape(node: Node) -> Expr:
     value = node.attribute("value")
     fill = constant(np.float32(0) if value is None else np.asarray(value).reshape(()))
-    return ops.broadcast_to(fill, node.shape(node.dims(0, "the shape")))
+    return ops.broadcast_to(fill, node.shape(sizes_of(node, 0, "the shape")))
 
 
 @converts("Shape")
 def _shape(node: Node) -> Expr:
-    if node.attribute("start", 0) or node.attribute("end") is not None:
-        raise RelvmUnsupportedError("the shape of a tensor of unknown rank from `start` to `end`")
-    return ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))
+    """Of a tensor whose shape is not known; others are host values."""
+    dims = ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))
+    start, end = node.attribute("start", 0), node.attribute("end", _END)
+    if (start, end) == (0, _END):
+        return dims
+    return ops.slice(node.emit(dims), begin=(start,), end=(end,))
 
 
 @converts("Reshape")
@@ -282,41 +286,6 @@ def _slice(node: Node) -> Expr:
 @converts("Gather")
 def _gather(node: Node) -> Expr:
     return ops.gather(node.tensor(0), node.tensor(1), axis=node.attribute("axis", 0))
-
-
-# ---- reductions ----
-
-_REDUCTIONS = {
-    "ReduceSum": (ops.sum, 13),
-    "ReduceMean": (ops.mean, 18),
-    "ReduceMax": (ops.max, 18),
-    "ReduceMin": (ops.min, 18),
-    "ReduceProd": (ops.prod, 18),
-}
-
-
-@converts(*_REDUCTIONS)
-def _reduce(node: Node) -> Expr:
-    """Since the opset in the table the axes are an input; no axes mean all, or none where noop_with_empty_axes is
-    set."""
-    op, axes_are_input = _REDUCTIONS[node.proto.op_type]
-    if node.opset < axes_are_input:
-        axes = node.attribute("axes")
-    else:
-        axes = node.known(1, "the axes of a reduction").tolist() if node.has(1) else None
-    if not axes:
-        if node.attribute("noop_with_empty_axes", 0):
-            return node.tensor(0)
-        axes = None
-    keepdims = bool(node.attribute("keepdims", 1))
-    return op(node.tensor(0), axes=None if axes is None else tuple(axes), keepdims=keepdims)
-
-
-@converts("ArgMax")
-def _argmax(node: Node) -> Expr:
-    if node.attribute("select_last_index", 0):
-        raise RelvmUnsupportedError("select_last_index is not supported")
-    return ops.argmax(node.tensor(0), axis=node.attribute("axis", 0), keepdims=bool(node.attribute("keepdims", 1)))
 
 
 @converts("Softmax")

@@ -17,9 +17,15 @@ import numpy as np
 import relvm.frontend.onnx.activations
 import relvm.frontend.onnx.control
 import relvm.frontend.onnx.converters
+import relvm.frontend.onnx.cumulation
+import relvm.frontend.onnx.einsum
+import relvm.frontend.onnx.generation
+import relvm.frontend.onnx.logic
 import relvm.frontend.onnx.margins
 import relvm.frontend.onnx.normalization
 import relvm.frontend.onnx.pooling
+import relvm.frontend.onnx.positions
+import relvm.frontend.onnx.reductions
 import relvm.frontend.onnx.resize
 import relvm.frontend.onnx.transposed  # noqa: F401
 import relvm.ops as ops

@@ -24,7 +24,7 @@ def symbolic_slice(node: Node) -> Expr:
         dim = x.shape[axis]
         start, stop = _position(begin, dim), _position(end, dim)
         if (start, stop) != (0, dim):
-            x = _part(x, axis, start, dim_op("max", stop - start, 0))
+            x = part(x, axis, start, dim_op("max", stop - start, 0))
     return x.expr
 
 
@@ -38,7 +38,8 @@ def _position(bound: AnyDim, dim: AnyDim) -> AnyDim:
     raise RelvmUnsupportedError(f"a bound {bound}, which may be negative")
 
 
-def _part(x: Term, axis: int, start: AnyDim, size: AnyDim) -> Term:
+def part(x: Term, axis: int, start: AnyDim, size: AnyDim) -> Term:
+    """`size` elements along the axis from position `start` on, which must be there."""
     node = x.node
     places = Term(node, node.emit(ops.iota(node.shape([size]))))
     if start != 0:
