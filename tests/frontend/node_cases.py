@@ -47,6 +47,17 @@ NEURAL_OPERATORS: dict[str, Operator] = {
     "SpaceToDepth": Operator(),
 }
 
+_POSITIONS = ("GatherElements", "GatherND", "ScatterElements", "ScatterND", "Scatter", "TopK", "NonZero", "Compress")
+_LOGIC = ("IsNaN", "IsInf", "Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitShift", "Mod")
+_SIZES = ("Size", "Shape", "Einsum", "Trilu", "EyeLike", "ArgMax", "ArgMin", "Range", "CastLike", "Tile", "OneHot")
+_REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "SumSquare", "Sum", "Mean", "Max", "Min", "Prod")
+
+INDEXING_OPERATORS: dict[str, Operator] = {
+    **{name: Operator() for name in (*_POSITIONS, *_LOGIC, *_SIZES)},
+    **{f"Reduce{name}": Operator(known=(1,)) for name in _REDUCTIONS},
+    **{name: Operator(known=(1,)) for name in ("Split", "CumSum", "CumProd")},
+}
+
 
 @cache
 def _single_cases() -> list[Any]:
@@ -71,7 +82,7 @@ def _array(value: Any) -> np.ndarray:
     """A case's value, which may be a TensorProto."""
     from onnx import numpy_helper
 
-    return value if isinstance(value, np.ndarray) else numpy_helper.to_array(value)
+    return numpy_helper.to_array(value) if hasattr(value, "HasField") else np.asarray(value)
 
 
 class Suite:

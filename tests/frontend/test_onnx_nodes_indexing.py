@@ -5,29 +5,12 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("onnx")
-from frontend.node_cases import Operator, Suite
+from frontend.node_cases import INDEXING_OPERATORS, Suite
 
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 
-_POSITIONS = ("GatherElements", "GatherND", "ScatterElements", "ScatterND", "Scatter", "TopK", "NonZero", "Compress")
-_LOGIC = ("IsNaN", "IsInf", "Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitShift", "Mod")
-_MORE = ("Size", "Shape", "Einsum", "Trilu", "EyeLike", "ArgMax", "ArgMin", "Range", "CastLike")
-
-SUITE = Suite(
-    {
-        **{name: Operator() for name in (*_POSITIONS, *_LOGIC, *_MORE)},
-        "Tile": Operator(),
-        "Split": Operator(known=(1,)),
-        "OneHot": Operator(),
-        "CumSum": Operator(known=(1,)),
-        "CumProd": Operator(known=(1,)),
-        **{
-            f"Reduce{name}": Operator(known=(1,))
-            for name in ("L1", "L2", "LogSum", "LogSumExp", "SumSquare", "Sum", "Mean", "Max", "Min", "Prod")
-        },
-    }
-)
+SUITE = Suite(INDEXING_OPERATORS)
 
 
 @pytest.mark.parametrize("name", SUITE.running)

@@ -8,9 +8,8 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import sizes_of
+from relvm.frontend.onnx.sizes import is_known, is_symbolic, sizes_of
 from relvm.frontend.onnx.slicing import symbolic_slice
 from relvm.frontend.onnx.terms import Term
 from relvm.frontend.onnx.windows import padded, pads_of
@@ -269,7 +268,7 @@ def _slice(node: Node) -> Expr:
     if node.opset < 10:
         begin, end = node.attribute("starts"), node.attribute("ends")
         axes, steps = node.attribute("axes"), None
-    elif any(isinstance(node.inputs[i], HostValue) and node.inputs[i].is_symbolic for i in (1, 2)):
+    elif any(not is_known(node, i) or is_symbolic(node, i) for i in (1, 2)):
         return symbolic_slice(node)
     else:
         begin, end = (node.known(i, "the bounds of a Slice").tolist() for i in (1, 2))

@@ -20,6 +20,12 @@ def is_known(node: Node, index: int) -> bool:
     return isinstance(node.inputs[index], Constant | HostValue)
 
 
+def is_symbolic(node: Node, index: int) -> bool:
+    """Whether the input is known and has dimensions that are no numbers."""
+    value = node.inputs[index]
+    return isinstance(value, HostValue) and value.is_symbolic
+
+
 def sizes_of(node: Node, index: int, what: str) -> list[AnyDim]:
     """Input `index` as a list of sizes; where only the machine knows them, each is a new variable.
 
