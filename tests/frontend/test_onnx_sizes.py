@@ -13,30 +13,11 @@ from relvm.ir.infer import infer_types
 from relvm.ir.reference import evaluate
 
 onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
-from onnx import helper, parser  # noqa: E402  (after the check that onnx is there)
+pytest.importorskip("onnxruntime")
+from frontend.onnx_graphs import against_onnxruntime, model_of  # noqa: E402  (after the check that onnx is there)
+from onnx import helper  # noqa: E402
 
 RANDOM = np.random.default_rng(3)
-
-
-def model_of(text: str, opset: int = 17):
-    """The model of a graph in ONNX's text form."""
-    return parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> {text}')
-
-
-def against_onnxruntime(model, *inputs: np.ndarray) -> None:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    names = [info.name for info in model.graph.input]
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    expected = session.run(None, dict(zip(names, inputs, strict=True)))
-    for machine in machines(from_onnx(model), [("bytecode", "c"), ("compiled", "c")]).values():
-        result = plain(machine["main"](*inputs))
-        outputs = result if isinstance(result, tuple) else (result,)
-        for got, want in zip(outputs, expected, strict=True):
-            assert got.dtype == want.dtype and got.shape == want.shape
-            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
-
 
 HALVED_AND_DOUBLED = model_of("""
     g (float[n, 2, h, w] x) => (y)

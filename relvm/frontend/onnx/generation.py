@@ -134,7 +134,7 @@ def _split_sizes(node: Node, size: AnyDim, count: int) -> list[AnyDim]:
         raise RelvmShapeError(f"an axis of size {size} in {count} parts of which only the last is shorter")
     if isinstance(size, int):
         return [longest] * (count - 1) + [size - longest * (count - 1)]
-    ends = [dim_op("min", longest * i, size) for i in range(count)] + [size]
+    ends = [0, *(dim_op("min", longest * i, size) for i in range(1, count)), size]
     return [end - begin for begin, end in pairwise(ends)]
 
 
