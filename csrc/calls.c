@@ -47,12 +47,22 @@ static void close_window(rvm_machine *machine, rvm_value *registers) {
   machine->head.top = registers;
 }
 
-/* Moves the `count` values from `values` on down to the top. */
-static void lower_values(rvm_machine *machine, rvm_value *values, int64_t count) {
+void rvm_machine_lower(rvm_machine *machine, rvm_value *values, int64_t count) {
   rvm_value *end = values + count, *left = machine->head.top + count;
   memmove(machine->head.top, values, (size_t)count * sizeof *values);
   if (left < values) left = values;
   rvm_forget_all(left, end - left);
+}
+
+/* A window of `count` registers, up to the top, closes; the arguments of the tail call above it take its place. */
+static void replace_window(rvm_machine *machine, rvm_value *window, int64_t count) {
+  const rvm_pending tail = machine->tail;
+  rvm_value *arguments = machine->head.top;
+  machine->head.top = arguments + tail.count;
+  rvm_release_all(window, count);
+  machine->head.top = window;
+  rvm_machine_lower(machine, arguments, tail.count);
+  machine->tail = tail;
 }
 
 /* ---- packed and native functions ---- */
@@ -115,16 +125,14 @@ static rvm_status call_native(rvm_machine *machine, const rvm_function *function
   rvm_status status;
   if ((status = check_stack(machine, function, result)) || (status = check_depth(machine, function, result)) ||
       (status = open_window(machine, function, count, captured, result))) {
-    rvm_release_all(registers, count);
+    rvm_release_top(machine, count);
     return status;
   }
   machine->head.nesting++;
   status = function->routine(machine, registers, machine->head.constants, machine->head.function_values);
   machine->head.nesting--;
   if (status == RVM_TAIL_CALL) {
-    rvm_value *arguments = machine->head.top;
-    close_window(machine, registers);
-    lower_values(machine, arguments, machine->tail.count);
+    replace_window(machine, registers, machine->head.top - registers);
     return RVM_TAIL_CALL;
   }
   *result = registers[count];
@@ -150,9 +158,10 @@ static rvm_status push_frame(rvm_machine *machine, rvm_pending call, rvm_value *
 }
 
 void rvm_machine_pop_frame(rvm_machine *machine) {
-  const rvm_frame *frame = &machine->frames[--machine->head.frame_count];
+  const rvm_frame *frame = &machine->frames[machine->head.frame_count - 1];
   rvm_release_objects(frame->function->code, frame->registers);
   machine->head.top = frame->registers;
+  machine->head.frame_count--;
 }
 
 void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call) {
@@ -184,12 +193,11 @@ static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value
     status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
     machine->head.top = arguments;
   }
-  rvm_release_all(arguments, call.count);
+  rvm_release_top(machine, call.count);
   return status;
 }
 
 rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entered, rvm_value *result) {
-  rvm_value *arguments = machine->head.top;
   rvm_status status;
   *entered = 0;
   while (call.function->kind == RVM_KIND_native) {
@@ -205,7 +213,7 @@ rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entere
   } else {
     status = call_packed(machine, call.function, call.count, call.captured, result);
   }
-  rvm_release_all(arguments, call.count);
+  rvm_release_top(machine, call.count);
   return status;
 }
 
@@ -289,11 +297,8 @@ rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const r
 }
 
 rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window, int32_t count, rvm_value *result) {
-  rvm_value *arguments = machine->head.top;
   int entered;
-  rvm_release_all(window, count);
-  machine->head.top = window;
-  lower_values(machine, arguments, machine->tail.count);
+  replace_window(machine, window, count);
   rvm_status status = rvm_machine_start(machine, machine->tail, &entered, result);
   return entered ? rvm_machine_run(machine, result) : status;
 }

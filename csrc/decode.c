@@ -439,13 +439,35 @@ static void decode_function(decoder *d, int32_t index) {
     patch_jump(d, function, pc);
 }
 
-/* What a function that never returns gives: nothing that can be read. */
+enum { READ = 1 << 7 }; /* beside a register's type */
+
+static void mark_read(unsigned char *types, const uint32_t *list) {
+  for (uint32_t i = 1; i <= list[0]; i++)
+    if (rvm_argument_kind(list[i]) == RVM_ARGUMENT_REGISTER) types[rvm_argument_payload(list[i])] |= READ;
+}
+
+/* What a call gives that nothing reads may be anything, what an instrument's skipping leaves too; so may what a
+   function gives that never returns. */
 static void close_types(decoder *d, int32_t index) {
   const rvm_function_record *function = &d->executable->functions[index];
   const uint32_t *code = d->executable->code + function->code_start;
   unsigned char *types = d->types + d->first[index];
-  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc))
-    if (code[pc] == RVM_OP_call && (int32_t)code[pc + 1] >= 0 && types[code[pc + 1]] == NEVER) types[code[pc + 1]] = ANY;
+  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
+    switch ((enum rvm_opcode)code[pc]) {
+      case RVM_OP_call:
+      case RVM_OP_prim: mark_read(types, code + pc + 3); break;
+      case RVM_OP_tail_call: mark_read(types, code + pc + 2); break;
+      case RVM_OP_ret:
+      case RVM_OP_if: types[code[pc + 1]] |= READ; break;
+      default: break;
+    }
+  }
+  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
+    if (code[pc] != RVM_OP_call || (int32_t)code[pc + 1] < 0) continue;
+    unsigned char *type = &types[code[pc + 1]];
+    if (!(*type & READ) || *type == (READ | NEVER)) *type = (unsigned char)((*type & READ) | ANY);
+  }
+  for (uint32_t i = 0; i < function->registers; i++) types[i] &= (unsigned char)~READ;
 }
 
 static rvm_status allocate(decoder *d, int64_t registers, rvm_value *error) {

@@ -52,10 +52,11 @@ static rvm_status lay_out(rvm_machine *machine, const rvm_value *registers, cons
   return RVM_OK;
 }
 
-/* Whether the register may hold the value: those that hold no objects are never released. */
+/* Whether the register may hold the value: those of one scalar type take no object, which would never be released, and
+   no NIL, which is what a call gives that the instrument has skipped. */
 static int fits(const rvm_code *code, int32_t destination, rvm_value value) {
   int32_t low = 0, high = code->object_count;
-  if (destination < 0 || !rvm_value_is_object(value)) return 1;
+  if (destination < 0 || (!rvm_value_is_object(value) && value.tag != RVM_TAG_NIL)) return 1;
   while (low < high) {
     int32_t middle = (low + high) / 2;
     if (code->objects[middle] < destination)
@@ -64,6 +65,14 @@ static int fits(const rvm_code *code, int32_t destination, rvm_value value) {
       high = middle;
   }
   return low < code->object_count && code->objects[low] == destination;
+}
+
+static rvm_status fail_unfit(const rvm_frame *frame, rvm_value *result) {
+  char text[RVM_DESCRIPTION_BYTES];
+  rvm_value_describe(*result, text);
+  rvm_release(result);
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a scalar, got %s",
+                  frame->function->machine->functions[frame->pc[2]].name, text);
 }
 
 /* The call at pc, of whatever it is of.  `entered`: a frame was pushed; else *result is what it gave. */
@@ -82,8 +91,7 @@ static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, const int32_
     status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
   }
   if (status || *entered || fits(frame->function->code, pc[1], *result)) return status;
-  rvm_release(result);
-  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a scalar, got an object", call.function->name);
+  return fail_unfit(frame, result);
 }
 
 /* The top frame gives way to the callee; it stays while the instrument watches the call.  `at`: the step's "fk". */
@@ -101,10 +109,9 @@ static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, const i
   }
   rvm_value *arguments = machine->head.top;
   rvm_retain_all(arguments, call.count);
+  machine->head.top = arguments + call.count;
   rvm_machine_pop_frame(machine);
-  memmove(machine->head.top, arguments, (size_t)call.count * sizeof *arguments);
-  rvm_value *left = machine->head.top + call.count < arguments ? arguments : machine->head.top + call.count;
-  rvm_forget_all(left, arguments + call.count - left);
+  rvm_machine_lower(machine, arguments, call.count);
   return rvm_machine_start(machine, call, entered, result);
 }
 
@@ -302,7 +309,9 @@ do_tail_self: {
   for (int32_t i = 0; i < count; i++) move(&arguments[i], &S(4 + i));
   if (code->object_count > 0) {
     rvm_retain_all(arguments, count);
+    machine->head.top = arguments + count;
     rvm_release_objects(code, registers);
+    machine->head.top = arguments;
   }
   for (int32_t i = 0; i < count; i++) {
     move(&registers[i], &arguments[i]);
@@ -343,6 +352,10 @@ returned: /* the top frame is gone, *result is what it gave */
   frame = &machine->frames[machine->head.frame_count - 1];
   registers = frame->registers;
   pc = frame->pc;
+  if (!fits(frame->function->code, pc[1], *result)) {
+    status = fail_unfit(frame, result);
+    goto failed;
+  }
   goto finish_call;
 
 do_go:

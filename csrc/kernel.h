@@ -4,7 +4,9 @@
 
 #include <math.h>
 
+#include "kernel_math.h"
 #include "native.h"
+#include "tile.h"
 
 extern const rvm_native_api *rvm_api; /* set by relvm_native_open */
 

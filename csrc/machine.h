@@ -121,7 +121,9 @@ rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entere
    the captured values, take the place of those of the builtin.  Nothing changes where the builtin has to say what is
    wrong, or where it calls no function of an executable. */
 void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call);
-/* Releases what a frame holds, and removes it. */
+/* Moves the `count` values from `values` on down to the top. */
+void rvm_machine_lower(rvm_machine *machine, rvm_value *values, int64_t count);
+/* Releases what the last frame holds, and removes it; the top is then where its registers began. */
 void rvm_machine_pop_frame(rvm_machine *machine);
 
 static inline void rvm_retain_all(const rvm_value *values, int64_t count) {
@@ -129,6 +131,14 @@ static inline void rvm_retain_all(const rvm_value *values, int64_t count) {
 }
 static inline void rvm_release_all(rvm_value *values, int64_t count) {
   for (int64_t i = 0; i < count; i++) rvm_release(&values[i]);
+}
+/* The owned ones at the top.  A release may run code of the host's that calls the machine, here as everywhere: what is
+   still wanted must lie below the top. */
+static inline void rvm_release_top(rvm_machine *machine, int64_t count) {
+  rvm_value *values = machine->head.top;
+  machine->head.top = values + count;
+  rvm_release_all(values, count);
+  machine->head.top = values;
 }
 /* What was only borrowed. */
 static inline void rvm_forget_all(rvm_value *values, int64_t count) {

@@ -73,7 +73,7 @@ from relvm import vm
 from relvm.frontend.text import parse_module
 module = parse_module(chain(int(sys.argv[1])))
 started = time.perf_counter()
-vm.build(module, sys.argv[2])
+vm.build(module, sys.argv[2], fused=False)
 print(time.perf_counter() - started)
 """
 

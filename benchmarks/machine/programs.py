@@ -122,7 +122,7 @@ def row_executable(row: Row | None, mode: str) -> Executable:
     """The loop with the row's statements in it; with none: only the loop."""
     body = "" if row is None else "\n  ".join(row.body.format(k=k) for k in range(UNROLLED))
     kernels = run_passes(
-        parse_module("def main(x: f32[1]) -> f32[1] = add(x, x)"),
+        parse_module("def main(x: f32[1], y: f32[1]) -> f32[1] = add(x, y)"),
         [step for step in build_pipeline("c") if step.name in ("infer_types", "normalize", "legalize")],
     ).kernels
     module = replace(parse_module(_LOOP.format(body=body)), kernels=kernels)

@@ -68,6 +68,7 @@ def _add_model(command: argparse.ArgumentParser, what: str) -> None:
         default="auto",
         help="kernels: compiled C, or NumPy (auto: C where there is a compiler)",
     )
+    command.add_argument("--unfused", action="store_true", help="a kernel for each operator")
 
 
 def _add_run(commands) -> None:

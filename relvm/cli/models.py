@@ -69,7 +69,7 @@ def chosen_target(options: argparse.Namespace) -> str:
 def build_model(module: Module, options: argparse.Namespace, exec_mode: str) -> Executable:
     """Builds, with a line on standard error while it takes longer than a second."""
     with Progress() as progress:
-        return build(module, exec_mode, chosen_target(options), progress=progress.step)
+        return build(module, exec_mode, chosen_target(options), fused=not options.unfused, progress=progress.step)
 
 
 def note(text: str) -> None:

@@ -64,8 +64,9 @@ def save_arrays(path: str, arrays: dict[str, np.ndarray]) -> None:
 
 def _executable(options: argparse.Namespace) -> Executable:
     if Path(options.model).suffix in EXECUTABLES:
-        if options.exec_mode or options.target != "auto":
-            raise RelvmArgumentError(f"--exec-mode and --target are for building; {options.model} is built already")
+        if options.exec_mode or options.target != "auto" or options.unfused:
+            building = "--exec-mode, --target and --unfused are for building"
+            raise RelvmArgumentError(f"{building}; {options.model} is built already")
         return load(options.model, trust_native=options.trust_native)
     return build_model(read_module(options), options, options.exec_mode or "bytecode")
 

@@ -27,28 +27,28 @@ def show(options: argparse.Namespace) -> int:
         print(_of_executable(options))
         return 0
     module = read_module(options)
-    target = chosen_target(options)
     if options.memory:
-        print_plans(_at(module, Stage.LEGAL, target))
+        print_plans(_at(module, Stage.LEGAL, options))
         return 0
     match options.stage:
         case "routine":
-            print(format_module(lower(_at(module, Stage.PLANNED, target))), end="")
+            print(format_module(lower(_at(module, Stage.PLANNED, options))), end="")
         case "c":
-            lir = lower(_at(module, Stage.PLANNED, target))
+            lir = lower(_at(module, Stage.PLANNED, options))
             print(print_c(lir, routines=[routine.name for routine in lir.routines]), end="")
         case "bytecode":
             program = build_model(module, options, "bytecode").program
             print(as_text(program) if options.full_constants else listing(program), end="")
         case name:
-            staged = _at(module, Stage[name.upper()], target)
+            staged = _at(module, Stage[name.upper()], options)
             print(print_module(staged, elide_constants=not options.full_constants), end="")
     return 0
 
 
-def _at(module: Module, stage: Stage, target: str) -> Module:
+def _at(module: Module, stage: Stage, options: argparse.Namespace) -> Module:
     """The module after the last pass whose result is at `stage`."""
-    return run_passes(module, [step for step in build_pipeline(target) if step.to <= stage])
+    steps = build_pipeline(chosen_target(options), fused=not options.unfused)
+    return run_passes(module, [step for step in steps if step.to <= stage])
 
 
 def _of_executable(options: argparse.Namespace) -> str:

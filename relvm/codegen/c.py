@@ -1,16 +1,18 @@
-"""A lowered module printed as C: the kernels, and in compiled mode the routines, as one file or as two.
+"""A lowered module printed as C: the kernels, and in compiled mode the routines.
 
-The kernels and the routines want different compiler flags (relvm/vm/toolchain.py), so they are two translation units.
+The kernels and the routines want different compiler flags (relvm/vm/toolchain.py), so they are different translation
+units; many kernels are several, which are compiled at the same time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
 from relvm.codegen.c_kernel import kernel_prototype, print_kernel
 from relvm.codegen.c_routine import print_apply, print_apply_prototype, print_checks, print_prototype, print_routine
 from relvm.codegen.c_scalar import print_declarations, print_scalar_routine
+from relvm.lir.kernel import Kernel
 from relvm.lir.routine import LirModule, used_functions
 from relvm.lir.scalars import scalar_routines
 
@@ -24,21 +26,31 @@ rvm_status relvm_native_open(const rvm_native_api *api) {
 }"""
 
 
+_UNIT_KERNELS = 10
+
+
 @dataclass(frozen=True)
 class CSource:
-    """kernels, routines: the text of one translation unit each; routines is empty where bytecode runs them."""
+    """kernels: the texts of translation units, the first of which opens the library.  routines: that of one; empty
+    where bytecode runs them."""
 
-    kernels: str
+    kernels: tuple[str, ...]
     routines: str
 
     def __str__(self) -> str:
-        return self.kernels + self.routines
+        return "\n".join((*self.kernels, self.routines)) if self.routines else "\n".join(self.kernels)
+
+
+def _kernel_units(kernels: tuple[Kernel, ...]) -> Iterator[str]:
+    for first in range(0, max(1, len(kernels)), _UNIT_KERNELS):
+        texts = map(print_kernel, kernels[first : first + _UNIT_KERNELS])
+        head = ("/* kernels */", '#include "kernel.h"', *(() if first else (_OPEN,)))
+        yield "\n\n".join((*head, *texts)) + "\n"
 
 
 def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
     """The C of a module's kernels, and of the routines that have these names."""
-    parts = ["/* kernels */", '#include "kernel.h"', _OPEN, *map(print_kernel, module.kernels)]
-    kernels = "\n\n".join(parts) + "\n"
+    kernels = tuple(_kernel_units(module.kernels))
     printed = [routine for routine in module.routines if routine.name in routines]
     if not printed:
         return CSource(kernels, "")

@@ -12,6 +12,7 @@ from relvm.codegen.c_names import kernel_symbol
 from relvm.ir.dims import AnyDim, DimVar, as_var, format_dim
 from relvm.ir.dtypes import DType
 from relvm.lir.kernel import (
+    Address,
     Allocate,
     Assign,
     Binary,
@@ -21,6 +22,7 @@ from relvm.lir.kernel import (
     Declare,
     Fail,
     Intrinsic,
+    Invoke,
     Kernel,
     Literal,
     Load,
@@ -38,6 +40,8 @@ from relvm.lir.kernel import (
 _PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7}
 _PRECEDENCE |= {"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
 _UNARY = 11
+
+_VECTORS = frozenset(("exp", "log", "tanh", "erf"))  # of csrc/kernel_math.h
 
 
 def print_kernel(kernel: Kernel) -> str:
@@ -145,6 +149,9 @@ class _Body:
             case Fail(status, message, values):
                 arguments = "".join(f", (long long){self.scalar(value, _UNARY)}" for value in values)
                 self.lines.append(f'{indent}return rvm_api->fail(result, RVM_{status}, "{message}"{arguments});')
+            case Invoke(function, args):
+                printed = ", ".join(self.address(a) if isinstance(a, Address) else self.scalar(a) for a in args)
+                self.lines.append(f"{indent}{function}({printed});")
             case Assign(local, value):
                 self.lines.append(f"{indent}{local.name} = {self.scalar(value)};")
             case Branch(cond, then, orelse):
@@ -181,9 +188,11 @@ class _Body:
             case Convert():
                 return self.convert(scalar)
             case Intrinsic(name, args, dtype):
-                suffix = "f" if dtype.name == "f32" else ""
-                return f"{name}{suffix}({', '.join(self.scalar(arg) for arg in args)})"
+                return f"{_function(name, dtype)}({', '.join(self.scalar(arg) for arg in args)})"
         raise AssertionError(f"no C for {type(scalar).__name__}")
+
+    def address(self, address: Address) -> str:
+        return f"{address.buffer.name} + {self.scalar(address.position, _PRECEDENCE['+'])}"
 
     def convert(self, convert: Convert) -> str:
         source, target = convert.operand.dtype, convert.dtype
@@ -215,6 +224,13 @@ class _Body:
             left = text if text == "0" or text.isidentifier() else f"({text})"
             text = f"{left} * {self.size(dim, 1)} + {self.scalar(index, _PRECEDENCE['+'])}"
         return text
+
+
+def _function(name: str, dtype: DType) -> str:
+    """The C function: of csrc/kernel_math.h where that has it, else of <math.h>."""
+    if dtype.name != "f32":
+        return name
+    return f"rvm_{name}_f32" if name in _VECTORS else f"{name}f"
 
 
 def _is_promoted(dtype: DType) -> bool:

@@ -23,6 +23,7 @@ from relvm.ir.expr import (
     Expr,
     Function,
     FunctionRef,
+    Fused,
     If,
     KernelCall,
     KernelRun,
@@ -289,6 +290,9 @@ class _Parser(LiteralReader):
             then = self.expression()
             self.expect("else")
             expr = If(cond, then, self.expression())
+        elif self.at("fused") and self.following.text == "{":
+            self.take()
+            expr = Fused(self.expression())
         elif self.accept("fn"):
             expr = self.function("" if self.at("(") else self.symbol("( or the function's name"))
         else:

@@ -168,6 +168,15 @@ class OpCall(Expr):
 
 
 @node
+class Fused(Expr):
+    """Operators that are to be one kernel (between the passes fuse and legalize).  body: bindings of calls of pure
+    operators on values from around, and a result: a variable that they bind, or a tuple of such."""
+
+    body: Expr
+    type: Type | None = _typed()
+
+
+@node
 class PrimCall(Expr):
     """Arithmetic on unboxed scalars.  function: of csrc/prim_operators.def; the operands' types choose its row."""
 

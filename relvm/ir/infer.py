@@ -23,6 +23,7 @@ from relvm.ir.expr import (
     Expr,
     Function,
     FunctionRef,
+    Fused,
     If,
     KernelCall,
     KernelRun,
@@ -273,6 +274,9 @@ class _Inference:
                 return self.function(expr)
             case Block():
                 return self.block(expr)
+            case Fused():
+                body = self.expr(expr.body)
+                return replace(expr, body=body, type=body.type)
             case If():
                 return self.conditional(expr)
         expr = map_children(self.expr, expr)

@@ -32,6 +32,7 @@ from relvm.ir.expr import (
     Expr,
     Function,
     FunctionRef,
+    Fused,
     If,
     KernelCall,
     KernelRun,
@@ -263,6 +264,9 @@ class _Printer:
                 self.expr(then)
                 put(" else ")
                 self.expr(orelse)
+            case Fused(body):
+                put("fused ")
+                self.block(body)
             case Function(name):
                 put(f"fn {_name(name)}" if name else "fn ")
                 self.signature_and_body(expr)

@@ -34,6 +34,7 @@ from relvm.ir.expr import (
     Expr,
     Function,
     FunctionRef,
+    Fused,
     If,
     MatchCast,
     Module,
@@ -194,6 +195,8 @@ class _Evaluator:
                 return value(tuple_)[index]
             case If(cond, then, orelse):
                 return self.expr(then if bool(value(cond)) else orelse, dict(variables), dict(dims))
+            case Fused(body):
+                return self.expr(body, dict(variables), dims)
             case Function():
                 return Closure(self, expr, variables, dims)
             case Call(callee, args):

@@ -16,6 +16,7 @@ from relvm.ir.expr import (
     Expr,
     Function,
     FunctionRef,
+    Fused,
     If,
     KernelCall,
     KernelRun,
@@ -63,7 +64,7 @@ class Rules:
 RULES = {
     Stage.PARSED: Rules((*ATOMS, *_CALLS, OpCall, Function, Block), typed=False, normal=False),
     Stage.TYPED: Rules((*ATOMS, *_CALLS, OpCall, Function, Block), normal=False),
-    Stage.NORMAL: Rules((*ATOMS, *_CALLS, OpCall, Function, Block)),
+    Stage.NORMAL: Rules((*ATOMS, *_CALLS, OpCall, Fused, Function, Block)),
     Stage.LEGAL: Rules((*ATOMS, *_CALLS, KernelCall, Function, Block), local_functions=False),
     Stage.PLANNED: Rules((*ATOMS, *_CALLS, KernelRun, Kill, Function, Block), local_functions=False),
 }
@@ -158,6 +159,8 @@ class _Verifier:
                     scope, dims = set(self.scope), set(self.dims)
                     self.expr(branch)
                     self.scope, self.dims = scope, dims
+            case Fused(body):
+                self.fused(body)
             case KernelCall(kernel, args) | KernelRun(kernel, args):
                 if kernel not in self.kernels:
                     self.fail(f"there is no kernel {kernel}")
@@ -168,6 +171,17 @@ class _Verifier:
                     self.argument(child)
                 if isinstance(expr, PackedCall) and expr.type is not None:
                     self.dims.update(plain_dim_vars(expr.type))
+
+    def fused(self, body: Expr) -> None:
+        if not isinstance(body, Block) or not all(isinstance(binding.value, OpCall) for binding in body.bindings):
+            self.fail("what is fused is not a block of operators")
+        scope = set(self.scope)
+        for binding in body.bindings:
+            self.expr(binding.value)
+            self.bind(binding.var)
+        for result in body.result.fields if isinstance(body.result, Tuple) else (body.result,):
+            self.argument(result)
+        self.scope = scope
 
     def argument(self, expr: Node) -> None:
         if self.rules.normal and not is_atom(expr):

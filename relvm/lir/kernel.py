@@ -242,6 +242,22 @@ class Allocate(Statement):
 
 
 @dataclass(frozen=True, eq=False)
+class Address:
+    """The address of the element of a buffer at a flat position."""
+
+    buffer: Buffer
+    position: Scalar
+
+
+@dataclass(frozen=True, eq=False)
+class Invoke(Statement):
+    """A call of a C function of csrc/tile.h."""
+
+    function: str
+    args: tuple[Scalar | Address, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Fail(Statement):
     """The kernel ends with an error.  status: a row of csrc/status.def.  message: a %lld for each of `values`, all
     i64."""
@@ -340,6 +356,9 @@ class KernelBuilder:
 
     def assign(self, local: Local, value: Scalar) -> None:
         self.add(Assign(local, as_scalar(value, local.dtype)))
+
+    def invoke(self, function: str, *args: Scalar | Address | int) -> None:
+        self.add(Invoke(function, tuple(arg if isinstance(arg, Address) else as_scalar(arg, I64) for arg in args)))
 
     def store(self, buffer: Buffer, indices, value) -> None:
         indices = tuple(as_scalar(index, I64) for index in indices)

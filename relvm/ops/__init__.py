@@ -21,10 +21,12 @@ from relvm.ops.folding import fold
 from relvm.ops.gathering import gather_elements, gather_slices
 from relvm.ops.indexing import gather, pad
 from relvm.ops.indexing import slice_ as slice
-from relvm.ops.linear import matmul
+from relvm.ops.integer import matmul_integer
+from relvm.ops.linear import matmul, matmul_packed
 from relvm.ops.margins import extend
 from relvm.ops.ordering import top_positions, true_positions
 from relvm.ops.pooling import average_pool, max_pool, max_pool_indices
+from relvm.ops.recurrent import gru, lstm, rnn
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max
 from relvm.ops.reduction import min_ as min
@@ -34,6 +36,7 @@ from relvm.ops.resampling import iota, resample
 from relvm.ops.scalar import to_scalar, to_tensor
 from relvm.ops.scattering import scatter_elements, scatter_slices
 from relvm.ops.selection import cast, where
+from relvm.ops.sequence import reverse_sequence
 from relvm.ops.shape import (
     broadcast_to,
     concat,

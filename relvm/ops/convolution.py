@@ -5,92 +5,154 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dims import AnyDim, dim_op, product
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
-from relvm.ops.lowering import Loops, flat_position, loop_nest
-from relvm.ops.panel import COLUMNS, ROWS, Fill, fill_from_rows, matrix_product
+from relvm.ops.depthwise import is_depthwise, write_depthwise
+from relvm.ops.lowering import Product, flat_position, loop_nest
+from relvm.ops.panel import (
+    ROWS,
+    Copied,
+    Left,
+    fill_from_rows,
+    larger,
+    larger_of,
+    matrix_product,
+    panel_width,
+    smaller,
+    smaller_of,
+)
+from relvm.ops.products import Result
 from relvm.ops.rules import expect_equal_dims, expect_numeric, expect_same_dtype
-from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, window_of
+from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, valid_range, window_of
+
+Shape = tuple[AnyDim, ...]
+
+_STRIP = 128  # places
 
 
-def _conv(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations, groups: int) -> None:
+def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations, groups: int) -> None:
     """For each image and group, a matrix product: the weights times what each output position's window sees."""
-    (x, w), (out,) = inputs, outputs
+    x, w = inputs
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
-    filters = k.size(w.shape[:1]) / groups
     if groups > 1 and isinstance(w.shape[0], int) and w.shape[0] // groups < ROWS:
-        _conv_rows(k, x, w, out, window, filters)
+        write = write_depthwise if is_depthwise(x, w, window) else _conv_rows
+        write(k, x, w, result, window, w.shape[0] // groups)
         return
-    places, depth, area = k.size(out.shape[2:]), k.size(w.shape[1:]), k.size(x.shape[2:])
+    filters = k.size((dim_op("floordiv", w.shape[0], groups),))
+    places, depth, area = (product(dims) for dims in (result.shape[2:], w.shape[1:], x.shape[2:]))
+    width = panel_width(places)
     with k.loop(k.size(x.shape[:1]), name="image") as image, k.loop(groups, name="group") as group:
-        at_w = k.declare("at_w", group * filters * depth)
-        at_x = k.declare("at_x", (image * groups + group) * k.size(w.shape[1:2]) * area)
-        at_out = k.declare("at_out", (image * groups + group) * filters * places)
+        at_w = k.declare("at_w", group * filters * k.size((depth,)))
+        at_x = k.declare("at_x", (image * groups + group) * k.size((w.shape[1], area)))
+        left = Left(w, at_w, k.size((depth,)), Literal(1, I64))
+        if window.is_point():
+            right = fill_from_rows(k, x, at_x, k.size((area,)), width)
+        else:
+            right = _fill_from_windows(k, x, at_x, result.shape, window, width)
+        sizes = (filters, k.size((places,)), k.size((depth,)))
+        matrix_product(k, sizes, left, right, width, result, lambda i, j: (image, group * filters + i, j))
 
-        def weight(i: Scalar, p: Scalar) -> Scalar:
-            return w.flat(at_w + i * depth + p)
 
-        fill = fill_from_rows(k, x, at_x, places) if window.is_point() else _fill_from_windows(k, x, at_x, out, window)
-        matrix_product(k, (filters, places, depth), weight, fill, out, at_out)
-
-
-def _fill_from_windows(k: KernelBuilder, x: Buffer, start: Scalar, out: Buffer, window: Window) -> Fill:
-    """The right matrix has a row for each input channel and window position, a column for each output position."""
+def _fill_from_windows(
+    k: KernelBuilder, x: Buffer, start: Scalar, shape: tuple[AnyDim, ...], window: Window, width: int
+) -> Copied:
+    """The right matrix has a row for each input channel and window position, a column for each output position: the
+    columns of a panel are parts of some lines of the output, which are parts of lines of the input, too."""
+    rank = len(window.sizes)
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
-    places = [as_scalar(dim, I64) for dim in out.shape[2:]]
-    sizes = [as_scalar(size, I64) for size in window.sizes]
-    corners = [k.allocate("corner", I64, (COLUMNS,)) for _ in dims]
+    lines = [as_scalar(dim, I64) for dim in shape[2:-1]]
+    wide, sizes = as_scalar(shape[-1], I64), [as_scalar(size, I64) for size in window.sizes]
+    padded = any(window.pads)
 
-    def fill(panel: Buffer, first: Local, span: Local, column: Local, width: Local) -> None:
-        with k.loop(COLUMNS, name="j") as j:  # where the window of each column begins; also past the last one, unused
-            rest = k.declare("rest", column + j)
-            for axis in reversed(range(len(dims))):
-                place = rest % places[axis] if axis else rest
-                k.store(corners[axis], (j,), place * window.strides[axis] - window.pads[axis])
-                if axis:
-                    k.assign(rest, rest / places[axis])
+    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+        begin = k.declare("begin", column / wide)
+        end = k.declare("end", (column + count - 1) / wide + 1)
         with k.loop(span, name="p") as p:
             rest = k.declare("rest", first + p)
-            offsets = []
-            for axis in reversed(range(len(dims))):
-                offsets.insert(0, k.declare("offset", rest % sizes[axis] * window.dilations[axis]))
+            offsets: list[Local] = []
+            for axis in reversed(range(rank)):
+                offset = rest % sizes[axis] * window.dilations[axis] - window.pads[axis]
+                offsets.insert(0, k.declare("offset", offset))
                 k.assign(rest, rest / sizes[axis])
-            with k.loop(COLUMNS, name="j", simd=True) as j:
-                position: Scalar = rest
+            with k.loop(end, start=begin, name="line") as line:
+                low = k.declare("low", larger(line * wide - column, 0))
+                high = k.declare("high", smaller_of((line + 1) * wide - column, count))
+                places = _places_of(k, line, lines)
                 inside: Scalar | None = None
-                for corner, offset, dim in zip(corners, offsets, dims, strict=True):
-                    place = k.declare("place", corner[j] + offset)
-                    within = (place >= 0).both(place < dim)
+                position: Scalar = rest
+                for axis, place in enumerate(places):
+                    at = k.declare("at", place * window.strides[axis] + offsets[axis])
+                    within = (at >= 0).both(at < dims[axis])
                     inside = within if inside is None else inside.both(within)
-                    position = position * dim + place
-                element = Select(inside, x.flat(start + position), Literal(0, x.dtype))
-                k.store(panel, (p * COLUMNS + j,), element)
+                    position = position * dims[axis] + at
+                source = k.declare("source", start + position * dims[-1])
+                shift = k.declare("shift", (column - line * wide) * window.strides[-1] + offsets[-1])
+                first_in, end_in = low, high
+                if padded or inside is not None:
+                    before, behind = valid_range(dims[-1], high, window.strides[-1], shift)
+                    if inside is not None:
+                        behind = Select(inside, behind, low)
+                    first_in = k.declare("first_in", smaller_of(k.declare("from", larger_of(before, low)), high))
+                    end_in = k.declare("end_in", larger_of(k.declare("to", behind), first_in))
+                with k.loop(first_in, start=low, name="j", simd=True) as j:
+                    k.store(panel, (p * width + j,), 0)
+                with k.loop(end_in, start=first_in, name="j", simd=True) as j:
+                    k.store(panel, (p * width + j,), x.flat(source + (j * window.strides[-1] + shift)))
+                with k.loop(high, start=end_in, name="j", simd=True) as j:
+                    k.store(panel, (p * width + j,), 0)
+            with k.loop(width, start=count, name="j", simd=True) as j:
+                k.store(panel, (p * width + j,), 0)
 
-    return fill
+    return Copied(fill)
 
 
-def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, out: Buffer, window: Window, filters: Scalar) -> None:
-    """For groups of few filters, as in a depthwise convolution: row after row of the result, one weight at a time."""
-    dims, places = x.shape[2:], out.shape[2:]
+def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scalar]:
+    """The places on all axes but the last of a line, counted row-major."""
+    rest: Scalar = line
+    places: list[Scalar] = []
+    for size in reversed(lines[1:]):
+        places.insert(0, k.declare("place", rest % size))
+        rest = k.declare("rest", rest / size)
+    return [rest, *places] if lines else []
+
+
+def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Result, window: Window, filters: int) -> None:
+    """For groups of few filters: _STRIP places of a row of the result at a time, one weight after the other."""
+    dims, places = x.shape[2:], result.shape[2:]
     channels, taps, area, wide = k.size(w.shape[1:2]), k.size(w.shape[2:]), k.size(dims), k.size(places[-1:])
-    with loop_nest(k, list(out.shape[:-1])) as (image, filter_, *row):
-        target = k.declare("target", flat_position((image, filter_, *row, Literal(0, I64)), out.shape))
-        with k.loop(wide, name="o", simd=True) as o:
-            k.store(out, (target + o,), 0)
+    strip = k.allocate("strip", result.dtype, (_STRIP,))
+    with (
+        loop_nest(k, list(result.shape[:-1])) as (image, filter_, *row),
+        k.loop((wide + (_STRIP - 1)) / _STRIP) as part,
+    ):
+        start = k.declare("start", part * _STRIP)
+        count = k.declare("count", smaller(wide - start, _STRIP))
+        with k.loop(count, name="o", simd=True) as o:
+            k.store(strip, (o,), 0)
         with k.loop(channels, name="channel") as channel:
             at_w = k.declare("at_w", (filter_ * channels + channel) * taps)
             at_x = k.declare("at_x", (image * k.size(x.shape[1:2]) + filter_ / filters * channels + channel) * area)
 
             def add(tap: Scalar, source: Scalar, first: Scalar, stop: Scalar) -> None:
                 factor = k.declare("factor", w.flat(at_w + tap))
-                source = k.declare("source", at_x + source)
-                with k.loop(stop, start=first, name="o", simd=True) as o:
-                    total = out.flat(target + o) + factor * x.flat(source + o * window.strides[-1])
-                    k.store(out, (target + o,), total)
+                source = k.declare("source", at_x + source + start * window.strides[-1])
+                low = Select(first > start, first - start, Literal(0, I64))
+                high = Select(stop - start < count, stop - start, count)
+                with k.loop(high, start=k.declare("low", low), name="o", simd=True) as o:
+                    k.store(strip, (o,), strip[o] + factor * x.flat(source + o * window.strides[-1]))
 
             each_tap(k, window, dims, places, row, add)
+        with k.loop(count, name="o", simd=True) as o:
+            place = flat_position((*row, start + o), places)
+            result.store(k, (image, filter_, place), strip[o])
+
+
+def _walked(x: Shape, w: Shape, out: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
+    """Images, filters, places."""
+    return (0,), (1,), tuple(range(2, len(out)))
 
 
 def _numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups: int) -> np.ndarray:
@@ -106,7 +168,7 @@ def _numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, group
     return np.concatenate(parts, axis=1)
 
 
-@op("conv", numpy=_numpy_conv, lower=Loops(_conv))
+@op("conv", numpy=_numpy_conv, lower=Product(_conv, _walked))
 def conv(
     x: TensorType,
     w: TensorType,

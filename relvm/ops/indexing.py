@@ -10,7 +10,7 @@ from relvm.ir.dtypes import I32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import KernelBuilder, Literal, Scalar, Select, as_scalar
-from relvm.ops.lowering import Loops, loop_nest, strided_copy, strides_of
+from relvm.ops.lowering import Loops, Places, Rearrange, loop_nest
 from relvm.ops.rules import expect_axes, expect_axis, expect_integers, expect_tensor
 
 # A bound from here on means the end of the axis, in whichever direction: ONNX writes INT_MAX or INT64_MAX.
@@ -47,15 +47,18 @@ def _bound(size: AnyDim, position: int, low: int, high: AnyDim) -> AnyDim:
     return low if position <= low else dim_op("min", high, position)
 
 
-def _start(size: Scalar, begin: int, step: int) -> Scalar:
+def _start(dim: AnyDim, begin: int, step: int) -> int | Scalar:
     """The first position taken, by the same rule; any where none is."""
+    if isinstance(dim, int):
+        return max(0, range(dim)[begin:None:step].start) if dim else 0
+    size = as_scalar(dim, I64)
     if begin >= _FAR:
         return size - 1 if step < 0 else size
     if begin < 0:
         begin = max(begin, -_FAR)
         return Select(size + begin < 0, Literal(0, I64), size + begin)
     if step > 0:
-        return Literal(begin, I64)
+        return begin
     return Select(size - 1 < begin, size - 1, Literal(begin, I64))
 
 
@@ -66,17 +69,14 @@ def _numpy_slice(x: np.ndarray, *, begin, end, axes, steps) -> np.ndarray:
     return x[tuple(index)]
 
 
-def _slice(k: KernelBuilder, inputs, outputs, *, begin, end, axes, steps) -> None:
-    (x,), (out,) = inputs, outputs
-    strides = list(strides_of(x.shape))
-    start: Scalar = Literal(0, I64)
+def _sliced(at: Places, x_shape, out_shape, *, begin, end, axes, steps) -> Places:
+    places = list(at)
     for axis, first, step in zip(axes or range(len(begin)), begin, steps or (1,) * len(begin), strict=True):
-        start = start + _start(as_scalar(x.shape[axis], I64), first, step) * as_scalar(strides[axis], I64)
-        strides[axis] = strides[axis] * step
-    strided_copy(k, x, out, tuple(strides), k.declare("start", start))
+        places[axis] = places[axis] * step + _start(x_shape[axis], first, step)
+    return tuple(places)
 
 
-@op("slice", numpy=_numpy_slice, lower=Loops(_slice))
+@op("slice", numpy=_numpy_slice, lower=Rearrange(_sliced))
 def slice_(
     x: TensorType,
     *,

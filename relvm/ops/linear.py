@@ -4,70 +4,86 @@ from __future__ import annotations
 
 import numpy as np
 
+from relvm.errors import RelvmArgumentError
 from relvm.ir.dims import AnyDim, product
+from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar
-from relvm.ops.lowering import Axis, Loops, flat_index, loop_nest, merge, strides_of
-from relvm.ops.panel import ROWS, fill_from_columns, fill_from_rows, matrix_product
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar
+from relvm.ops.lowering import Product, loop_nest, strides_of
+from relvm.ops.panel import Left, Packed, fill_from_columns, fill_from_rows, matrix_product, panel_width
+from relvm.ops.products import Result
 from relvm.ops.rules import broadcast_dims, expect_equal_dims, expect_numeric, expect_same_dtype
 
 Shape = tuple[AnyDim, ...]
 
+_FEW = 4  # rows for which a transposed matrix is not copied
 
-def _matmul(k: KernelBuilder, inputs, outputs, *, transpose_a: bool, transpose_b: bool) -> None:
-    """One product for each place of the batch; a batch that only `a` has is just more rows of it."""
-    (a, b), (out,) = inputs, outputs
+
+def _matmul(k: KernelBuilder, inputs, result: Result, *, transpose_a: bool, transpose_b: bool) -> None:
+    """One product for each place of the batch."""
+    a, b = inputs
     left: Shape = a.shape if len(a.shape) > 1 else (1, *a.shape)
     right: Shape = b.shape if len(b.shape) > 1 else (*b.shape, 1)
-    if len(right) == 2 and not transpose_a:
+    if len(b.shape) == 2 and not transpose_a:
         left = (product(left[:-1]), left[-1])
     rows, depth = left[-2:][::-1] if transpose_a else left[-2:]
     columns = right[-2] if transpose_b else right[-1]
     batch = broadcast_dims("matmul", (left[:-2], right[:-2]))
-    axes = _batch_axes(batch, (left, right, (*batch, rows, columns)))
     rows_, columns_, depth_ = (k.size((size,)) for size in (rows, columns, depth))
-    with loop_nest(k, [axis.extent for axis in axes]) as counters:
-        at_a, at_b, at_out = (k.declare("start", flat_index(axes, operand, counters)) for operand in range(3))
+    vectors = (len(a.shape) == 1, len(b.shape) == 1)
+    with loop_nest(k, list(batch)) as counters:
+        at_a = k.declare("start", batch_start(counters, batch, left))
+        at_b = k.declare("start", batch_start(counters, batch, right))
 
-        def element(i: Scalar, p: Scalar) -> Scalar:
-            return a.flat(at_a + (p * rows_ + i if transpose_a else i * depth_ + p))
+        def places(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
+            return (*counters, *(() if vectors[0] else (i,)), *(() if vectors[1] else (j,)))
 
-        if transpose_b and isinstance(rows, int) and rows < ROWS:
-            _dot_products(k, (rows_, columns_, depth_), element, b, at_b, out, at_out)
+        one = Literal(1, I64)
+        steps = (one, rows_) if transpose_a else (depth_, one)
+        matrix = Left(a, at_a, *steps)
+        if transpose_b and isinstance(rows, int) and rows < _FEW:
+            _dot_products(k, (rows_, columns_, depth_), matrix, b, at_b, result, places)
+            return
+        width = panel_width(columns)
+        if transpose_b:
+            copied = fill_from_columns(k, b, at_b, depth_, width)
         else:
-            fill = fill_from_columns(k, b, at_b, depth_) if transpose_b else fill_from_rows(k, b, at_b, columns_)
-            matrix_product(k, (rows_, columns_, depth_), element, fill, out, at_out)
+            copied = fill_from_rows(k, b, at_b, columns_, width)
+        matrix_product(k, (rows_, columns_, depth_), matrix, copied, width, result, places)
 
 
-def _dot_products(k: KernelBuilder, sizes, element, b: Buffer, at_b: Scalar, out: Buffer, at_out: Scalar) -> None:
+def _dot_products(k: KernelBuilder, sizes, left: Left, b: Buffer, at_b: Scalar, result: Result, places) -> None:
     """Few rows times the rows of b: both are read in order as they are."""
     rows, columns, depth = sizes
     with k.loop(rows, name="i") as i, k.loop(columns, name="j") as j:
-        total = k.declare("total", Literal(0, out.dtype))
+        total = k.declare("total", Literal(0, result.dtype))
         with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
-            k.assign(total, total + element(i, p) * b.flat(at_b + j * depth + p))
-        k.store(out, (at_out + i * columns + j,), total)
+            k.assign(total, total + left.buffer.flat(left.position(i, p)) * b.flat(at_b + j * depth + p))
+        result.store(k, places(i, j), total)
 
 
-def _batch_axes(batch: Shape, shapes: tuple[Shape, ...]) -> list[Axis]:
-    """The loops over the batch, with each shape's stride; the last two dimensions of a shape are the matrices'."""
-    axes = []
-    for position, extent in enumerate(batch):
-        strides = []
-        for shape in shapes:
-            axis = position - len(batch) + len(shape) - 2
-            broadcast = axis < 0 or shape[axis] == 1
-            strides.append(0 if broadcast else strides_of(shape)[axis])
-        axes.append(Axis(extent, tuple(strides)))
-    return merge(axes)
+def batch_start(counters: list[Local], batch: Shape, shape: Shape) -> Scalar:
+    """Where the matrix for a place of the batch begins; the last two dimensions of the shape are the matrices'."""
+    start: Scalar = Literal(0, I64)
+    for axis, stride in enumerate(strides_of(shape)[:-2]):
+        if shape[axis] != 1:
+            start = start + counters[axis + len(batch) - (len(shape) - 2)] * as_scalar(stride, I64)
+    return start
+
+
+def _walked(a: Shape, b: Shape, out: Shape, *, transpose_a: bool, transpose_b: bool) -> tuple[tuple[int, ...], ...]:
+    """Each axis by itself; but a batch that only `a` has is just more rows of it."""
+    if len(b) == 2 and len(a) > 2 and not transpose_a:
+        return tuple(range(len(out) - 1)), (len(out) - 1,)
+    return tuple((axis,) for axis in range(len(out)))
 
 
 def _numpy_matmul(a: np.ndarray, b: np.ndarray, *, transpose_a: bool, transpose_b: bool) -> np.ndarray:
     return np.matmul(np.swapaxes(a, -1, -2) if transpose_a else a, np.swapaxes(b, -1, -2) if transpose_b else b)
 
 
-@op("matmul", numpy=_numpy_matmul, lower=Loops(_matmul))
+@op("matmul", numpy=_numpy_matmul, lower=Product(_matmul, _walked))
 def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose_b: bool = False) -> TensorType:
     """The matrix product of the last two axes, for each place of the others, which broadcast.
 
@@ -97,3 +113,61 @@ def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose
 
 def _matrix(shape: Shape, transposed: bool) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
+
+
+def _matmul_packed(k: KernelBuilder, inputs, result: Result, *, columns: int) -> None:
+    a, b = inputs
+    depth, width = b.shape[1:]
+    rows = product(a.shape[:-1])
+    left = Left(a, Literal(0, I64), Literal(depth, I64), Literal(1, I64))
+    sizes = (k.size((rows,)), Literal(columns, I64), Literal(depth, I64))
+    right = Packed(b, Literal(0, I64))
+    matrix_product(k, sizes, left, right, width, result, lambda i, j: (i, j) if len(a.shape) > 1 else (j,))
+
+
+def _rows_and_columns(a: Shape, b: Shape, out: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
+    last = len(out) - 1
+    return (tuple(range(last)), (last,)) if last else ((0,),)
+
+
+def pack_columns(b: np.ndarray) -> np.ndarray:
+    """A matrix (depth, columns) in panels of some columns: (panels, depth, width), filled up with zeros."""
+    depth, columns = b.shape
+    width = panel_width(columns)
+    panels = -(-columns // width)
+    filled = np.zeros((depth, panels * width), b.dtype)
+    filled[:, :columns] = b
+    return np.ascontiguousarray(filled.reshape(depth, panels, width).swapaxes(0, 1))
+
+
+def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.ndarray:
+    panels, depth, width = b.shape
+    return np.matmul(a, b.swapaxes(0, 1).reshape(depth, panels * width)[:, :columns])
+
+
+@op("matmul_packed", numpy=_numpy_matmul_packed, lower=Product(_matmul_packed, _rows_and_columns))
+def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
+    """The product of a matrix, or of many, and a constant one that lies in panels, ready to be read in order.
+
+    a: an integer or float dtype, rank >= 1, (..., k).   b: the same dtype, (panels, k, width), what `pack_columns`
+    makes of (k, columns).   columns: in ((panels - 1) * width, panels * width].   Result: that dtype, (..., columns).
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions k that are not provably equal.
+    RelvmArgumentError: columns out of range.   Source: the pass pack_weights.
+    """
+    expect_numeric("matmul_packed", a=a, b=b)
+    expect_same_dtype("matmul_packed", a=a, b=b)
+    expect(a.rank != 0, "matmul_packed: a has rank 0, expected at least 1")
+    expect(b.rank in (None, 3), "matmul_packed: b has rank {}, expected 3", b.rank)
+    if b.shape is None:
+        return TensorType(a.dtype, None, a.rank)
+    known = all(isinstance(dim, int) for dim in b.shape)
+    expect(known, "matmul_packed: b is {}, expected known dimensions", b)
+    panels, depth, width = b.shape
+    is_integer = isinstance(columns, int) and not isinstance(columns, bool)
+    fits = is_integer and (panels - 1) * width < columns <= panels * width
+    message = "matmul_packed: columns is {!r}, expected more than {} and not more than {}"
+    expect(fits, message, columns, (panels - 1) * width, panels * width, error=RelvmArgumentError)
+    if a.shape is None:
+        return TensorType(a.dtype, None, a.rank)
+    expect_equal_dims("matmul_packed", "columns of a and rows of b differ", a.shape[-1], depth)
+    return TensorType(a.dtype, (*a.shape[:-1], columns))

@@ -1,10 +1,16 @@
 """How an operator becomes something the machine can run: the `lower=` of its declaration.
 
 The forms:
+    elementwise(f)       f(element, ...) -> element under NumPy broadcasting
+    Rearrange(places)    elements of one argument in other places
+    Reduce(...)          elements along some axes become one
+    Product(function)    a kernel of its own that other operators may finish: it hands each element to `finish.store`
+    Composition(f)       other operators, which take its place
     Loops(function)      a kernel of its own; `function(k, inputs, outputs, **attributes)` writes the loop nest
-    elementwise(f)       the same for f(element, ...) -> element under NumPy broadcasting
     VIEW, ALIAS          no kernel: the argument's bytes under the result's shape; the argument itself
     Builtin(name)        no kernel: a builtin of the machine
+
+Operators of the first three forms, and views, can share a kernel (relvm/ops/trees.py).
 
 Inside a kernel every shape is made of plain integers and variables: a compound dimension such as `n + m` has become a
 variable of its own, equal dimensions the same one.  Arguments that are shapes are not buffers and are left out; what
@@ -18,20 +24,118 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relvm.ir.dims import AnyDim, product
-from relvm.ir.dtypes import I64
-from relvm.lir.kernel import Buffer, KernelBuilder, Load, Local, Scalar, Size, as_scalar
+from relvm.ir.dtypes import I64, DType
+from relvm.lir.kernel import KernelBuilder, Local, Scalar, Size, as_scalar
 
 
 @dataclass(frozen=True)
 class Loops:
-    """A kernel written by `function(k: KernelBuilder, inputs, outputs, **attributes)`.
+    """A kernel written by `function(k: KernelBuilder, inputs, outputs, **attributes)`."""
 
-    pointwise: it has one output, each element of which is made of the elements at that place in the inputs, those of
-    smaller shape broadcast.
+    function: Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """`out[i...] = point(x[i...], y[i...], ..., **attributes)` with NumPy broadcasting of the inputs."""
+
+    point: Callable[..., Scalar]
+
+
+@dataclass(eq=False)
+class LoopAxis:
+    """A loop over [0, extent) that places move with."""
+
+    extent: AnyDim
+
+
+@dataclass(frozen=True)
+class Place:
+    """An index along one axis of a tensor: `start` plus, for some loops, their counters times a step.
+
+    start: an integer, or a scalar that no loop changes.
+    """
+
+    steps: tuple[tuple[LoopAxis, AnyDim], ...] = ()
+    start: int | Scalar = 0
+
+    def __mul__(self, factor: AnyDim) -> Place:
+        if factor == 1:
+            return self
+        steps = tuple((axis, step * factor) for axis, step in self.steps)
+        start = self.start * factor if isinstance(self.start, int) and isinstance(factor, int) else None
+        if start is None:
+            start = 0 if isinstance(self.start, int) and self.start == 0 else _scalar(self.start) * _scalar(factor)
+        return Place(steps, start)
+
+    def __add__(self, other: Place | int | Scalar) -> Place:
+        if not isinstance(other, Place):
+            other = Place((), other)
+        steps = dict(self.steps)
+        for axis, step in other.steps:
+            steps[axis] = steps.get(axis, 0) + step
+        if isinstance(self.start, int) and isinstance(other.start, int):
+            start: int | Scalar = self.start + other.start
+        elif isinstance(other.start, int) and other.start == 0:
+            start = self.start
+        elif isinstance(self.start, int) and self.start == 0:
+            start = other.start
+        else:
+            start = _scalar(self.start) + _scalar(other.start)
+        return Place(tuple(steps.items()), start)
+
+
+def _scalar(value: AnyDim | Scalar) -> Scalar:
+    return as_scalar(value, I64)
+
+
+Places = tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Rearrange:
+    """`places(at, x_shape, out_shape, **attributes)`: where in x the element at the places `at` of the result is."""
+
+    places: Callable[..., Places]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """combine: two elements into one, keeping NaN.  clause: its OpenMP name.  start: the value of no elements."""
+
+    combine: Callable[[Scalar, Scalar], Scalar]
+    clause: str
+    start: Callable[[DType], int | float]
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """The elements along the attribute `axes` (None: all) become one; those axes stay with size 1 where `keepdims`.
+
+    finish: what is made of the total and the number of elements in it.
+    """
+
+    reduction: Reduction
+    finish: Callable[[Scalar, AnyDim], Scalar] = lambda total, count: total
+
+
+@dataclass(frozen=True)
+class Product:
+    """A kernel written by `function(k: KernelBuilder, inputs, result, **attributes)`, `result` being a `Result`.
+
+    axes: of the result, given the shapes of the arguments and its own, those that the kernel walks as one, in order:
+    for a convolution (image), (filter), (all others).
     """
 
     function: Callable[..., None]
-    pointwise: bool = False
+    axes: Callable[..., tuple[tuple[int, ...], ...]]
+
+
+@dataclass(frozen=True)
+class Composition:
+    """`function(*args, **attributes)` gives an expression of other operators with the same meaning."""
+
+    function: Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -55,17 +159,9 @@ class Builtin:
 VIEW, ALIAS = View(), Alias()
 
 
-def elementwise(point: Callable[..., Scalar]) -> Loops:
+def elementwise(point: Callable[..., Scalar]) -> Pointwise:
     """`out[i...] = point(x[i...], y[i...], ..., **attributes)` with NumPy broadcasting of the inputs."""
-
-    def lower(k: KernelBuilder, inputs: tuple[Buffer, ...], outputs: tuple[Buffer, ...], **attributes: Any) -> None:
-        (out,) = outputs
-        axes = collapse(inputs, out)
-        with loop_nest(k, [axis.extent for axis in axes], simd=True) as counters:
-            elements = [Load(buffer, (flat_index(axes, n, counters),)) for n, buffer in enumerate(inputs)]
-            k.store(out, (flat_index(axes, len(inputs), counters),), point(*elements, **attributes))
-
-    return Loops(lower, pointwise=True)
+    return Pointwise(point)
 
 
 @dataclass(frozen=True)
@@ -74,15 +170,6 @@ class Axis:
 
     extent: AnyDim
     strides: tuple[AnyDim, ...]
-
-
-def collapse(inputs: tuple[Buffer, ...], out: Buffer) -> list[Axis]:
-    """The output's axes with each operand's stride under broadcasting, neighbours merged."""
-    buffers, rank = (*inputs, out), len(out.shape)
-    return merge(
-        Axis(extent, tuple(_stride(buffer, position - rank) for buffer in buffers))
-        for position, extent in enumerate(out.shape)
-    )
 
 
 def merge(axes: Iterable[Axis]) -> list[Axis]:
@@ -99,25 +186,9 @@ def merge(axes: Iterable[Axis]) -> list[Axis]:
     return merged
 
 
-def _stride(buffer: Buffer, axis: int) -> AnyDim:
-    """Elements between neighbours along `axis` (counted from the end); 0 where the buffer is broadcast along it."""
-    if -axis > len(buffer.shape) or buffer.shape[axis] == 1:
-        return 0
-    return strides_of(buffer.shape)[axis]
-
-
 def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
     """Elements between neighbours along each axis of a compact row-major array."""
     return tuple(product(shape[axis + 1 :]) for axis in range(len(shape)))
-
-
-def strided_copy(k: KernelBuilder, x: Buffer, out: Buffer, strides: tuple[AnyDim, ...], start: Scalar) -> None:
-    """`out[i, j...] = x.flat[start + i * strides[0] + j * strides[1] + ...]`."""
-    pairs = zip(out.shape, zip(strides, strides_of(out.shape), strict=True), strict=True)
-    axes = merge(Axis(extent, pair) for extent, pair in pairs)
-    with loop_nest(k, [axis.extent for axis in axes], simd=True) as counters:
-        position = flat_index(axes, 0, counters)
-        k.store(out, (flat_index(axes, 1, counters),), Load(x, (position + start,)))
 
 
 @dataclass

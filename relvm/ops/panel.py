@@ -1,104 +1,305 @@
-"""The loop nest of matrix products, which convolutions share: blocked so that a C compiler keeps a tile in registers.
+"""The loop nest of matrix products, which convolutions share: blocked for registers and caches.
 
-The right matrix is copied, a panel of DEPTH rows and COLUMNS columns at a time, to where it is read in order from the
-first cache; a tile of ROWS rows of the result is added up beside it.  The order of additions is that of the plain
-loops.
+The right matrix is taken a panel of some columns at a time, from where it lies ready (packed) or copied to where it is
+read in order; a tile of ROWS rows of the result is added up beside it in registers (csrc/tile.h).  The order of
+additions is that of the plain loops.
 Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from relvm.ir.dtypes import I64
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select
+from relvm.ir.dtypes import BOOL, I64
+from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, Size, Unary
+from relvm.ops.products import Result
+from relvm.ops.trees import NotFusable
 
-ROWS, COLUMNS, DEPTH = 8, 32, 128
+ROWS, DEPTH = 6, 512
+WIDTHS = (64, 48, 32, 16)  # columns of a panel
+_STEP = 16
 
-# fill(panel, first_row, rows, first_column, columns): writes panel[r * COLUMNS + c], the element of the right matrix at
-# (first_row + r, first_column + c), for r < rows and c < COLUMNS; what it writes for c >= columns is not used.
-Fill = Callable[[Buffer, Local, Local, Local, Local], None]
+Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
+
+
+def panel_width(columns: object) -> int:
+    """The width of panels for so many columns, the one that leaves the least room unused."""
+    if not isinstance(columns, int) or columns <= 0:
+        return WIDTHS[0]
+    return min(WIDTHS, key=lambda width: (-(-columns // width) * width, -width))
+
+
+@dataclass(frozen=True)
+class Left:
+    """The left matrix: buffer.flat[start + row * row_step + column * column_step]."""
+
+    buffer: Buffer
+    start: Scalar
+    row_step: Scalar
+    column_step: Scalar
+
+    def position(self, row: Scalar, column: Scalar) -> Scalar:
+        return self.start + row * self.row_step + column * self.column_step
+
+    def element(self, row: Scalar, column: Scalar) -> Scalar:
+        return self.buffer.flat(self.position(row, column))
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A left matrix whose elements are computed: element(row, column)."""
+
+    element: Callable[[Scalar, Scalar], Scalar]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A right matrix that lies in panels: buffer.flat[start + (panel * depth + row) * width + column], its last panel
+    filled up with zeros."""
+
+    buffer: Buffer
+    start: Scalar
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A right matrix that is copied: fill(panel, first_row, rows, first_column, columns) writes panel[r * width + c],
+    the element at (first_row + r, first_column + c), for r < rows and c < columns; what it writes for columns <= c <
+    width is not used."""
+
+    fill: Callable[[Buffer, Local, Local, Local, Local], None]
 
 
 def matrix_product(
     k: KernelBuilder,
     sizes: tuple[Scalar, Scalar, Scalar],
-    left: Callable[[Scalar, Scalar], Scalar],
-    fill: Fill,
-    out: Buffer,
-    start: Scalar,
+    left: Left | Computed,
+    right: Packed | Copied,
+    width: int,
+    result: Result,
+    counters: Counters,
 ) -> None:
-    """`out.flat[start + i * columns + j]` = the sum over p of `left(i, p) * right(p, j)`.
+    """Hands `result` the sum over p of left(i, p) * right(p, j) for the element at counters(i, j).
 
-    sizes: rows, columns, depth.  fill: how the right matrix is read.
+    sizes: rows, columns, depth.
     """
     rows, columns, depth = sizes
-    panel = k.allocate("panel", out.dtype, (DEPTH * COLUMNS,))
-    tile = k.allocate("tile", out.dtype, (ROWS * COLUMNS,))
-    with k.loop(_blocks(columns, COLUMNS), name="block") as block:
-        column = k.declare("column", block * COLUMNS)
-        width = k.declare("width", _smaller(columns - column, COLUMNS))
-        with k.loop(Select(depth > 0, _blocks(depth, DEPTH), Literal(1, I64)), name="chunk") as chunk:
-            first = k.declare("first", chunk * DEPTH)
-            span = k.declare("span", _smaller(depth - first, DEPTH))
-            fill(panel, first, span, column, width)
+    tile = k.allocate("tile", result.dtype, (ROWS * width,))
+    if isinstance(right, Copied):
+        deep = _known(depth)
+        in_one = deep is not None and deep <= DEPTH
+        panel = k.allocate("panel", result.dtype, ((max(deep, 1) if in_one else DEPTH) * width,))
+    with k.loop(_blocks(columns, width), name="block") as block:
+        column = k.declare("column", block * width)
+        count = k.declare("width", smaller(columns - column, width))
+        known = _known(columns)
+        last = None if known is None else known % width
+        product = _Product(k, rows, column, count, left, width, last, tile, result, counters)
+        if isinstance(right, Packed):
+            start = k.declare("at_panel", right.start + column * depth)
+            product.write(Literal(0, I64), depth, right.buffer, start, None, None)
+        elif in_one:
+            zero = k.declare("first", Literal(0, I64))
+            span = k.declare("span", depth)
+            right.fill(panel, zero, span, column, count)
+            product.write(zero, span, panel, Literal(0, I64), None, None)
+        else:
+            if result.partial is None:
+                raise NotFusable
+            with k.loop(Select(depth > 0, _blocks(depth, DEPTH), Literal(1, I64)), name="chunk") as chunk:
+                first = k.declare("first", chunk * DEPTH)
+                span = k.declare("span", smaller(depth - first, DEPTH))
+                right.fill(panel, first, span, column, count)
+                product.write(first, span, panel, Literal(0, I64), chunk > 0, first + span < depth)
 
-            def add_tile(row: Local, count: int) -> None:
-                """Adds to `count` rows of the result what this panel contributes."""
-                with k.loop(count * COLUMNS, name="e", simd=True) as e:
-                    k.store(tile, (e,), 0)
-                with k.branch(chunk > 0), k.loop(count, name="r") as r, k.loop(width, name="j", simd=True) as j:
-                    k.store(tile, (r * COLUMNS + j,), out.flat(start + (row + r) * columns + column + j))
-                with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
-                    factor = k.declare("factor", left(row + r, first + p))
-                    with k.loop(COLUMNS, name="j", simd=True) as j:
-                        here = r * COLUMNS + j
-                        k.store(tile, (here,), tile[here] + factor * panel[p * COLUMNS + j])
-                with k.loop(count, name="r") as r, k.loop(width, name="j", simd=True) as j:
-                    k.store(out, (start + (row + r) * columns + column + j,), tile[r * COLUMNS + j])
 
-            with k.loop(rows / ROWS, name="group") as group:
-                add_tile(k.declare("row", group * ROWS), ROWS)
-            with k.loop(rows, start=rows / ROWS * ROWS, name="row") as row:
-                add_tile(row, 1)
+@dataclass(frozen=True)
+class _Product:
+    """One panel of the right matrix times all rows of the left."""
+
+    k: KernelBuilder
+    rows: Scalar
+    column: Local
+    count: Local
+    left: Left | Computed
+    width: int
+    last: int | None  # columns of the last panel, 0 where it is a whole one; None: not known
+    tile: Buffer
+    result: Result
+    counters: Counters
+
+    def write(
+        self, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None, is_part: Scalar | None
+    ) -> None:
+        """Takes `span` rows of the panel from `first` on, which lie at right.flat[start].
+
+        goes_on: whether the tile goes on from what was kept.  is_part: whether it is kept for more to come.
+        """
+        k, rows = self.k, _known(self.rows)
+
+        def tiles(row: Scalar, count: int) -> None:
+            self._tile(k.declare("row", row), count, first, span, right, start, goes_on, is_part)
+
+        if rows is None or rows >= ROWS:
+            with k.loop(self.rows / ROWS, name="group") as group:
+                tiles(group * ROWS, ROWS)
+        if rows is not None:
+            if rows % ROWS:
+                tiles(Literal(rows - rows % ROWS, I64), rows % ROWS)
+            return
+        rest = k.declare("rest", self.rows % ROWS)
+        for count in (4, 2, 1):  # 5 rows are 4 and 1, 3 are 2 and 1
+            with k.branch((rest % (2 * count) >= count) if count < 4 else rest >= count):
+                tiles(self.rows - (rest % (2 * count) if count < 4 else rest), count)
+
+    def _tile(
+        self,
+        row: Local,
+        count: int,
+        first: Scalar,
+        span: Scalar,
+        right: Buffer,
+        start: Scalar,
+        goes_on: Scalar | None,
+        is_part: Scalar | None,
+    ) -> None:
+        k, width, tile = self.k, self.width, self.tile
+        if goes_on is not None:
+            with k.branch(goes_on):
+                self._each(row, count, lambda at, place: k.store(tile, (at,), self.result.partial.buffer.flat(place)))
+        left = self.left
+        if isinstance(left, Left) and tile.dtype.name == "f32":
+            adds = Literal(0, I64) if goes_on is None else goes_on
+            a, to_tile = Address(left.buffer, left.position(row, first)), Address(tile, Literal(0, I64))
+            steps = left.row_step, left.column_step
+
+            def add(columns: int) -> None:
+                where = (a, *steps, Address(right, start), width, to_tile, width, adds)
+                k.invoke("rvm_tile_f32", count, columns, span, *where)
+
+            self._in_columns(add)
+        else:
+            self._plain_tile(row, count, first, span, right, start, goes_on)
+        if is_part is None:
+            self._finish(row, count)
+            return
+        with k.branch(is_part):
+            out = self.result.partial.buffer
+            self._each(row, count, lambda at, place: k.store(out, (place,), tile[at]))
+        with k.branch(Unary("!", is_part, BOOL)):
+            self._finish(row, count)
+
+    def _in_columns(self, body: Callable[[int], None]) -> None:
+        """body(columns) for the number of columns, rounded up; which it is is known in the last panel only."""
+        if self.last is not None:
+            widths = {self.width, -(-self.last // _STEP) * _STEP} if self.last else {self.width}
+        else:
+            widths = {width for width in WIDTHS if width <= self.width}
+        for width in sorted(widths):
+            smaller_ones = [other for other in widths if other < width]
+            above = self.count > max(smaller_ones) if smaller_ones else None
+            below = self.count <= width if width < self.width else None
+            if above is None and below is None:
+                body(width)
+                continue
+            here = above.both(below) if above is not None and below is not None else above if below is None else below
+            with self.k.branch(here):
+                body(width)
+
+    def _plain_tile(
+        self, row: Local, count: int, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None
+    ) -> None:
+        k, width, tile = self.k, self.width, self.tile
+
+        def clear() -> None:
+            with k.loop(count * width, name="e", simd=True) as e:
+                k.store(tile, (e,), 0)
+
+        if goes_on is None:
+            clear()
+        else:
+            with k.branch(Unary("!", goes_on, BOOL)):
+                clear()
+        with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
+            factor = k.declare("factor", self.left.element(row + r, first + p))
+            with k.loop(width, name="j", simd=True) as j:
+                here = r * width + j
+                k.store(tile, (here,), tile[here] + factor * right.flat(start + p * width + j))
+
+    def _finish(self, row: Local, count: int) -> None:
+        k = self.k
+        with k.loop(count, name="r") as r:
+            i = k.declare("i", row + r)
+            with k.loop(self.count, name="j", simd=True) as j:
+                self.result.store(k, self.counters(i, self.column + j), self.tile[r * self.width + j])
+
+    def _each(self, row: Local, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
+        """body(position in the tile, position of the place of the result)."""
+        k = self.k
+        with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
+            place = self.result.partial_position(self.counters(row + r, self.column + j))
+            body(r * self.width + j, place)
 
 
-def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar) -> Fill:
+def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> Copied:
     """The right matrix is a row-major one of `columns` columns in x, from flat position `start` on."""
 
-    def fill(panel: Buffer, first: Local, span: Local, column: Local, width: Local) -> None:
+    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(span, name="p") as p:
             source = k.declare("source", start + (first + p) * columns + column)
-            with k.loop(width, name="j", simd=True) as j:
-                k.store(panel, (p * COLUMNS + j,), x.flat(source + j))
-            _clear(k, panel, p, width)
+            with k.loop(count, name="j", simd=True) as j:
+                k.store(panel, (p * width + j,), x.flat(source + j))
+            _clear(k, panel, p, count, width)
 
-    return fill
+    return Copied(fill)
 
 
-def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar) -> Fill:
+def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> Copied:
     """The right matrix is the transpose of a row-major one of `depth` columns in x, from flat position `start` on."""
 
-    def fill(panel: Buffer, first: Local, span: Local, column: Local, width: Local) -> None:
-        with k.loop(width, name="j") as j:
+    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+        with k.loop(count, name="j") as j:
             source = k.declare("source", start + (column + j) * depth + first)
             with k.loop(span, name="p", simd=True) as p:
-                k.store(panel, (p * COLUMNS + j,), x.flat(source + p))
+                k.store(panel, (p * width + j,), x.flat(source + p))
         with k.loop(span, name="p") as p:
-            _clear(k, panel, p, width)
+            _clear(k, panel, p, count, width)
 
-    return fill
+    return Copied(fill)
 
 
-def _clear(k: KernelBuilder, panel: Buffer, row: Local, width: Local) -> None:
+def _clear(k: KernelBuilder, panel: Buffer, row: Local, count: Local, width: int) -> None:
     """Nothing reads these columns' results, but adding up what the stack holds may be slow, as denormal numbers are."""
-    with k.loop(COLUMNS, start=width, name="j", simd=True) as j:
-        k.store(panel, (row * COLUMNS + j,), 0)
+    with k.loop(width, start=count, name="j", simd=True) as j:
+        k.store(panel, (row * width + j,), 0)
+
+
+def _known(size: Scalar) -> int | None:
+    """A size that is a number."""
+    match size:
+        case Literal(value=int() as value) | Size(dim=int() as value):
+            return value
+    return None
 
 
 def _blocks(size: Scalar, block: int) -> Scalar:
     return (size + (block - 1)) / block
 
 
-def _smaller(size: Scalar, limit: int) -> Scalar:
-    return Select(size < limit, size, Literal(limit, I64))
+def smaller(size: Scalar, limit: int) -> Scalar:
+    """The smaller of a size and a number."""
+    return smaller_of(size, Literal(limit, I64))
+
+
+def smaller_of(size: Scalar, other: Scalar) -> Scalar:
+    return Select(size < other, size, other)
+
+
+def larger(size: Scalar, limit: int) -> Scalar:
+    """The larger of a size and a number."""
+    return larger_of(size, Literal(limit, I64))
+
+
+def larger_of(size: Scalar, other: Scalar) -> Scalar:
+    return Select(size > other, size, other)

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64, DType, dtype_of
+from relvm.ir.expr import Expr
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, Intrinsic, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
-from relvm.ops.lowering import Axis, Loops, flat_index, loop_nest, strides_of
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.ops.arithmetic import divide, subtract
+from relvm.ops.lowering import Composition, Loops, Reduce, Reduction, loop_nest
 from relvm.ops.rules import expect_axes, expect_axis, expect_float, expect_numeric, with_dtype
-
-
-@dataclass(frozen=True)
-class _Reduction:
-    """combine: two elements into one, keeping NaN.  clause: its OpenMP name.  start: the value of no elements."""
-
-    combine: Callable[[Scalar, Scalar], Scalar]
-    clause: str
-    start: Callable[[DType], int | float]
+from relvm.ops.unary import exp
 
 
 def _larger(total: Scalar, x: Scalar) -> Scalar:
@@ -45,99 +37,10 @@ def highest(dtype: DType) -> int | float:
     return np.inf if dtype.is_float else int(np.iinfo(dtype.numpy).max)
 
 
-_SUM = _Reduction(lambda total, x: total + x, "+", lambda dtype: 0)
-_PROD = _Reduction(lambda total, x: total * x, "*", lambda dtype: 1)
-_MAX = _Reduction(_larger, "max", lowest)
-_MIN = _Reduction(_smaller, "min", highest)
-
-
-@dataclass(frozen=True)
-class _Walk:
-    """The axes of x as the loops take them, each with the strides of x and of the result; reduced ones have 0 there.
-
-    outer: kept axes.  reduced.  inner: the kept axes after the last reduced one, as one (extent 1: there are none).
-    """
-
-    outer: list[Axis]
-    reduced: list[Axis]
-    inner: AnyDim
-
-
-def _walk(x: Buffer, axes: tuple[int, ...] | None) -> _Walk:
-    rank = len(x.shape)
-    gone = set(range(rank)) if axes is None else {axis % rank for axis in axes}
-    kept_shape = tuple(1 if axis in gone else dim for axis, dim in enumerate(x.shape))
-    runs = [(is_gone, list(run)) for is_gone, run in groupby(range(rank), gone.__contains__)]
-    inner: AnyDim = 1
-    if len(runs) > 1 and not runs[-1][0]:
-        inner = product(x.shape[axis] for axis in runs.pop()[1])
-    outer, reduced = [], []
-    for is_gone, run in runs:
-        extent = product(x.shape[axis] for axis in run)
-        stride = strides_of(x.shape)[run[-1]]
-        if is_gone:
-            reduced.append(Axis(extent, (stride, 0)))
-        else:
-            outer.append(Axis(extent, (stride, strides_of(kept_shape)[run[-1]])))
-    return _Walk(outer, reduced, inner)
-
-
-def _reduce(reduction: _Reduction, finish: Callable[[Scalar, AnyDim], Scalar] = lambda total, count: total) -> Loops:
-    """finish: what is made of the total and the number of elements in it."""
-
-    def lower(k: KernelBuilder, inputs, outputs, *, axes: tuple[int, ...] | None, keepdims: bool) -> None:
-        (x,), (out,) = inputs, outputs
-        walk = _walk(x, axes)
-        count = product(axis.extent for axis in walk.reduced)
-        with loop_nest(k, [axis.extent for axis in walk.outer]) as kept:
-            source = k.declare("source", flat_index(walk.outer, 0, kept))
-            target = k.declare("target", flat_index(walk.outer, 1, kept))
-            if walk.inner == 1:
-                total = _reduce_rows(k, reduction, x, source, walk.reduced)
-                k.store(out, (target,), finish(total, count))
-            else:
-                _reduce_columns(k, reduction, x, source, walk, out, target)
-                with k.loop(walk.inner, simd=True) as i:
-                    k.store(out, (target + i,), finish(out.flat(target + i), count))
-
-    return Loops(lower)
-
-
-def _reduce_rows(k: KernelBuilder, reduction: _Reduction, x: Buffer, source: Scalar, reduced: list[Axis]) -> Scalar:
-    """The total of the elements that the reduced axes reach from position `source`; the innermost loop is in lanes.
-
-    A lane of a maximum or minimum never holds NaN: that one was met is counted beside it.
-    """
-    total = k.declare("total", Literal(reduction.start(x.dtype), x.dtype))
-    sees_nan = x.dtype.is_float and reduction.clause in ("max", "min")
-    lanes: list[tuple[str, Local]] = [(reduction.clause, total)]
-    if sees_nan:
-        unordered = k.declare("unordered", Literal(0, I64))
-        lanes.append(("+", unordered))
-    with loop_nest(k, [axis.extent for axis in reduced], simd=True, reduce=tuple(lanes)) as counters:
-        element = k.declare("element", x.flat(source + flat_index(reduced, 0, counters)))
-        if sees_nan:
-            better = element > total if reduction.clause == "max" else element < total
-            k.assign(total, Select(better, element, total))
-            k.assign(unordered, unordered + element.differs(element).to(I64))
-        else:
-            k.assign(total, reduction.combine(total, element))
-    if not sees_nan:
-        return total
-    return Select(unordered > 0, Literal(np.nan, x.dtype), total)
-
-
-def _reduce_columns(
-    k: KernelBuilder, reduction: _Reduction, x: Buffer, source: Scalar, walk: _Walk, out: Buffer, target: Local
-) -> None:
-    """Adds row after row to the result itself, so that memory is read in order."""
-    with k.loop(walk.inner, simd=True) as i:
-        k.store(out, (target + i,), reduction.start(x.dtype))
-    with loop_nest(k, [axis.extent for axis in walk.reduced]) as counters:
-        row = k.declare("row", source + flat_index(walk.reduced, 0, counters))
-        with k.loop(walk.inner, simd=True) as i:
-            total = out.flat(target + i)
-            k.store(out, (target + i,), reduction.combine(total, x.flat(row + i)))
+_SUM = Reduction(lambda total, x: total + x, "+", lambda dtype: 0)
+_PROD = Reduction(lambda total, x: total * x, "*", lambda dtype: 1)
+_MAX = Reduction(_larger, "max", lowest)
+_MIN = Reduction(_smaller, "min", highest)
 
 
 def _reduced(name: str, x: TensorType, axes: tuple[int, ...] | None, keepdims: bool) -> TensorType:
@@ -176,7 +79,7 @@ def _numpy_min(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) -
     return np.min(x, axis=axes, keepdims=keepdims, initial=highest(dtype_of(x.dtype)))
 
 
-@op("sum", numpy=_numpy_sum, lower=_reduce(_SUM))
+@op("sum", numpy=_numpy_sum, lower=Reduce(_SUM))
 def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The sum along some axes; integers wrap around; 0 for no elements.
 
@@ -187,7 +90,7 @@ def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
     return _reduced("sum", x, axes, keepdims)
 
 
-@op("prod", numpy=_numpy_prod, lower=_reduce(_PROD))
+@op("prod", numpy=_numpy_prod, lower=Reduce(_PROD))
 def prod(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The product along some axes; integers wrap around; 1 for no elements.
 
@@ -202,7 +105,7 @@ def _divide_by_count(total: Scalar, count: AnyDim) -> Scalar:
     return total / as_scalar(count, I64).to(total.dtype)
 
 
-@op("mean", numpy=_numpy_mean, lower=_reduce(_SUM, _divide_by_count))
+@op("mean", numpy=_numpy_mean, lower=Reduce(_SUM, _divide_by_count))
 def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The sum along some axes divided by the number of elements; NaN for none.
 
@@ -215,7 +118,7 @@ def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
     return _reduced("mean", x, axes, keepdims)
 
 
-@op("max", numpy=_numpy_max, lower=_reduce(_MAX))
+@op("max", numpy=_numpy_max, lower=Reduce(_MAX))
 def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The largest element along some axes; NaN where there is one; the dtype's smallest value (-inf) for no elements.
 
@@ -226,7 +129,7 @@ def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
     return _reduced("max", x, axes, keepdims)
 
 
-@op("min", numpy=_numpy_min, lower=_reduce(_MIN))
+@op("min", numpy=_numpy_min, lower=Reduce(_MIN))
 def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The smallest element along some axes; NaN where there is one; the dtype's largest value (inf) for no elements.
 
@@ -314,28 +217,12 @@ def _numpy_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
     return powers / np.sum(powers, axis=axis, keepdims=True)
 
 
-def _softmax(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
-    """A NaN anywhere makes the total NaN, so the maximum need not see it."""
-    (x,), (out,) = inputs, outputs
-    size, step, others = _along(k, x, axis)
-    with others as (row, column):
-        start = k.declare("start", row * size * step + column)
-        largest = k.declare("largest", Literal(-np.inf, x.dtype))
-        with k.loop(size, name="n", simd=True, reduce=[("max", largest)]) as n:
-            element = k.declare("element", x.flat(start + n * step))
-            k.assign(largest, Select(element > largest, element, largest))
-        total = k.declare("total", Literal(0, x.dtype))
-        with k.loop(size, name="n", simd=True, reduce=[("+", total)]) as n:
-            position = k.declare("position", start + n * step)
-            power = k.declare("power", Intrinsic("exp", (x.flat(position) - largest,), x.dtype))
-            k.store(out, (position,), power)
-            k.assign(total, total + power)
-        with k.loop(size, name="n", simd=True) as n:
-            position = k.declare("position", start + n * step)
-            k.store(out, (position,), out.flat(position) / total)
+def _softmax(x: Expr, *, axis: int) -> Expr:
+    powers = exp(subtract(x, max_(x, axes=(axis,), keepdims=True)))
+    return divide(powers, sum_(powers, axes=(axis,), keepdims=True))
 
 
-@op("softmax", numpy=_numpy_softmax, lower=Loops(_softmax))
+@op("softmax", numpy=_numpy_softmax, lower=Composition(_softmax))
 def softmax(x: TensorType, *, axis: int = -1) -> TensorType:
     """exp(x - max(x)) / sum, along an axis.
 

@@ -9,8 +9,8 @@ from relvm.ir.dims import difference, format_dim
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import ShapeType, TensorType
-from relvm.lir.kernel import KernelBuilder, Literal
-from relvm.ops.lowering import VIEW, Builtin, Loops, elementwise, strided_copy, strides_of
+from relvm.lir.kernel import KernelBuilder
+from relvm.ops.lowering import VIEW, Builtin, Loops, Places, Rearrange, elementwise
 from relvm.ops.rules import (
     broadcast_dims,
     expect_axes,
@@ -143,18 +143,18 @@ def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
     return TensorType(x.dtype, shape.dims, shape.rank)
 
 
-def _transpose(k: KernelBuilder, inputs, outputs, *, perm: tuple[int, ...] | None) -> None:
-    (x,), (out,) = inputs, outputs
-    strides = strides_of(x.shape)
-    order = range(len(strides))[::-1] if perm is None else perm
-    strided_copy(k, x, out, tuple(strides[axis] for axis in order), Literal(0, I64))
+def _transposed(at: Places, x_shape, out_shape, *, perm: tuple[int, ...] | None) -> Places:
+    if perm is None:
+        return at[::-1]
+    order = [axis % len(perm) for axis in perm]
+    return tuple(at[order.index(axis)] for axis in range(len(order)))
 
 
 def _numpy_transpose(x: np.ndarray, *, perm: tuple[int, ...] | None) -> np.ndarray:
     return np.transpose(x, perm)
 
 
-@op("transpose", numpy=_numpy_transpose, lower=Loops(_transpose))
+@op("transpose", numpy=_numpy_transpose, lower=Rearrange(_transposed))
 def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorType:
     """x with its axes in another order: axis i of the result is axis perm[i] of x.
 

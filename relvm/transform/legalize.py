@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Hashable
+from dataclasses import replace
 
 import relvm.ops  # declares the operators  # noqa: F401
 from relvm.errors import RelvmUnsupportedError
-from relvm.ir.dims import AnyDim, DimVar, dim_var
+from relvm.ir.dims import AnyDim, DimVar
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import (
     Binding,
@@ -17,6 +17,7 @@ from relvm.ir.expr import (
     DTypeValue,
     Expr,
     Function,
+    Fused,
     If,
     KernelCall,
     MatchCast,
@@ -27,9 +28,11 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import map_children
 from relvm.ir.stages import Stage
-from relvm.ir.types import TensorType, TupleType, Type
-from relvm.lir.kernel import Buffer, Kernel, KernelBuilder, ReferenceKernel
-from relvm.ops.lowering import Alias, Builtin, View
+from relvm.ir.types import TensorType, Type
+from relvm.lir.kernel import Kernel, ReferenceKernel
+from relvm.ops.group import Group
+from relvm.ops.lowering import Alias, Builtin, Composition, View
+from relvm.transform.decompose import expanded
 from relvm.transform.passes import Pass
 from relvm.transform.run_time_shapes import with_known_shapes
 
@@ -48,6 +51,7 @@ def legalize(target: str) -> Pass:
 
         y = add(x, b)   ->   y = kernel add_f32(x, b) : f32[n, 64]
 
+        What is fused becomes one kernel.
         Kernels that would be the same are made once.  Sizes that only the machine knows get names and checks by
         match_casts (relvm/transform/run_time_shapes.py).
         """
@@ -58,21 +62,11 @@ def legalize(target: str) -> Pass:
     return Pass("legalize", run, Stage.NORMAL, Stage.LEGAL)
 
 
-@dataclass(frozen=True)
-class _Spec:
-    """What decides whether two kernels are the same: the operator, its attributes, and the types with sizes
-    numbered."""
-
-    op: str
-    attributes: tuple
-    types: tuple
-
-
 class _Legalizer:
     def __init__(self, target: str) -> None:
         self.target = target
         self.kernels: dict[str, Kernel | ReferenceKernel] = {}
-        self.known: dict[_Spec, str] = {}
+        self.known: dict[Hashable, str] = {}
         self.counts: dict[str, int] = {}
         self.name = ""  # of the present function
         self.unnamed: set[DimVar] = set()  # its sizes that only the machine knows
@@ -99,6 +93,9 @@ class _Legalizer:
                 binding = replace(binding, value=value)
             if isinstance(value, OpCall):
                 self.op_call(binding, value, bindings)
+            elif isinstance(value, Fused):
+                members = {inner.var: inner.value for inner in value.body.bindings}
+                self.group(binding, Group(members, (value.body.result,)), bindings)
             else:
                 bindings.append(binding)
         result = self.atom(block.result)
@@ -136,95 +133,38 @@ class _Legalizer:
             shape = Shape(_known_shape(call.type, call))
             bindings.append(replace(binding, value=BuiltinCall("reshape", (call.args[0], shape), type=call.type)))
             return
-        args = call.args
-        if self.target == "c":
-            args = tuple(arg for arg in args if isinstance(arg.type, TensorType))
-        kernel = KernelCall(self.kernel(call), args, type=call.type)
-        bindings.append(replace(binding, value=kernel))
-
-    def kernel(self, call: OpCall) -> str:
-        """The name of the kernel for this call, made where there is none yet."""
         if self.target == "numpy":
-            attributes = json.dumps(dict(call.attributes), default=str)
-            return self.add(_Spec(call.op.name, call.attributes, ()), call, ReferenceKernel(call.op.name, attributes))
-        sizes: dict[AnyDim, AnyDim] = {}
-        types = tuple(
-            _plain(type_, sizes) for type_ in (*_tensors(arg.type for arg in call.args), *_tensors([call.type]))
-        )
-        order = {dim: i for i, dim in enumerate(sizes.values())}
-        numbered = tuple((t.dtype, tuple(d if isinstance(d, int) else f"#{order[d]}" for d in t.shape)) for t in types)
-        spec = _Spec(call.op.name, call.attributes, numbered)
-        if spec in self.known:
-            return self.known[spec]
-        output_count = len(_tensors([call.type]))
-        names = _buffer_names(call, len(types) - output_count, output_count)
-        buffers = tuple(Buffer(name, t.dtype, t.shape) for name, t in zip(names, types, strict=True))
-        inputs, outputs = buffers[: len(types) - output_count], buffers[len(types) - output_count :]
-        builder = KernelBuilder(names=dict.fromkeys(names, 1))
-        call.op.lower.function(builder, inputs, outputs, **dict(call.attributes))
-        same = tuple(i for i, buffer in enumerate(inputs) if _is_like(buffer, outputs[0]))
-        in_place = same if call.op.lower.pointwise else ()
-        kernel = Kernel("", inputs, outputs, builder.finish(), _comment(call), in_place)
-        return self.add(spec, call, kernel)
+            name = self.reference(call)
+            bindings.append(replace(binding, value=KernelCall(name, call.args, type=call.type)))
+            return
+        members = {binding.var: call}
+        if isinstance(call.op.lower, Composition):
+            members = {part.var: part.value for part in expanded(replace(binding, value=call))}
+        self.group(binding, Group(members, (binding.var,), name=call.op.name), bindings)
 
-    def add(self, spec: _Spec, call: OpCall, kernel: Kernel | ReferenceKernel) -> str:
-        if spec in self.known:
-            return self.known[spec]
-        base = call.op.name if self.target == "numpy" else f"{call.op.name}_{_tensors([call.type])[0].dtype}"
+    def group(self, binding: Binding, group: Group, bindings: list) -> None:
+        """Appends the call of the group's kernel, made where there is none yet."""
+        name = self.known.get(group.spec)
+        if name is None:
+            name = self.known[group.spec] = self.unique(group.base_name)
+            self.kernels[name] = group.kernel(name)
+        bindings.append(replace(binding, value=KernelCall(name, group.args, type=binding.var.type)))
+
+    def reference(self, call: OpCall) -> str:
+        """The name of the kernel that is an operator's NumPy meaning."""
+        spec = (call.op.name, call.attributes)
+        if spec not in self.known:
+            name = self.known[spec] = self.unique(call.op.name)
+            self.kernels[name] = ReferenceKernel(call.op.name, json.dumps(dict(call.attributes), default=str))
+        return self.known[spec]
+
+    def unique(self, base: str) -> str:
         count = self.counts.get(base, 0)
         self.counts[base] = count + 1
-        name = f"{base}_{count}" if count else base
-        self.known[spec] = name
-        self.kernels[name] = replace(kernel, name=name) if isinstance(kernel, Kernel) else kernel
-        return name
-
-
-def _is_like(buffer: Buffer, other: Buffer) -> bool:
-    return (buffer.dtype, buffer.shape) == (other.dtype, other.shape)
+        return f"{base}_{count}" if count else base
 
 
 def _known_shape(type_: Type, call: OpCall) -> tuple[AnyDim, ...]:
     if not isinstance(type_, TensorType) or type_.shape is None:
         raise RelvmUnsupportedError(f"{call.op}: the shape of its result is not known at compile time")
     return type_.shape
-
-
-def _tensors(types: Iterable[Type]) -> list[TensorType]:
-    found: list[TensorType] = []
-    for type_ in types:
-        match type_:
-            case TensorType():
-                found.append(type_)
-            case TupleType(fields):
-                found.extend(_tensors(fields))
-    return found
-
-
-def _plain(type_: TensorType, sizes: dict[AnyDim, AnyDim]) -> TensorType:
-    """The type with each symbolic dimension a variable of the kernel's own, equal ones the same."""
-    if type_.shape is None or type_.dtype is None:
-        raise RelvmUnsupportedError(f"a kernel for a tensor of type {type_}")
-    shape = tuple(
-        dim if isinstance(dim, int) else sizes.setdefault(dim, dim_var(_size_name(dim))) for dim in type_.shape
-    )
-    return TensorType(type_.dtype, shape)
-
-
-def _size_name(dim: AnyDim) -> str:
-    text = str(dim)
-    return text if text.isidentifier() else "size"
-
-
-def _buffer_names(call: OpCall, inputs: int, outputs: int) -> list[str]:
-    """C names after the operator's parameters."""
-    tensor_params = [
-        p.name for p, arg in zip(call.op.parameters, call.args, strict=False) if isinstance(arg.type, TensorType)
-    ]
-    names = [f"{tensor_params[i]}_" if i < len(tensor_params) else f"x{i}_" for i in range(inputs)]
-    return names + (["out_"] if outputs == 1 else [f"out{i}_" for i in range(outputs)])
-
-
-def _comment(call: OpCall) -> str:
-    args = ", ".join(str(arg.type) for arg in call.args)
-    attributes = "".join(f", {name}={value}" for name, value in call.attributes)
-    return f"{call.op}({args}{attributes}) -> {call.type}"

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from relvm.ir.infer import infer_types
 from relvm.ir.stages import Stage
+from relvm.transform.decompose import decompose
 from relvm.transform.eliminate_common import eliminate_common
 from relvm.transform.eliminate_dead import eliminate_dead
 from relvm.transform.fold_constants import fold_constants
+from relvm.transform.fuse import fuse
 from relvm.transform.inline_functions import inline_functions
 from relvm.transform.kill_dead import kill_dead
 from relvm.transform.legalize import legalize
 from relvm.transform.lift_lambdas import lift_lambdas
 from relvm.transform.lower_shapes import lower_shapes
 from relvm.transform.normalize import normalize
+from relvm.transform.pack_weights import pack_weights
 from relvm.transform.passes import Pass
 from relvm.transform.plan_memory import plan_memory
 
 TARGETS = ("c", "numpy")
 
 
-def build_pipeline(target: str) -> tuple[Pass, ...]:
+def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
     """From a module as written to one that code generation takes: PARSED -> PLANNED.
 
     Parameters
     ----------
     target
         One of TARGETS.
+    fused
+        Whether operators share kernels; never where they are NumPy's.
     """
     return (
         Pass("infer_types", infer_types, Stage.PARSED, Stage.TYPED),
@@ -35,6 +40,8 @@ def build_pipeline(target: str) -> tuple[Pass, ...]:
         eliminate_common,
         eliminate_dead,
         lift_lambdas,
+        *((pack_weights,) if target == "c" else ()),
+        *((decompose, fuse) if target == "c" and fused else ()),
         legalize(target),
         plan_memory,
         lower_shapes,

@@ -35,6 +35,7 @@ def build(
     exec_mode: str | Mapping[str, str] = "bytecode",
     target: str = "c",
     *,
+    fused: bool = True,
     verified: bool = False,
     observer: Observer | None = None,
     progress: Progress | None = None,
@@ -54,6 +55,8 @@ def build(
     target
         "c": kernels are compiled with the system's C compiler.  "numpy": kernels are the operators' NumPy meanings;
         slower, and needs no compiler in bytecode mode.
+    fused
+        Whether operators share kernels.  Without it every operator has its own, as a profile by operators wants it.
     verified
         Check the module after every pass.
     observer
@@ -93,7 +96,7 @@ def build(
     report = progress or (lambda step: None)
     with _no_garbage_collection():
         report("passes")
-        module = run_passes(module, build_pipeline(target), verified=verified, observer=observer)
+        module = run_passes(module, build_pipeline(target, fused=fused), verified=verified, observer=observer)
         report("code generation")
         lir = lower(module)
         compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)

@@ -119,7 +119,7 @@ def compile_native(source: CSource) -> NativeCode:
     """
     compiler = expect_compiler('; target="numpy" needs none')
     cpu = target_cpu()
-    units = [(source.kernels, (*_COMMON, *_KERNELS, *_cpu_flags(cpu)))]
+    units = [(text, (*_COMMON, *_KERNELS, *_cpu_flags(cpu))) for text in source.kernels]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))
     library = _cached(compiler, units)
@@ -137,7 +137,7 @@ def _cached(compiler: Compiler, units: list[tuple[str, tuple[str, ...]]]) -> byt
     """The library of some units, each the text and the flags of one."""
 
     def link() -> bytes:
-        with ThreadPoolExecutor() as pool:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
             objects = list(
                 pool.map(lambda unit: _kept(_digest(compiler, unit), lambda: _compile(compiler, *unit)), units)
             )

@@ -135,7 +135,7 @@ MEMORY = """def main(x: f32[4, 8]) -> f32[1] {
 
 def test_show_of_memory(folder: Path) -> None:
     (folder / "memory.relvm").write_text(MEMORY)
-    done = relvm("show", "memory.relvm", "--memory", "--target", "c", cwd=folder)
+    done = relvm("show", "memory.relvm", "--memory", "--target", "c", "--unfused", cwd=folder)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     assert " ".join(lines[0]) == (

@@ -28,7 +28,7 @@ LONG_BRANCH = (
 @pytest.mark.parametrize("text", [LONG, LONG_BRANCH], ids=["a body", "a branch"])
 def test_long_blocks_become_parts_that_compute_the_same(text: str) -> None:
     module = parse_module(text)
-    lir = vm.lower(run_passes(module, build_pipeline("c")))
+    lir = vm.lower(run_passes(module, build_pipeline("c", fused=False)))
     printed = print_routine(lir.routines[0], {name: i for i, name in enumerate(lir.functions)}, {})
     functions = printed.split("\n}\n")
     assert len(functions) > COUNT // PART_STATEMENTS

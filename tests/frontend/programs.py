@@ -22,6 +22,8 @@ def f(x: f32[n, 4], w: f32[4, 4], c: bool) => object {    # a comment
     return if less(i, const(f32[], 1)) then i else fact(i)
   }
   loop = fn again(i: f32[]) => { return again(i) }
+  fu = fused { fa = add(x, y); fb = relu(fa)
+               return fb }
   h = @helper
   q = g(h(@helper(s)))
   pair = (fn (a: i64) -> i64 { return a })(3)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from frontend.node_cases import INDEXING_OPERATORS, NEURAL_OPERATORS
-from modes import run_everywhere
+from modes import machines, run_everywhere
 
-from relvm.errors import RelvmFormatError, RelvmNameError, RelvmUnsupportedError
+from relvm.errors import RelvmError, RelvmFormatError, RelvmNameError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.registry import supported
 
@@ -94,8 +97,23 @@ CASES = {
         ],
         {"i": np.array([0], I64), "w": np.array([2, 6], I64)},
     ),
+    "a size counted from the end": (
+        [
+            helper.make_node("Shape", ["x"], ["s"]),
+            helper.make_node("Neg", ["s"], ["m"]),
+            helper.make_node("Neg", ["m"], ["t"]),
+            helper.make_node("Reshape", ["x", "t"], ["y"]),
+        ],
+        {},
+    ),
     "a shape that is a result": ([helper.make_node("Shape", ["x"], ["y"])], {}),
 }
+
+
+def operators_of_suites() -> set[str]:
+    """Those that tests/frontend/test_onnx_nodes_*.py name."""
+    texts = [path.read_text() for path in Path(__file__).parent.glob("test_onnx_nodes_*.py")]
+    return {name for text in texts for name in re.findall(r'"([A-Z]\w+)"', text)}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -156,6 +174,64 @@ def test_if_sees_the_values_around_it() -> None:
             against_onnx(proto, X[0, 0], np.array(c), np.array(d))
 
 
+def test_of_an_if_on_a_known_condition_only_the_branch_is_imported() -> None:
+    """The shape of its result is that of the branch, so that a Reshape can be made of it."""
+    then = branch("then", [helper.make_node("Flatten", ["x"], ["a"])], "a")
+    orelse = branch("else", [helper.make_node("NotImported", ["x"], ["b"])], "b")
+    nodes = [
+        helper.make_node("If", ["c"], ["f"], then_branch=then, else_branch=orelse),
+        helper.make_node("Flatten", ["f"], ["y"], axis=0),
+    ]
+    proto = model(nodes, [("x", F, [2, 3, 4])], [("y", F, None)], {"c": np.array(True)})
+    np.testing.assert_array_equal(run_everywhere(from_onnx(proto), X), X.reshape(1, 24))
+
+
+def test_branches_of_different_ranks() -> None:
+    """What follows the If, which must know ranks, is behind each branch."""
+    reduce = helper.make_node("ReduceSum", ["x", "axes"], ["a"], keepdims=0)
+    then = branch("then", [reduce], "a")
+    orelse = branch("else", [helper.make_node("Identity", ["x"], ["b"])], "b")
+    nodes = [
+        helper.make_node("If", ["c"], ["f"], then_branch=then, else_branch=orelse),
+        helper.make_node("Flatten", ["f"], ["g"], axis=-1),
+        helper.make_node("Neg", ["x"], ["y2"]),
+        helper.make_node("If", ["d"], ["h"], then_branch=then, else_branch=orelse),
+        helper.make_node("Softmax", ["h"], ["y"]),
+    ]
+    inputs = [("x", F, ["n", 3, 4]), ("c", TensorProto.BOOL, []), ("d", TensorProto.BOOL, [])]
+    outputs = [("g", F, None), ("y", F, None), ("y2", F, None)]
+    proto = model(nodes, inputs, outputs, {"axes": np.array([1], I64)})
+    for c in (True, False):
+        for d in (True, False):
+            against_onnx(proto, X, np.array(c), np.array(d))
+
+
+def test_a_squeeze_of_whatever_has_size_1() -> None:
+    nodes = [helper.make_node("Squeeze", ["x"], ["s"]), helper.make_node("Softmax", ["s"], ["y"], axis=0)]
+    proto = model(nodes, [("x", F, ["n", 1, 4])], [("y", F, None)])
+    for rows in (1, 3):
+        against_onnx(proto, np.ones((rows, 1, 4), np.float32))
+
+
+def test_a_branch_that_cannot_be_followed_fails_when_it_is_taken() -> None:
+    then = branch("then", [helper.make_node("ReduceSum", ["x", "axes"], ["a"], keepdims=0)], "a")
+    orelse = branch("else", [helper.make_node("Identity", ["x"], ["b"])], "b")
+    nodes = [
+        helper.make_node("If", ["c"], ["f"], then_branch=then, else_branch=orelse),
+        helper.make_node("Transpose", ["f"], ["y"], perm=[1, 0]),
+    ]
+    inputs = [("x", F, ["n", 3, 4]), ("c", TensorProto.BOOL, [])]
+    proto = model(nodes, inputs, [("y", F, None)], {"axes": np.array([1], I64)})
+    module = from_onnx(proto)
+    np.testing.assert_allclose(run_everywhere(module, X, np.array(True)), X.sum(axis=1).T, rtol=1e-5)
+    for machine in machines(module).values():
+        with pytest.raises(RelvmTypeError, match=r"Transpose, opset 17.*perm"):
+            machine["main"](X, np.array(False))
+    nodes[1].attribute[0].ints[:] = [3, 2, 1, 0]
+    with pytest.raises(RelvmError, match=r"Transpose, opset 17.*perm"):
+        from_onnx(model(nodes, inputs, [("y", F, None)], {"axes": np.array([1], I64)}))
+
+
 def test_a_dimension_may_be_fixed() -> None:
     proto = model([helper.make_node("Relu", ["x"], ["y"])], [("x", F, ["batch", 3])], [("y", F, None)])
     assert "f32[2, 3]" in str(from_onnx(proto, dims={"batch": 2})["main"].params[0].type)
@@ -205,11 +281,12 @@ def test_a_value_that_is_never_made_is_named() -> None:
 def test_every_converter_is_tried() -> None:
     """An operator that no case here and no real model has is untested."""
     tried = {node.op_type for nodes, _ in CASES.values() for node in nodes}
-    elsewhere = {"Gemm", "Conv", "If"}
+    elsewhere = {"Gemm", "Conv", "If"} | operators_of_suites()
     # Straight renamings of relvm operators, each of which has samples of its own.
     from relvm.frontend.onnx.converters import _SAME
 
-    assert set(supported()) - tried - elsewhere - set(_SAME) - set(NEURAL_OPERATORS) - set(INDEXING_OPERATORS) <= {
+    names = {name.removeprefix("com.microsoft.") for name in supported()}
+    assert names - tried - elsewhere - set(_SAME) - set(NEURAL_OPERATORS) - set(INDEXING_OPERATORS) <= {
         "Constant",
         "ConstantOfShape",
         "Dropout",

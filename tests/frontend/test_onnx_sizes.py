@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import assert_same_bits, machines, plain
+from modes import machines, plain
 
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
@@ -169,5 +169,5 @@ def test_statistics_that_are_known_are_one_scale_and_one_shift() -> None:
     result = evaluate(infer_types(module), "main", x)
     scale = np.float64([2, 3]) / np.sqrt(np.float64([2, 3]) + 1e-5)
     np.testing.assert_allclose(result, (x - [[2], [3]]) * scale[:, None] + [[2], [3]], rtol=1e-5, atol=1e-5)
-    for machine in machines(module).values():
-        assert_same_bits(plain(machine["main"](x)), result)
+    for machine in machines(module).values():  # the product and the sum are rounded once where they are one kernel
+        np.testing.assert_allclose(plain(machine["main"](x)), result, rtol=1e-5, atol=1e-5)

@@ -85,7 +85,9 @@ class Kernels:
         kernels = tuple(kernel for _, kernel in self.module.kernels)
         source = print_c(LirModule((), kernels, (), (), {}), routines=())
         with tempfile.NamedTemporaryFile(suffix=".so") as file:
-            Path(file.name).write_bytes(compile_native(CSource(source.kernels + _FAIL, "")).library)
+            Path(file.name).write_bytes(
+                compile_native(CSource((source.kernels[0] + _FAIL, *source.kernels[1:]), "")).library
+            )
             library = ffi.dlopen(file.name)
         library.harness_open()
         return ffi, library

@@ -136,6 +136,14 @@ def _linear() -> list[Mistake]:
             "does not broadcast: 2 and 3",
             RelvmShapeError,
         ),
+        Mistake(
+            "matmul_packed",
+            (F32, tensor("f32", "2, 3, 16")),
+            "columns is 33, expected more than 16 and not more than 32",
+            RelvmArgumentError,
+            {"columns": 33},
+        ),
+        Mistake("matmul_packed", (F32, tensor("f32", "3, 16")), "b has rank 2, expected 3", attributes={"columns": 16}),
         Mistake("conv", (image, grouped), "channels of x and those of w times 1 differ: 4 and 2", RelvmShapeError),
         Mistake("conv", (image, weights), "strides has 1 items, expected 2", RelvmArgumentError, {"strides": (1,)}),
         Mistake(
@@ -338,11 +346,66 @@ def _scalars() -> list[Mistake]:
     ]
 
 
+def _integer() -> list[Mistake]:
+    a, b, zero = tensor("u8", "3, 5"), tensor("i8", "5, 4"), tensor("u8")
+    return [
+        Mistake("matmul_integer", (F32, b, zero, tensor("i8")), "a has dtype f32, expected i8 or u8"),
+        Mistake("matmul_integer", (a, b, zero, zero), "b_zero has dtype u8, expected that of b, i8"),
+        Mistake("matmul_integer", (tensor("u8", "5"), b, zero, tensor("i8")), "a has rank 1, expected at least 2"),
+        Mistake("matmul_integer", (a, b, tensor("u8", "3"), tensor("i8")), "a_zero has rank 1, expected 0"),
+        Mistake("matmul_integer", (a, a, zero, zero), "columns of a and rows of b differ: 5 and 3", RelvmShapeError),
+        Mistake("matmul_integer", (a, b, a, tensor("i8")), "a_zero has 5 numbers along axis -1", RelvmShapeError),
+        Mistake(
+            "matmul_integer", (a, b, zero, tensor("i8", "1, 3")), "axis -1 of b_zero and b differs", RelvmShapeError
+        ),
+    ]
+
+
+def _recurrent() -> list[Mistake]:
+    x, r, h, none = tensor("f32", "5, n, 3"), tensor("f32", "1, 3, 3"), tensor("f32", "1, n, 3"), tensor("i32", "0")
+    rows = [
+        Mistake("rnn", (x, r, h, tensor("i64", "n")), "lengths has dtype i64, expected i32"),
+        Mistake("rnn", (x, r, h, tensor("i32", "4")), "dimension 0 of lengths", RelvmShapeError),
+        Mistake("rnn", (x, tensor("f64", "1, 3, 3"), h, none), "x has dtype f32 and r has f64"),
+        Mistake("rnn", (x, tensor("f32", "3, 3"), h, none), "r has rank 2, expected 3"),
+        Mistake("rnn", (x, r, tensor("f32", "1, n, m"), none), "h has m units", RelvmShapeError),
+        Mistake("rnn", (x, r, tensor("f32", "1, n, 4"), none), "dimension 2 of x", RelvmShapeError),
+    ]
+    wrong = [
+        ({"direction": "both"}, "direction is 'both', expected one of forward, reverse, bidirectional"),
+        ({"clip": -1.0}, "clip is -1.0"),
+        ({"activations": ("tanh", "tanh")}, "expected 1 names"),
+        ({"activations": ("sine",)}, "no activation 'sine'"),
+        ({"alpha": (1.0, 2.0)}, "alpha is (1.0, 2.0), expected 1 numbers"),
+        ({"beta": 1.0}, "beta is 1.0, expected 1 numbers"),
+    ]
+    rows += [Mistake("rnn", (x, r, h, none), message, RelvmArgumentError, attributes) for attributes, message in wrong]
+    gru = (tensor("f32", "5, n, 9"), tensor("f32", "1, 3, 9"), tensor("f32", "1, 3"), h, none)
+    lstm = (tensor("f32", "5, n, 12"), tensor("f32", "1, 3, 12"), tensor("f32", "1, 0"), h, h, none)
+    lengths = tensor("i32", "4")
+    rows += [
+        Mistake("reverse_sequence", (tensor("f32", "4"), lengths), "x has rank 1, expected at least 2"),
+        Mistake("reverse_sequence", (F32, tensor("f32", "4")), "lengths has dtype f32, expected an integer dtype"),
+        Mistake("reverse_sequence", (F32, F32), "lengths has dtype f32"),
+        Mistake("reverse_sequence", (F32, lengths), "time_axis is 2", RelvmArgumentError, {"time_axis": 2}),
+        Mistake("reverse_sequence", (F32, lengths), "the number of lengths differ", RelvmShapeError, {"time_axis": 1}),
+    ]
+    return [
+        *rows,
+        Mistake("gru", gru, "reset_after is 1, expected a bool", RelvmArgumentError, {"reset_after": 1}),
+        Mistake("gru", (*gru[:2], h, *gru[3:]), "b has rank 3, expected 2"),
+        Mistake("lstm", lstm, "coupled is 1, expected a bool", RelvmArgumentError, {"coupled": 1}),
+        Mistake("lstm", (*lstm[:2], tensor("f32", "1, 3"), *lstm[3:]), "dimension 1 of p", RelvmShapeError),
+    ]
+
+
 MISTAKES: tuple[Mistake, ...] = (
     *_elementwise(),
+    *_windows_and_margins(),
+    *_integer(),
+    *_recurrent(),
     *_reductions(),
     *_linear(),
-    *_windows_and_margins(),
     *_shapes(),
     *_positions(),
     *_scalars(),

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmIndexError, RelvmShapeError
+from relvm.ops.activation import ACTIVATIONS
+from relvm.ops.linear import pack_columns
 
 FLOATS = ("f32", "f64")
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
@@ -213,6 +215,15 @@ def linear_samples() -> Iterator[Sample]:
     shapes += [((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((2, 3, 4), (4,)), ((1, 3, 4), (2, 4, 2))]
     for a, b in shapes:
         yield Sample("matmul", (numbers("f32", *a), numbers("f32", *b)))
+    for rows in range(2, 14):  # every number of rows that is left over, two panels in three chunks
+        yield Sample("matmul", (numbers("f32", rows, 1030), numbers("f32", 1030, 70)), keep=frozenset((70,)))
+    for rows, columns in ((1, 16), (5, 17), (7, 48), (13, 100), (6, 64), (0, 5)):
+        packed = pack_columns(numbers("f32", 9, columns))
+        given = {"columns": columns}
+        yield Sample("matmul_packed", (numbers("f32", rows, 9), packed), given, frozenset(packed.shape))
+    packed = pack_columns(numbers("f64", 4, 20))
+    for shape in ((4,), (2, 7, 4), (2, 0, 4)):
+        yield Sample("matmul_packed", (numbers("f64", *shape), packed), {"columns": 20}, frozenset(packed.shape))
     for transpose_a, transpose_b in ((True, False), (False, True), (True, True)):
         attributes = {"transpose_a": transpose_a, "transpose_b": transpose_b}
         for m, n, depth in ((3, 5, 7), (20, 40, 150), (1, 33, 64)):
@@ -222,6 +233,17 @@ def linear_samples() -> Iterator[Sample]:
         yield Sample("matmul", (numbers("f32", *a), numbers("f32", *b)), attributes)
     for dtype in ("f32", "f64", "i32"):
         yield Sample("conv", (numbers(dtype, 2, 3, 8, 9), numbers(dtype, 9, 3, 3, 2)), {"pads": (1, 0, 1, 2)})
+    for strides in ((1, 1), (2, 2), (3, 2), (1, 4)):  # depthwise, wider than a strip, too
+        for size, dilations in (((3, 3), (1, 1)), ((1, 5), (1, 2)), ((2, 2), (3, 3))):
+            x, w = numbers("f32", 2, 4, 8, 150), numbers("f32", 4, 1, *size)
+            given = {"strides": strides, "dilations": dilations, "groups": 4, "pads": (1, 2, 0, 3)}
+            yield Sample("conv", (x, w), given, frozenset((1, 2, 3, 4, 5)))
+    x, w = numbers("f32", 1, 3, 20), numbers("f32", 6, 1, 4)
+    yield Sample("conv", (x, w), {"groups": 3, "pads": (3, 0)}, frozenset((3, 4, 6)))
+    yield Sample("conv", (numbers("f32", 1, 5, 3, 90), numbers("f32", 7, 5, 3, 3)), {"pads": (1, 1, 1, 1)})
+    yield Sample(
+        "conv", (numbers("f32", 1, 5, 9, 7), numbers("f32", 7, 5, 3, 3)), {"strides": (2, 2), "pads": (1, 0, 0, 1)}
+    )
     yield Sample("conv", (numbers("f32", 1, 2, 11), numbers("f32", 4, 2, 3)), {"strides": (2,), "dilations": (2,)})
     yield Sample("conv", (numbers("f32", 1, 2, 4, 5, 6), numbers("f32", 3, 2, 2, 3, 2)), {"pads": (0, 1, 2, 1, 0, 2)})
     yield Sample("conv", (numbers("f32", 2, 5, 6, 7), numbers("f32", 8, 5, 1, 1)))
@@ -473,6 +495,72 @@ def scalar_samples() -> Iterator[Sample]:
     yield Sample("to_tensor", (True,), {"dtype": "bool"}, keep=None)
 
 
+_NONE = np.zeros((0,), np.int32)
+
+
+def _cell(op: str, steps: int, batch: int, hidden: int, directions: int = 1, dtype: str = "f32") -> tuple:
+    """The arguments of a recurrent operator, without lengths."""
+    gates = {"rnn": 1, "gru": 3, "lstm": 4}[op]
+
+    def made(*shape: int) -> np.ndarray:
+        return array(dtype, *shape, special=False, low=-1, high=1)
+
+    x, r = made(steps, batch, directions * gates * hidden), made(directions, hidden, gates * hidden)
+    h = made(directions, batch, hidden)
+    if op == "rnn":
+        return x, r, h
+    if op == "gru":
+        return x, r, made(directions, hidden), h
+    return x, r, made(directions, 3 * hidden), h, made(directions, batch, hidden)
+
+
+def integer_samples() -> Iterator[Sample]:
+    def both(a: str, b: str, left: tuple, right: tuple, a_zero: tuple = (), b_zero: tuple = ()) -> Sample:
+        zeros = array(a, *a_zero, special=False), array(b, *b_zero, special=False)
+        return Sample("matmul_integer", (array(a, *left), array(b, *right), *zeros))
+
+    for a, b in itertools.product(("i8", "u8"), repeat=2):
+        yield both(a, b, (3, 5), (5, 4))
+    yield both("u8", "i8", (11, 150), (150, 37), (11, 1), (1, 37))
+    yield both("u8", "i8", (2, 3, 5), (5, 4), (), (1, 4))
+    yield both("u8", "i8", (2, 3, 5), (5, 4), (2, 3, 1), (1, 1))
+    yield both("i8", "u8", (2, 1, 3, 5), (7, 5, 4), (3, 1), (7, 1, 4))
+    for left, right in (((0, 5), (5, 4)), ((3, 0), (0, 4)), ((3, 5), (5, 0)), ((0, 3, 5), (5, 4))):
+        yield both("u8", "u8", left, right)
+
+
+def recurrent_samples() -> Iterator[Sample]:
+    """The number of units is known, and so are sizes made of it."""
+    special = {"rnn": ({},), "gru": ({}, {"reset_after": True}), "lstm": ({}, {"coupled": True})}
+    for op, given in special.items():
+        keep = frozenset(factor * hidden for hidden in (3, 9) for factor in (1, 2, 3, 4, 6, 8)) | {0, 2}
+        for attributes in given:
+            yield Sample(op, (*_cell(op, 5, 4, 9), _NONE), attributes, keep)
+            sizes = {"direction": "bidirectional", **attributes}
+            lengths = np.array([7, 0, 5, 2], np.int32)
+            yield Sample(op, (*_cell(op, 7, 4, 3, 2, "f64"), lengths), sizes, keep)
+            yield Sample(
+                op, (*_cell(op, 5, 4, 3), np.array([5, 2, 0, 1], np.int32)), attributes | {"direction": "reverse"}, keep
+            )
+        yield Sample(op, (*_cell(op, 0, 4, 3), _NONE), {}, keep)
+        yield Sample(op, (*_cell(op, 5, 0, 3), _NONE), {}, keep)
+        yield Sample(op, (*_cell(op, 5, 4, 3), np.array([5, 5, 6, 0], np.int32)), {}, keep, RelvmShapeError)
+        count = {"rnn": 1, "gru": 2, "lstm": 3}[op]
+        for name in ACTIVATIONS if op == "rnn" else ("softsign",):
+            yield Sample(op, (*_cell(op, 5, 4, 3), _NONE), {"activations": (name,) * count, "clip": 1.5}, keep)
+        numbers = {"alpha": (0.5,) * count, "beta": (0.25,) * count}
+        yield Sample(op, (*_cell(op, 5, 4, 3), _NONE), {"activations": ("affine",) * count, **numbers}, keep)
+    for time_axis in (0, 1):
+        for dtype, more in (("f32", (5,)), ("i8", ())):
+            x, lengths = array(dtype, 3, 4, *more), np.array([2, 0, 3, 1][: 4 - time_axis], np.int64)
+            yield Sample("reverse_sequence", (x, lengths), {"time_axis": time_axis})
+    yield Sample("reverse_sequence", (array("f32", 0, 4), np.zeros(4, np.int32)))
+    wrong = np.array([-1, 0], np.int32)
+    yield Sample("reverse_sequence", (array("f32", 3, 2), wrong), fails=RelvmShapeError)
+    x, r, _, h, c = _cell("lstm", 5, 4, 3)
+    yield Sample("lstm", (x, r, np.zeros((1, 0), np.float32), h, c, _NONE), {}, keep)
+
+
 SAMPLES: tuple[Sample, ...] = tuple(
     itertools.chain(
         binary_samples(),
@@ -487,6 +575,8 @@ SAMPLES: tuple[Sample, ...] = tuple(
         indexing_samples(),
         position_samples(),
         scalar_samples(),
+        integer_samples(),
+        recurrent_samples(),
     )
 )
 

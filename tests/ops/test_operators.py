@@ -17,11 +17,12 @@ from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Attributes, BuiltinCall, KernelCall
 from relvm.ir.operator import find_operator, operators
 from relvm.ir.prims import scalar_dtype
-from relvm.ir.types import PrimType, ShapeType, TensorType, Type
-from relvm.ops.lowering import Alias, Builtin, Loops, View
+from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
+from relvm.ops.lowering import Alias, Builtin, Composition, Loops, Pointwise, Product, Rearrange, Reduce, View
 from relvm.tables import BUILTINS
 
 NAMES = sorted(operators())
+FORMS = (Pointwise, Product, Rearrange, Reduce, Composition, Loops, View, Alias, Builtin)
 _TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
 
 
@@ -92,7 +93,7 @@ def test_declaration_is_whole(name):
     for parameter in (*op.parameters, *op.attributes):
         assert parameter.name in op.doc, f"the documentation of {name} does not mention {parameter.name}"
     assert callable(op.numpy)
-    assert isinstance(op.lower, Loops | View | Alias | Builtin)
+    assert isinstance(op.lower, FORMS)
     assert getattr(relvm.ops, name) is op
 
 
@@ -105,6 +106,10 @@ def check_type(type_: Type, result, values: dict) -> None:
         return
     if isinstance(type_, PrimType):
         assert scalar_dtype(result) == type_.dtype
+        return
+    if isinstance(type_, TupleType):
+        for field, part in zip(type_.fields, result, strict=True):
+            check_type(field, part, values)
         return
     result = np.asarray(result)
     assert sizes(type_.shape) == result.shape
@@ -127,6 +132,9 @@ def test_type_rule_takes_tensors_of_known_rank_only(sample):
         is_tensor = isinstance(type_, TensorType)
         types.append(TensorType(type_.dtype, None, type_.rank) if is_tensor else ShapeType(None, type_.rank))
     result, given = infer(sample, types), numpy_result(sample)
+    if isinstance(result, TupleType):
+        assert [field.rank for field in result.fields] == list(map(np.ndim, given))
+        return
     assert result.rank == (len(given) if isinstance(result, ShapeType) else np.ndim(given))
 
 
@@ -141,6 +149,13 @@ def test_mistakes_are_told(mistake):
 @pytest.mark.parametrize("name", NAMES)
 def test_mistakes_are_listed_for_each_operator(name):
     assert any(mistake.op == name for mistake in MISTAKES)
+
+
+def outputs_of(sample: Sample, result) -> list[tuple[TensorType, np.ndarray]]:
+    """What the sample makes, each tensor with its type: one, or those of a tuple."""
+    type_ = static_result(sample)
+    fields, parts = (type_.fields, result) if isinstance(type_, TupleType) else ((type_,), (result,))
+    return [(field, np.asarray(part, field.dtype.numpy)) for field, part in zip(fields, parts, strict=True)]
 
 
 def assert_same(got: np.ndarray, expected: np.ndarray) -> None:
@@ -161,10 +176,11 @@ def test_kernel_gives_what_numpy_gives(sample, symbolic):
     expected = numpy_result(sample)
     match library.what_runs(numbers[sample, symbolic]):
         case KernelCall(kernel):
-            expected = np.asarray(expected, static_result(sample).dtype.numpy)
-            out = np.full(expected.shape, 77).astype(expected.dtype)
-            library.run(kernel, arrays, [out])
-            assert_same(out, expected)
+            wanted = [part for _, part in outputs_of(sample, expected)]
+            made = [np.full(part.shape, 77).astype(part.dtype) for part in wanted]
+            library.run(kernel, arrays, made)
+            for got, part in zip(made, wanted, strict=True):
+                assert_same(got, part)
         case BuiltinCall("reshape", (_, shape)):
             values = symbolic_types(sample)[1] if symbolic else {}
             assert tuple(evaluate_with(dim, values.get) for dim in shape.dims) == expected.shape
@@ -182,10 +198,11 @@ def test_kernel_fails_where_its_numpy_meaning_fails(sample, symbolic):
         numpy_result(sample)
     library, numbers = kernels()
     type_ = static_result(sample)
-    out = np.zeros(type_.shape, type_.dtype.numpy)
+    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
+    made = [np.zeros(field.shape, field.dtype.numpy) for field in fields]
     arrays = [arg for arg in sample.args if isinstance(arg, np.ndarray)]
     with pytest.raises(sample.fails) as raised:
-        library.run(library.what_runs(numbers[sample, symbolic]).kernel, arrays, [out])
+        library.run(library.what_runs(numbers[sample, symbolic]).kernel, arrays, made)
     assert str(raised.value) == str(meant.value)
 
 

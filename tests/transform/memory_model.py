@@ -66,7 +66,7 @@ def _unplanned(block: Block) -> Block:
 
 def planned(module: Module, planner: Pass | None = None) -> Module:
     """The module at the end of the pipeline, with `planner` in the place of plan_memory where it is given."""
-    steps = [planner if planner and step.name == "plan_memory" else step for step in build_pipeline("c")]
+    steps = [planner if planner and step.name == "plan_memory" else step for step in build_pipeline("c", fused=False)]
     return run_passes(module, steps, verified=True)
 
 

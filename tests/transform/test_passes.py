@@ -19,9 +19,9 @@ PASSES = {step.name: step for step in build_pipeline("c")}
 
 def after(name: str, text: str) -> str:
     """The module after the pipeline up to and including the pass."""
-    steps = list(PASSES.values())
-    upto = steps[: steps.index(PASSES[name]) + 1]
-    module = run_passes(parse_module(text), upto, verified=True)
+    steps = build_pipeline("c", fused=name in ("decompose", "fuse", "legalize"))
+    upto = [step.name for step in steps].index(name) + 1
+    module = run_passes(parse_module(text), steps[:upto], verified=True)
     printed = print_module(module)
     assert print_module(parse_module(printed)) == printed, "the result does not read back"
     return printed

@@ -16,6 +16,7 @@ from relvm.ir.reference import evaluate
 from relvm.vm.runtime import register_func
 
 MODES = ("bytecode", "compiled")
+X = np.ones(3, np.float32)
 
 COUNTDOWN = """
 def main(n: i64, total: i64) -> i64 = if n == 0 then total else @main(n - 1, total + n)
@@ -172,3 +173,50 @@ def test_what_may_take_long_counts_more_towards_the_poll(mode, name) -> None:
     machine = vm.VirtualMachine(vm.build(parse_module(STOPPED), mode, "c"))
     with pytest.raises(RelvmInterrupted):
         machine[name](np.ones(2, np.float32))
+
+
+# What each round drops is an array whose end calls the machine, while the arguments of the next round wait.
+DROPPING = """
+private def _itself(i: i64, t: i64[], x: f32[3], y: f32[3]) => (f32[3], f32[3], i64[]) {
+  z: f32[3] = packed("test.dropped", i)
+  return if i == 0 then (x, y, t) else @_itself(i - 1, to_tensor(i, dtype=i64), z, add(z, y))
+}
+private def _turn(t: i64[], x: f32[3], y: f32[3], i: i64) => (f32[3], f32[3], i64[]) with (inline=false) {
+  return @_other(i, x, y, t)
+}
+private def _other(i: i64, x: f32[3], y: f32[3], t: i64[]) => (f32[3], f32[3], i64[]) with (inline=false) {
+  z: f32[3] = packed("test.dropped", i)
+  return if i == 0 then (x, y, t) else @_turn(to_tensor(i, dtype=i64), z, add(z, y), i - 1)
+}
+private def _value(i: i64, t: i64[], x: f32[3], y: f32[3]) => (f32[3], f32[3], i64[]) {
+  z: f32[3] = packed("test.dropped", i)
+  next = fn (a: f32[3], t: i64[]) => (f32[3], f32[3], i64[]) { return @_value(i - 1, t, a, add(z, y)) }
+  return if i == 0 then (x, y, t) else next(z, to_tensor(i, dtype=i64))
+}
+def itself(x: f32[3]) => object = @_itself(6, const(i64[], 9), x, x)
+def other(x: f32[3]) => object = @_other(6, x, x, const(i64[], 9))
+def value(x: f32[3]) => object = @_value(6, const(i64[], 9), x, x)
+def again(n: i64, x: f32[3], y: f32[3]) -> (i64, f32[3], f32[3]) = if n == 0 then (n, x, y) else @again(n - 1, y, x)
+"""
+
+
+@pytest.mark.parametrize("name", ["itself", "other", "value"])
+@pytest.mark.parametrize("mode", MODES)
+def test_what_a_tail_call_releases_may_call_the_machine(mode, name) -> None:
+    calls: list = []
+
+    class Calling(bytearray):
+        def __del__(self) -> None:
+            calls.append(machine["again"](3, X, X)[0])
+
+    def dropped(i: int) -> np.ndarray:
+        array = np.frombuffer(Calling(12), np.float32)
+        array[:] = i
+        return array
+
+    register_func("test.dropped", dropped, override=True)
+    machine = machine_of(DROPPING, mode)
+    x, y, t = machine[name](X)
+    assert (x.numpy().tolist(), y.numpy().tolist(), t.item()) == ([1] * 3, [22] * 3, 1)
+    del x, y
+    assert calls == [0] * 7

@@ -46,7 +46,7 @@ def test_a_compiler_that_does_not_run_is_named(monkeypatch) -> None:
 def test_a_compiler_that_fails_shows_its_output(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path))
     with pytest.raises(RelvmToolchainError, match="this is no C"):
-        toolchain.compile_native(CSource("this is no C;", ""))
+        toolchain.compile_native(CSource(("this is no C;",), ""))
 
 
 def test_the_same_code_is_compiled_once(monkeypatch, tmp_path) -> None:

@@ -1,26 +1,91 @@
-"""Control flow: If becomes an If whose branches see the values around them."""
+"""Control flow: If becomes an If whose branches see the values around them.
+
+Of an If on a known condition only that branch is imported.  Where the branches give tensors of different ranks, which
+operators need to know, all that follows becomes a part of each.
+"""
 
 from __future__ import annotations
 
-from relvm.errors import RelvmTypeError
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.ir.expr import If, TupleItem
-from relvm.ir.types import TensorType, TupleType, join
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmShapeError, RelvmTypeError
+from relvm.frontend.onnx.registry import MOST_FORKS, Fork, Node, converts
+from relvm.ir.expr import Block, Constant, Expr, If, MatchCast, Null, TupleItem, Var
+from relvm.ir.types import TensorType, TupleType, Type, join
 from relvm.ops import reshape
+
+if TYPE_CHECKING:
+    from relvm.frontend.onnx.importer import GraphImporter, Value
 
 
 @converts("If")
-def _if(node: Node) -> object:
+def _if(node: Node) -> tuple[Any, ...]:
     cond = node.tensor(0)
+    branches = node.attribute("then_branch"), node.attribute("else_branch")
+    if isinstance(cond, Constant):
+        return _taken(node.graph, branches[0 if cond.value.item() else 1])
     if isinstance(cond.type, TensorType) and cond.type.rank != 0:  # ONNX allows any tensor of one element
         cond = node.emit(reshape(cond, node.shape([])))
-    then = node.graph.subgraph(node.attribute("then_branch"))
-    orelse = node.graph.subgraph(node.attribute("else_branch"))
+    then, orelse = (node.graph.subgraph(branch) for branch in branches)
+    if node.graph.forks < MOST_FORKS and _ranks(then.type) != _ranks(orelse.type):
+        raise Fork(cond, tuple(partial(_follow, branch) for branch in branches))
+    return _merged(node.graph, cond, then, orelse)
+
+
+def _follow(branch: Any, graph: GraphImporter) -> list[Value]:
+    graph.initializers(branch)
+    return graph.outputs(branch)
+
+
+def _ranks(type_: Type) -> list[int | None]:
+    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
+    return [field.rank if isinstance(field, TensorType) else None for field in fields]
+
+
+def _taken(graph: GraphImporter, branch: Any) -> tuple[Value, ...]:
+    """The outputs of a branch that is known to be taken; its bindings join those around it."""
+    inner = graph.inner(branch)
+    values = inner.outputs(branch)
+    graph.bindings += inner.bindings
+    graph.own_dims |= inner.own_dims
+    return tuple(values)
+
+
+def _merged(graph: GraphImporter, cond: Expr, then: Block, orelse: Block) -> tuple[Expr, ...]:
+    """The values of an If."""
     type_ = join(then.type, orelse.type)
     if type_ is None:
         raise RelvmTypeError(f"the branches give {then.type} and {orelse.type}")
-    result = If(cond, then, orelse, type=type_)
+    merged = graph.emit(If(cond, then, orelse, type=type_), "merged")
     if not isinstance(type_, TupleType):
-        return result
-    merged = node.emit(result)
+        return (merged,)
     return tuple(TupleItem(merged, i, type=field) for i, field in enumerate(type_.fields))
+
+
+def parted(graph: GraphImporter, fork: Fork, outputs: list[str], nodes: list[Any], names: list[str]) -> list[Value]:
+    """The values of those names at the end: an If, each way of it followed by the nodes after it.
+
+    A way with which the shapes of those nodes cannot be right fails when it is taken, which exporters rule out by the
+    condition; both cannot be so.   outputs: what the values of a way are called.
+    """
+    blocks: list[Block | RelvmError] = []
+    for way in fork.ways:
+        inner = graph.inner_block()
+        inner.forks += 1
+        try:
+            inner.values.update(zip(outputs, way(inner), strict=True))
+            blocks.append(inner.block(inner.rest(nodes, names)))
+        except (RelvmArgumentError, RelvmShapeError, RelvmTypeError) as error:
+            blocks.append(error)
+    good = [block for block in blocks if isinstance(block, Block)]
+    if not good:
+        raise blocks[0]
+    then, orelse = (block if isinstance(block, Block) else _failing(block, good[0].type) for block in blocks)
+    return [graph.emit(value, "merged") for value in _merged(graph, fork.cond, then, orelse)]
+
+
+def _failing(error: RelvmError, type_: Type) -> Block:
+    """A block that ends with that error where a value of the type is expected."""
+    never = Var("never", type=type_)
+    return Block((MatchCast(never, Null(), str(error)),), never, type=type_)

@@ -223,15 +223,6 @@ def _unsqueeze(node: Node) -> Expr:
     return ops.expand_dims(node.tensor(0), axes=tuple(axes))
 
 
-@converts("Squeeze")
-def _squeeze(node: Node) -> Expr:
-    if node.opset < 13:
-        axes = node.attribute("axes")
-    else:
-        axes = node.known(1, "the axes of a Squeeze").tolist() if node.has(1) else None
-    return ops.squeeze(node.tensor(0), axes=None if axes is None else tuple(axes))
-
-
 @converts("Transpose")
 def _transpose(node: Node) -> Expr:
     perm = node.attribute("perm")

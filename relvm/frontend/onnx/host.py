@@ -159,6 +159,11 @@ def _sub(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x - y
 
 
+@_rule("Neg")
+def _neg(node: Node, x: np.ndarray) -> np.ndarray:
+    return -x
+
+
 @_rule("Mul")
 def _mul(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x * y

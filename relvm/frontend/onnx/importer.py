@@ -15,28 +15,53 @@ from typing import Any
 import numpy as np
 
 import relvm.frontend.onnx.activations
-import relvm.frontend.onnx.control
 import relvm.frontend.onnx.converters
 import relvm.frontend.onnx.cumulation
 import relvm.frontend.onnx.einsum
 import relvm.frontend.onnx.generation
 import relvm.frontend.onnx.logic
+import relvm.frontend.onnx.loops
 import relvm.frontend.onnx.margins
 import relvm.frontend.onnx.normalization
 import relvm.frontend.onnx.pooling
 import relvm.frontend.onnx.positions
+import relvm.frontend.onnx.quantised
+import relvm.frontend.onnx.recurrent
 import relvm.frontend.onnx.reductions
 import relvm.frontend.onnx.resize
+import relvm.frontend.onnx.squeeze
 import relvm.frontend.onnx.transposed  # noqa: F401
 import relvm.ops as ops
-from relvm.errors import RelvmError, RelvmFormatError, RelvmNameError, RelvmUnsupportedError, near_matches
-from relvm.frontend.onnx import host
+from relvm.errors import (
+    RelvmError,
+    RelvmFormatError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmUnsupportedError,
+    near_matches,
+)
+from relvm.frontend.onnx import control, host
 from relvm.frontend.onnx.matching import converted
-from relvm.frontend.onnx.registry import Node, converter_for, supported
-from relvm.ir.dims import AnyDim, Dim, dim_var
+from relvm.frontend.onnx.names import identifier
+from relvm.frontend.onnx.registry import Fork, Node, converter_for, supported
+from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_var
 from relvm.ir.dtypes import I64, DType, dtype_of
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, Module, OpCall, Shape, Tuple, Var, constant, is_atom
-from relvm.ir.types import TensorType, TupleType
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    Constant,
+    Expr,
+    Function,
+    MatchCast,
+    Module,
+    OpCall,
+    Shape,
+    Tuple,
+    Var,
+    constant,
+    is_atom,
+)
+from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch
 
 # A value of the graph: an atom, or what is known on the host about an integer tensor.
 Value = Expr | host.HostValue
@@ -107,7 +132,9 @@ class GraphImporter:
         self.place = place
         self.outer = outer
         self.values: dict[str, Value] = {}
-        self.bindings: list[Binding] = []
+        self.bindings: list[Binding | MatchCast] = []
+        self.forks: int = outer.forks if outer else 0  # how many Ifs that parted the ways this graph is behind
+        self.own_dims: set[DimVar] = set()  # that `known_shape` made: no parameter's shape gives them
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
 
     def main(self, graph: Any) -> Function:
@@ -117,7 +144,7 @@ class GraphImporter:
         for info in graph.input:
             if info.name in self.values:
                 continue
-            name = _identifier(info.name, names)
+            name = identifier(info.name, names)
             params.append(Var(name, type=self.tensor_type(info)))
             self.values[info.name] = params[-1]
         body = self.body(graph)
@@ -132,19 +159,46 @@ class GraphImporter:
 
     def body(self, graph: Any) -> Block:
         """The graph's nodes as bindings, its outputs as the result."""
-        for proto in graph.node:
-            self.node(proto)
-        outputs = [self.tensor(self.lookup(info.name, f"output {info.name}")) for info in graph.output]
-        if len(outputs) == 1:
-            return Block(tuple(self.bindings), outputs[0], type=outputs[0].type)
-        result = self.emit(Tuple(tuple(outputs), type=TupleType(tuple(o.type for o in outputs))), "outputs")
-        return Block(tuple(self.bindings), result, type=result.type)
+        return self.block(self.outputs(graph))
+
+    def block(self, values: list[Value]) -> Block:
+        """All bindings so far; the result is the value, or the tuple of several, of a type that holds around it."""
+        outputs = [self.tensor(value) for value in values]
+        result = outputs[0]
+        if len(outputs) != 1:
+            result = self.emit(Tuple(tuple(outputs), type=TupleType(tuple(o.type for o in outputs))), "outputs")
+        return Block(tuple(self.bindings), result, type=self.outside(result.type))
+
+    def outputs(self, graph: Any) -> list[Value]:
+        """The graph's nodes as bindings, and what its outputs are."""
+        return self.rest(list(graph.node), [info.name for info in graph.output])
+
+    def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
+        """Some nodes as bindings, and the values of those names then."""
+        for at, proto in enumerate(nodes):
+            try:
+                self.node(proto)
+            except Fork as fork:
+                return control.parted(self, fork, list(proto.output), nodes[at + 1 :], names)
+        return [self.lookup(name, f"output {name}") for name in names]
+
+    def inner(self, graph: Any) -> GraphImporter:
+        """The importer of a graph inside a node: it sees the values around it."""
+        inner = self.inner_block()
+        inner.initializers(graph)
+        return inner
+
+    def inner_block(self) -> GraphImporter:
+        """What collects bindings for a block inside this graph's."""
+        return GraphImporter(self.opsets, self.fixed_dims, self.place, self)
 
     def subgraph(self, graph: Any) -> Block:
-        """A graph inside a node, as a block that sees the values around it."""
-        inner = GraphImporter(self.opsets, self.fixed_dims, self.place, self)
-        inner.initializers(graph)
-        return inner.body(graph)
+        """A graph inside a node, as a block; its type is what holds around it."""
+        return self.inner(graph).body(graph)
+
+    def outside(self, type_: Type) -> Type:
+        """What is known of a value of that type where the sizes that this graph gave names to are not."""
+        return forget_vars(type_, lambda var: var not in self.own_dims)
 
     def initializers(self, graph: Any) -> None:
         from onnx import numpy_helper
@@ -191,7 +245,7 @@ class GraphImporter:
         key = dim.dim_param if dim.dim_param not in ("", "?") else f"{name}_dim{axis}"
         if key not in self.dim_names:
             self.dim_names[key] = (
-                self.fixed_dims.get(key) if key in self.fixed_dims else dim_var(_identifier(key, set()))
+                self.fixed_dims.get(key) if key in self.fixed_dims else dim_var(identifier(key, set()))
             )
         return self.dim_names[key]
 
@@ -245,8 +299,33 @@ class GraphImporter:
         if is_atom(expr):
             return expr
         assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
-        var = Var(_identifier(name, set()), type=expr.type)
+        var = Var(identifier(name, set()), type=expr.type)
         self.bindings.append(Binding(var, expr))
+        return var
+
+    def known_shape(self, value: Expr) -> Expr:
+        """`value`, its sizes named where only the rank is known, so that shapes can be made of them."""
+        type_ = value.type
+        if not isinstance(type_, TensorType) or type_.shape is not None or type_.rank is None:
+            return value
+        return self.named(value, (None,) * type_.rank)
+
+    def named(self, value: Expr, dims: tuple[AnyDim | None, ...]) -> Expr:
+        """`value`, checked at run time to be of these sizes; None: whatever it is, under a name from here on."""
+        stem = value.name if isinstance(value, Var) else "value"
+        shape = tuple(dim_var(f"{stem}_dim{axis}") if dim is None else dim for axis, dim in enumerate(dims))
+        self.own_dims.update(as_var(new) for new, dim in zip(shape, dims, strict=True) if dim is None)
+        return self.checked(value, shape)
+
+    def checked(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
+        """`value`, which the model says is of that shape: checked at run time where it is not proven."""
+        type_ = TensorType(value.type.dtype, shape)
+        if is_proven(type_, value.type):
+            return value
+        if reason := mismatch(type_, value.type):
+            raise RelvmShapeError(reason)
+        var = Var(value.name if isinstance(value, Var) else "value", type=type_)
+        self.bindings.append(MatchCast(var, value))
         return var
 
     def tensor(self, value: Value) -> Expr:
@@ -285,15 +364,3 @@ def _evaluated(expr: Expr) -> Expr:
             case _:
                 return expr
     return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.dtype.numpy))
-
-
-def _identifier(name: str, taken: set[str]) -> str:
-    """`name` with what an identifier cannot have replaced by _, different from those `taken`, which it joins."""
-    base = "".join(ch if ch.isascii() and (ch.isalnum() or ch == "_") else "_" for ch in name)
-    base = base if base and not base[0].isdigit() else f"v{base}"
-    unique, count = base, 0
-    while unique in taken:
-        count += 1
-        unique = f"{base}_{count}"
-    taken.add(unique)
-    return unique

@@ -22,6 +22,20 @@ Converter = Callable[["Node"], Any]
 _converters: dict[tuple[str, str], Converter] = {}
 
 
+MOST_FORKS = 5  # each may double the program
+
+
+class Fork(Exception):
+    """A node gives tensors of one rank or of another: what follows is imported behind each of two ways.
+
+    cond: an expression.  ways: of where it holds and where it does not, each gives the node's values in a graph.
+    """
+
+    def __init__(self, cond: Expr, ways: tuple[Callable[[GraphImporter], list[Any]], ...]) -> None:
+        self.cond = cond
+        self.ways = ways
+
+
 def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converter]:
     """Declares the converter of ONNX operators: it gives an expression, a host value, or a tuple of them."""
 
@@ -88,6 +102,11 @@ class Node:
         if not isinstance(found, TensorType) or found.rank is None or found.dtype is None:
             raise RelvmUnsupportedError(f"{self.here}: input {index} has type {found}: its rank must be known")
         return found
+
+    def known_shape(self, index: int) -> Expr:
+        """Input `index`, its sizes named where only the machine knows them; its rank is known."""
+        self.type(index)
+        return self.graph.known_shape(self.tensor(index))
 
     def known(self, index: int, what: str) -> np.ndarray:
         """Input `index` as an array of numbers known at compile time."""

@@ -42,6 +42,10 @@ def _count(node: Node) -> int:
 
 def _position(bound: AnyDim, dim: AnyDim) -> AnyDim:
     """Where a bound is on an axis of that size: counted from the end where negative, and inside."""
+    if isinstance(bound, int) and bound >= 10**9:
+        return dim
+    if bound + dim == 0:  # as far from the end as the axis is long
+        return 0
     low = bound if isinstance(bound, int) else range_of(bound, {}).low
     if low >= 0:
         return dim_op("min", bound, dim)

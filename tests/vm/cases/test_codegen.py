@@ -238,7 +238,7 @@ __vmtir__main(ctx_ptr, r, c, f):  # r[0..0] = x
 """
     )
     module = parse_module("def main(x: f32[2, 3]) -> f32[2, 3] = relu(x)")
-    lowered = format_module(lower_to_routines(run_passes(module, build_pipeline("c"))))
+    lowered = format_module(lower_to_routines(run_passes(module, build_pipeline("c", fused=False))))
     assert '  call_cpacked("relu_f32", anylist_getitem(r, 0), anylist_getitem(r, ' in lowered
     np.testing.assert_array_equal(vm.VirtualMachine(vm.build(module, mode, "c"))["main"](X), np.maximum(X, 0))
 

@@ -28,8 +28,10 @@ X = np.random.default_rng(1).standard_normal((3, 5)).astype(np.float32)
 
 
 def planned(text: str) -> Module:
-    names = [step.name for step in build_pipeline("c")]
-    return run_passes(parse_module(text), build_pipeline("c")[: names.index("plan_memory") + 1], verified=True)
+    names = [step.name for step in build_pipeline("c", fused=False)]
+    return run_passes(
+        parse_module(text), build_pipeline("c", fused=False)[: names.index("plan_memory") + 1], verified=True
+    )
 
 
 def allocations(module: Module) -> list[str]:

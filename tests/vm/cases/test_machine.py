@@ -309,6 +309,34 @@ def test_a_skipped_kernel_leaves_its_output_to_the_instrument(machine) -> None:
     assert machine["half"](V).numpy().tolist() == [100, 100, 100]
 
 
+SKIPPED = """
+private def _next(n: i64) => i64 with (inline=false) {
+  _ = packed("test.cases.nothing")
+  return n + 1
+}
+private def _through(n: i64) => i64 with (inline=false) = @_next(n)
+def unread(n: i64) => i64 {
+  a = @_next(n)
+  return n
+}
+def read(n: i64) => i64 = @_next(n) * 2
+def at_the_end(n: i64) => i64 = @_through(n) * 2
+"""
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_a_skipped_call_that_was_to_give_a_scalar_is_an_error_where_it_is_used(mode) -> None:
+    vm.register_func("test.cases.nothing", lambda: None, override=True)
+    machine = vm.VirtualMachine(vm.build(parse_module(SKIPPED), mode, "numpy"))
+    machine.set_instrument(lambda name, *rest: vm.SKIP if name == "_next" else None)
+    assert machine["unread"](5) == 5
+    for name in ("read", "at_the_end"):
+        with pytest.raises(RelvmTypeError, match="got nil"):
+            machine[name](5)
+    machine.set_instrument(None)
+    assert machine["read"](5) == machine["at_the_end"](5) == 12
+
+
 def test_what_an_instrument_raises_ends_the_run(machine) -> None:
     for moment in (True, False):
         for function in ("chain", "half", "divide", "vm.builtin.copy"):

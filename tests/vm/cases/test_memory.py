@@ -22,8 +22,10 @@ X = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
 
 def planned(text: str, name: str = "main", upto: str = "plan_memory") -> Function:
     """A function right after memory is planned, or at the end of the pipeline."""
-    names = [step.name for step in build_pipeline("c")]
-    return run_passes(parse_module(text), build_pipeline("c")[: names.index(upto) + 1], verified=True)[name]
+    names = [step.name for step in build_pipeline("c", fused=False)]
+    return run_passes(parse_module(text), build_pipeline("c", fused=False)[: names.index(upto) + 1], verified=True)[
+        name
+    ]
 
 
 def storages(function: Function) -> dict[str, tuple[AnyDim, ...] | int]:

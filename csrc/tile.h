@@ -1,0 +1,109 @@
+/* tile.h: the innermost part of matrix products of float in generated kernels: a tile of the result in registers. */
+#ifndef RELVM_TILE_H
+#define RELVM_TILE_H
+
+#include <stdint.h>
+
+#ifdef __GNUC__
+
+#if defined __AVX512F__
+enum { RVM_LANES = 16, RVM_TILE_VECTORS = 4 };
+#elif defined __AVX__
+enum { RVM_LANES = 8, RVM_TILE_VECTORS = 2 };
+#elif defined __aarch64__
+enum { RVM_LANES = 4, RVM_TILE_VECTORS = 4 };
+#else
+enum { RVM_LANES = 4, RVM_TILE_VECTORS = 2 };
+#endif
+
+typedef float rvm_lanes __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
+
+/* `rows` by `vectors` vectors, all of them in registers: both are constants where this is inlined. */
+static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows, int vectors, int64_t depth, const float *a,
+                                                                        int64_t a_row, int64_t a_step, const float *b,
+                                                                        int64_t b_step, float *tile, int64_t tile_row,
+                                                                        int adds) {
+  rvm_lanes sum[6][4];
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
+      sum[r][v] = adds ? *(const rvm_lanes *)(tile + r * tile_row + v * RVM_LANES) : (rvm_lanes){0};
+  for (int64_t p = 0; p < depth; p++) {
+    rvm_lanes right[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) right[v] = *(const rvm_lanes *)(b + p * b_step + v * RVM_LANES);
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++) {
+      const float left = a[r * a_row + p * a_step];
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) sum[r][v] += left * right[v];
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) *(rvm_lanes *)(tile + r * tile_row + v * RVM_LANES) = sum[r][v];
+}
+
+/* tile[r * tile_row + j] = or += the sum over p of a[r * a_row + p * a_step] * b[p * b_step + j], in order of p; rows <= 6,
+   columns a multiple of 16. */
+static inline __attribute__((always_inline)) void rvm_tile_f32(int rows, int columns, int64_t depth, const float *a,
+                                                               int64_t a_row, int64_t a_step, const float *b,
+                                                               int64_t b_step, float *tile, int64_t tile_row, int adds) {
+  const int width = RVM_LANES * RVM_TILE_VECTORS, rest = columns % width / RVM_LANES;
+  int j = 0;
+  for (; j + width <= columns; j += width)
+    rvm_tile_in_registers(rows, RVM_TILE_VECTORS, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
+  if (rest == 3) rvm_tile_in_registers(rows, 3, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
+  if (rest == 2) rvm_tile_in_registers(rows, 2, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
+  if (rest == 1) rvm_tile_in_registers(rows, 1, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
+}
+
+static inline __attribute__((always_inline)) void rvm_taps_in_registers(int vectors, int64_t taps, const int64_t *offsets,
+                                                                        const float *weights, const float *x, float *sums,
+                                                                        int adds) {
+  rvm_lanes sum[4];
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) sum[v] = adds ? *(const rvm_lanes *)(sums + v * RVM_LANES) : (rvm_lanes){0};
+  for (int64_t t = 0; t < taps; t++) {
+    const float *source = x + offsets[t];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) sum[v] += weights[t] * *(const rvm_lanes *)(source + v * RVM_LANES);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) *(rvm_lanes *)(sums + v * RVM_LANES) = sum[v];
+}
+
+/* sums[j] = or += the sum over t of weights[t] * x[offsets[t] + j], in order of t, for j < columns rounded up to 64: what lies behind
+   in x and sums must be there. */
+static inline __attribute__((always_inline)) void rvm_taps_f32(int64_t columns, int64_t taps, const int64_t *offsets,
+                                                               const float *weights, const float *x, float *sums, int adds) {
+  int64_t j = 0;
+  for (; columns - j > 2 * RVM_LANES; j += 4 * RVM_LANES)
+    rvm_taps_in_registers(4, taps, offsets, weights, x + j, sums + j, adds);
+  for (; j < columns; j += RVM_LANES) rvm_taps_in_registers(1, taps, offsets, weights, x + j, sums + j, adds);
+}
+
+#else
+
+static void rvm_taps_f32(int64_t columns, int64_t taps, const int64_t *offsets, const float *weights, const float *x,
+                         float *sums, int adds) {
+  for (int64_t j = 0; j < columns; j++) {
+    float sum = adds ? sums[j] : 0;
+    for (int64_t t = 0; t < taps; t++) sum += weights[t] * x[offsets[t] + j];
+    sums[j] = sum;
+  }
+}
+
+static void rvm_tile_f32(int rows, int columns, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
+                         const float *b, int64_t b_step, float *tile, int64_t tile_row, int adds) {
+  for (int r = 0; r < rows; r++) {
+    for (int j = 0; j < columns && !adds; j++) tile[r * tile_row + j] = 0;
+    for (int64_t p = 0; p < depth; p++)
+      for (int j = 0; j < columns; j++) tile[r * tile_row + j] += a[r * a_row + p * a_step] * b[p * b_step + j];
+  }
+}
+
+#endif
+#endif

@@ -1,0 +1,15 @@
+"""Names of ONNX values as identifiers."""
+
+from __future__ import annotations
+
+
+def identifier(name: str, taken: set[str]) -> str:
+    """`name` with what an identifier cannot have replaced by _, different from those `taken`, which it joins."""
+    base = "".join(ch if ch.isascii() and (ch.isalnum() or ch == "_") else "_" for ch in name)
+    base = base if base and not base[0].isdigit() else f"v{base}"
+    unique, count = base, 0
+    while unique in taken:
+        count += 1
+        unique = f"{base}_{count}"
+    taken.add(unique)
+    return unique

@@ -1,0 +1,313 @@
+"""Quantised networks: numbers as (q - zero) * scale, q of few bits.  All but products is elementwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.registry import Node, converter_for, converts
+from relvm.ir.dims import exact_quotient
+from relvm.ir.dtypes import F32, U8, DType
+from relvm.ir.expr import Expr, constant
+from relvm.ir.types import TensorType
+
+_MICROSOFT = "com.microsoft"
+
+
+def quantised(node: Node, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr:
+    """round(x / scale) + zero, half to even, brought into the range of an integer dtype.  Shapes broadcast."""
+    x = node.emit(ops.round(node.emit(ops.divide(x, scale))))
+    if zero is not None:
+        x = node.emit(ops.add(x, node.emit(ops.cast(zero, to=x.type.dtype.name))))
+    limits = np.iinfo(dtype.numpy)
+    return node.emit(ops.cast(node.emit(ops.clip(x, min=int(limits.min), max=int(limits.max))), to=dtype.name))
+
+
+def dequantised(node: Node, x: Expr, scale: Expr, zero: Expr | None) -> Expr:
+    """(x - zero) * scale, of the dtype of `scale`."""
+    x = shifted(node, x, zero)
+    return node.emit(ops.multiply(node.emit(ops.cast(x, to=scale.type.dtype.name)), scale))
+
+
+def shifted(node: Node, x: Expr, zero: Expr | None) -> Expr:
+    """x - zero, as i32."""
+    x = node.emit(ops.cast(x, to="i32"))
+    return x if zero is None else node.emit(ops.subtract(x, node.emit(ops.cast(zero, to="i32"))))
+
+
+def _optional(node: Node, index: int) -> Expr | None:
+    return node.tensor(index) if node.has(index) else None
+
+
+def _single(node: Node, value: Expr | None) -> Expr | None:
+    """A tensor of one element as one of rank 0; anything else as it is."""
+    shape = value.type.shape if value is not None else ()
+    return node.emit(ops.reshape(value, node.shape([]))) if shape and all(dim == 1 for dim in shape) else value
+
+
+def _along(node: Node, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
+    """A scale or zero point so that it broadcasts with x: one number, one for each place of an axis, or for each block
+    of `block` places."""
+    if block:
+        return _of_blocks(node, value, x, axis, block)
+    value = _single(node, value)
+    if value is None or value.type.rank == 0:
+        return value
+    if value.type.rank != 1 or x.rank is None or value.type.shape is None:
+        raise RelvmUnsupportedError(f"a scale or zero point of type {value.type} for {x}: expected one for each place")
+    return node.emit(ops.reshape(value, node.shape([*value.type.shape, *[1] * (x.rank - 1 - axis)])))
+
+
+def _of_blocks(node: Node, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
+    """Each number repeated for its block, the last block cut off where the axis ends."""
+    if value is None:
+        return None
+    shape = value.type.shape
+    if x.shape is None or shape is None or len(shape) != len(x.shape):
+        raise RelvmUnsupportedError(
+            f"block_size {block} for {x} and numbers of type {value.type}: shapes must be known"
+        )
+    before, count, after = shape[:axis], shape[axis], shape[axis + 1 :]
+    if isinstance(count, int) and isinstance(x.shape[axis], int) and count != -(-x.shape[axis] // block):
+        raise RelvmShapeError(f"{count} blocks of {block} along axis {axis} of {x}")
+    spread = node.emit(ops.expand_dims(value, axes=(axis + 1,)))
+    spread = node.emit(ops.broadcast_to(spread, node.shape([*before, count, block, *after])))
+    whole = node.emit(ops.reshape(spread, node.shape([*before, count * block, *after])))
+    if exact_quotient(x.shape[axis], block) == count:
+        return whole
+    if not isinstance(x.shape[axis], int):
+        raise RelvmUnsupportedError(f"block_size {block} for the axis of {x.shape[axis]} places")
+    return node.emit(ops.slice(whole, begin=(0,), end=(x.shape[axis],), axes=(axis,)))
+
+
+def _axis(node: Node, x: TensorType) -> int:
+    """The attribute, counted from 0; there is none before opset 13."""
+    axis = node.attribute("axis", 1)
+    return axis + x.rank if axis < 0 and x.rank is not None else axis
+
+
+def _float_scale(node: Node, scale: Expr) -> Expr:
+    return scale if scale.type.dtype.is_float else node.emit(ops.cast(scale, to="f32"))
+
+
+@converts("QuantizeLinear")
+def _quantize(node: Node) -> Expr:
+    """x is divided in the dtype that `precision` says, or in that of the scale."""
+    x = node.tensor(0)
+    axis, block = _axis(node, x.type), node.attribute("block_size", 0)
+    scale, zero = (_along(node, value, x.type, axis, block) for value in (node.tensor(1), _optional(node, 2)))
+    scale = _float_scale(node, scale)
+    wanted = node.attribute("output_dtype", 0)
+    named = node.graph.element_type(wanted, "output_dtype") if wanted else U8
+    dtype = named if zero is None else zero.type.dtype
+    if (wanted and named != dtype) or not dtype.is_integer or dtype.bits > 16:
+        raise RelvmUnsupportedError(f"output_dtype {named} and a zero point of {dtype}: expected i8, u8, i16 or u16")
+    precision = node.attribute("precision", 0)
+    within = node.graph.element_type(precision, "precision") if precision else scale.type.dtype
+    x, scale = (node.emit(ops.cast(value, to=within.name)) for value in (x, scale))
+    return quantised(node, x, scale, zero, dtype)
+
+
+@converts("DequantizeLinear")
+def _dequantize(node: Node) -> Expr:
+    x = node.tensor(0)
+    axis, block = _axis(node, x.type), node.attribute("block_size", 0)
+    scale, zero = (_along(node, value, x.type, axis, block) for value in (node.tensor(1), _optional(node, 2)))
+    if not scale.type.dtype.is_float or not x.type.dtype.is_integer or x.type.dtype.bits > 32:
+        raise RelvmUnsupportedError(f"x of {x.type.dtype} with a scale of {scale.type.dtype}")
+    result = dequantised(node, x, scale, zero)
+    wanted = node.attribute("output_dtype", 0)
+    return ops.cast(result, to=node.graph.element_type(wanted, "output_dtype").name) if wanted else result
+
+
+@converts("DynamicQuantizeLinear")
+def _dynamic_quantize(node: Node) -> tuple[Expr, Expr, Expr]:
+    return quantised_by_range(node, node.tensor(0))
+
+
+def quantised_by_range(node: Node, x: Expr) -> tuple[Expr, Expr, Expr]:
+    """x as u8, the scale, the zero point, such that the range of x, with 0, is that of u8.  All zeros: a scale of 1.
+
+    Source: ONNX DynamicQuantizeLinear-11; what it leaves open, ONNX Runtime.
+    """
+    if x.type.dtype != F32:
+        raise RelvmUnsupportedError(f"x has dtype {x.type.dtype}, expected f32")
+    nothing = constant(np.float32(0))
+    low = node.emit(ops.minimum(node.emit(ops.min(x)), nothing))
+    high = node.emit(ops.maximum(node.emit(ops.max(x)), nothing))
+    span = node.emit(ops.subtract(high, low))
+    empty = node.emit(ops.equal(span, nothing))
+    part = node.emit(ops.divide(span, constant(np.float32(255))))
+    scale = node.emit(ops.where(empty, constant(np.float32(1)), part))
+    zero = quantised(node, node.emit(ops.negative(low)), scale, None, U8)
+    return quantised(node, x, scale, zero, U8), scale, zero
+
+
+# ---- products ----
+
+
+def _product(node: Node, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr | None) -> Expr:
+    """The product of integers as i32; vectors and zero points as ONNX MatMulInteger takes them."""
+    gone = tuple(axis for axis, value in ((-2, a), (-1, b)) if value.type.rank == 1)
+    a_zero = _zero_of(node, a, a_zero, (-1,))
+    b_zero = _zero_of(node, b, b_zero, (0,))
+    if -2 in gone:
+        a = node.emit(ops.expand_dims(a, axes=(0,)))
+    if -1 in gone:
+        b = node.emit(ops.expand_dims(b, axes=(1,)))
+    result = node.emit(ops.matmul_integer(a, b, a_zero, b_zero))
+    return node.emit(ops.squeeze(result, axes=gone)) if gone else result
+
+
+def _zero_of(node: Node, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Expr:
+    """A zero point as matmul_integer takes it: a vector gets the axis `new`."""
+    if zero is None:
+        return constant(np.zeros((), x.type.dtype.numpy))
+    zero = _single(node, zero)
+    return node.emit(ops.expand_dims(zero, axes=new)) if zero.type.rank == 1 else zero
+
+
+def _scale_of(node: Node, scale: Expr, new: tuple[int, ...]) -> Expr:
+    scale = _single(node, scale)
+    return node.emit(ops.expand_dims(scale, axes=new)) if scale.type.rank == 1 else scale
+
+
+@converts("MatMulInteger")
+def _matmul_integer(node: Node) -> Expr:
+    return _product(node, node.tensor(0), node.tensor(1), _optional(node, 2), _optional(node, 3))
+
+
+@converts("QLinearMatMul")
+def _qlinear_matmul(node: Node) -> Expr:
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = node.tensors()
+    total = _product(node, a, b, a_zero, b_zero)
+    a_scale, b_scale = _scale_of(node, a_scale, (-1,)), _scale_of(node, b_scale, (0,))
+    y_scale, y_zero = _scale_of(node, y_scale, (-1,)), _scale_of(node, y_zero, (-1,))
+    return _requantised(node, total, (a_scale, b_scale, y_scale), y_zero)
+
+
+def _requantised(node: Node, total: Expr, scales: tuple[Expr, Expr, Expr], zero: Expr) -> Expr:
+    """Sums of products as numbers of another scale.
+
+    Source: the factor is one number, as in ONNX Runtime, so that what lies half way is rounded as there.
+    """
+    left, right, result = scales
+    factor = node.emit(ops.divide(node.emit(ops.multiply(left, right)), result))
+    scaled = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.type.dtype.name)), factor))
+    return quantised(node, scaled, constant(np.ones((), factor.type.dtype.numpy)), zero, zero.type.dtype)
+
+
+@converts("ConvInteger")
+def _conv_integer(node: Node) -> Expr:
+    return _integer_convolution(node, 0, 1, _optional(node, 2), _optional(node, 3), None)
+
+
+def _integer_convolution(
+    node: Node, x: int, w: int, x_zero: Expr | None, w_zero: Expr | None, bias: Expr | None
+) -> Expr:
+    """A convolution of i32: the padding counts as the zero point."""
+    data = shifted(node, node.tensor(x), _single(node, x_zero))
+    weights = shifted(node, node.tensor(w), _per_filter(node, w_zero, node.type(w).rank - 1))
+    return _as_operator(node, "Conv", data, weights, bias)
+
+
+def _as_operator(node: Node, op_type: str, *inputs: Expr | None) -> Expr:
+    """What the ONNX operator of that name makes of these inputs with the node's attributes."""
+    convert = converter_for("", op_type)
+    if convert is None:
+        raise RelvmUnsupportedError(f"{op_type} is not supported")
+    proto = type(node.proto)()
+    proto.CopyFrom(node.proto)
+    proto.op_type, proto.domain = op_type, ""
+    opset = node.graph.opsets.get("", 1)
+    return node.emit(convert(replace(node, proto=proto, opset=opset, inputs=list(inputs))))
+
+
+def _per_filter(node: Node, value: Expr | None, trailing: int) -> Expr | None:
+    """A number, or one for each filter followed by `trailing` axes."""
+    value = _single(node, value)
+    if value is None or value.type.rank == 0:
+        return value
+    return node.emit(ops.reshape(value, node.shape([*value.type.shape, *[1] * trailing])))
+
+
+@converts("QLinearConv")
+def _qlinear_conv(node: Node) -> Expr:
+    """The bias is i32, of the scale of the products."""
+    x_scale, y_scale, y_zero = (_single(node, node.tensor(i)) for i in (1, 6, 7))
+    total = _integer_convolution(node, 0, 3, node.tensor(2), node.tensor(5), _optional(node, 8))
+    w_scale = _per_filter(node, node.tensor(4), node.type(3).rank - 2)
+    return _requantised(node, total, (x_scale, w_scale, y_scale), y_zero)
+
+
+# ---- ONNX Runtime's own ----
+
+
+@converts("QLinearAdd", "QLinearMul", domain=_MICROSOFT)
+def _qlinear_binary(node: Node) -> Expr:
+    op = ops.add if node.proto.op_type == "QLinearAdd" else ops.multiply
+    x, y = (_dequantised_input(node, i) for i in (0, 3))
+    return _quantised_as(node, node.emit(op(x, y)), 6, node.type(0).dtype)
+
+
+def _dequantised_input(node: Node, index: int) -> Expr:
+    """The tensor at `index`, its scale and its zero point, which may be left out, being the inputs after it."""
+    return dequantised(
+        node, *(_single(node, _optional(node, index + i)) if i else node.tensor(index) for i in range(3))
+    )
+
+
+def _quantised_as(node: Node, x: Expr, index: int, dtype: DType) -> Expr:
+    """x by the scale at `index` and the zero point after it."""
+    return quantised(node, x, _single(node, node.tensor(index)), _single(node, _optional(node, index + 1)), dtype)
+
+
+@converts("QLinearSigmoid", "QLinearLeakyRelu", domain=_MICROSOFT)
+def _qlinear_unary(node: Node) -> Expr:
+    result = _as_operator(node, node.proto.op_type.removeprefix("QLinear"), _dequantised_input(node, 0))
+    return _quantised_as(node, result, 3, node.type(0).dtype)
+
+
+@converts("QLinearGlobalAveragePool", "QLinearAveragePool", domain=_MICROSOFT)
+def _qlinear_pool(node: Node) -> Expr:
+    x, rank = _dequantised_input(node, 0), node.type(0).rank
+    channels_last = bool(node.attribute("channels_last", 0))
+    if channels_last:
+        x = node.emit(ops.transpose(x, perm=(0, rank - 1, *range(1, rank - 1))))
+    result = _as_operator(node, node.proto.op_type.removeprefix("QLinear"), x)
+    if channels_last:
+        result = node.emit(ops.transpose(result, perm=(0, *range(2, rank), 1)))
+    return _quantised_as(node, result, 3, node.type(0).dtype)
+
+
+@converts("QLinearConcat", domain=_MICROSOFT)
+def _qlinear_concat(node: Node) -> Expr:
+    """The result's scale and zero point come first, then each tensor with its own."""
+    parts = [_dequantised_input(node, i) for i in range(2, len(node.inputs), 3)]
+    joined = node.emit(ops.concat(*parts, axis=node.attribute("axis")))
+    return _quantised_as(node, joined, 0, node.type(2).dtype)
+
+
+@converts("DynamicQuantizeMatMul", domain=_MICROSOFT)
+def _dynamic_quantize_matmul(node: Node) -> Expr:
+    """a (f32), b, the scale, zero point of b, a bias."""
+    a, a_scale, a_zero = quantised_by_range(node, node.tensor(0))
+    total = _product(node, a, node.tensor(1), a_zero, _optional(node, 3))
+    return _scaled(node, total, a_scale, _scale_of(node, node.tensor(2), (0,)), _optional(node, 4))
+
+
+@converts("MatMulIntegerToFloat", domain=_MICROSOFT)
+def _matmul_integer_to_float(node: Node) -> Expr:
+    """a, b, their scales, their zero points, a bias."""
+    total = _product(node, node.tensor(0), node.tensor(1), _optional(node, 4), _optional(node, 5))
+    a_scale, b_scale = _scale_of(node, node.tensor(2), (-1,)), _scale_of(node, node.tensor(3), (0,))
+    return _scaled(node, total, a_scale, b_scale, _optional(node, 6))
+
+
+def _scaled(node: Node, total: Expr, a_scale: Expr, b_scale: Expr, bias: Expr | None) -> Expr:
+    factor = node.emit(ops.multiply(a_scale, b_scale))
+    result = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.type.dtype.name)), factor))
+    return result if bias is None else ops.add(result, bias)

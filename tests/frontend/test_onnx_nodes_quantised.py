@@ -1,0 +1,214 @@
+"""Quantised operators: the cases of the onnx package, and what only ONNX Runtime tells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from relvm.errors import RelvmError, RelvmUnsupportedError
+from relvm.frontend.onnx import from_onnx
+from relvm.frontend.onnx.registry import converter_for
+
+pytest.importorskip("onnxruntime")
+from frontend.onnx_cases import answers_of, assert_answers, make_model, onnxruntime_answers, suite_cases
+
+SUITE = suite_cases(
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "DynamicQuantizeLinear",
+    "MatMulInteger",
+    "ConvInteger",
+    "QLinearConv",
+    "QLinearMatMul",
+)
+MISSING = ("e4m3fn", "e5m2", "float4", "int4", "int2", "float16")  # dtypes that relvm does not have
+MICROSOFT = "com.microsoft"
+
+
+@pytest.mark.parametrize("name", SUITE)
+def test_suite(name: str) -> None:
+    case = SUITE[name]
+    if any(dtype in name for dtype in MISSING):
+        with pytest.raises(RelvmUnsupportedError, match=r"element type \w+ is not supported"):
+            from_onnx(case.model)
+        return
+    for inputs, outputs in case.data_sets:
+        wanted = [numpy_helper.to_array(o) if isinstance(o, TensorProto) else o for o in outputs]
+        assert_answers(answers_of(case.model, inputs), wanted)
+
+
+def numbers(dtype: str, *shape: int, seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    if np.dtype(dtype).kind == "f":
+        return random.normal(0, 3, shape).astype(dtype)
+    info = np.iinfo(dtype)
+    return random.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+def check(op: str, arrays: list, domain: str = "", outputs: int = 1, opset: int = 17, exact: bool = True, **attributes):
+    """The same as ONNX Runtime, the first axis of the first input, and of others that begin with as many places and
+    are of its rank, being symbolic; arrays: None is left out."""
+    names = ["" if array is None else f"x{i}" for i, array in enumerate(arrays)]
+    given = [(name, np.asarray(array)) for name, array in zip(names, arrays, strict=True) if name]
+    first = given[0][1]
+    alike = [array.ndim == first.ndim and array.shape[0] == first.shape[0] for _, array in given]
+    inputs = [
+        (name, array, ["n", *array.shape[1:]] if same else array.shape)
+        for (name, array), same in zip(given, alike, strict=True)
+    ]
+    results = [f"y{i}" for i in range(outputs)]
+    node = helper.make_node(op, names, results, domain=domain, **attributes)
+    proto = make_model([node], inputs, results, opset=opset)
+    feeds = [array for _, array in given]
+    got, wanted = answers_of(proto, feeds), onnxruntime_answers(proto, feeds)
+    if not exact:  # where a sum of floats lies half way between two integers
+        got = [g.astype(np.int32) for g in got]
+        wanted = [w.astype(np.int32) for w in wanted]
+        assert all(np.abs(g - w).max() <= 1 for g, w in zip(got, wanted, strict=True))
+        return
+    assert_answers(got, wanted)
+
+
+F = np.float32
+SCALE = np.float32(0.043)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16"])
+def test_quantize_and_dequantize(dtype: str) -> None:
+    opset = 21 if "16" in dtype else 17
+    x, zero = numbers("float32", 6, 5), np.array(3, dtype)
+    x[0] = [np.inf, -np.inf, 1e30, -1e30, 0.0]
+    x[1] = SCALE * F([0.5, 1.5, 2.5, -0.5, -1.5])
+    check("QuantizeLinear", [x, SCALE, zero], opset=opset)
+    many, zeros = np.abs(numbers("float32", 5)) + F(0.01), numbers(dtype, 5)
+    check("QuantizeLinear", [x, many, zeros], opset=opset, axis=-1)
+    q = numbers(dtype, 6, 5)
+    check("DequantizeLinear", [q, SCALE, zero], opset=opset)
+    check("DequantizeLinear", [q, many, zeros], opset=opset, axis=1)
+    check("DequantizeLinear", [q, F([0.5]), None], opset=opset)
+
+
+def test_quantize_without_a_zero_point() -> None:
+    check("QuantizeLinear", [numbers("float32", 4, 3), SCALE, None])
+    check("QuantizeLinear", [numbers("float32", 4, 3), SCALE, None], opset=21, output_dtype=3)
+    check("DequantizeLinear", [numbers("int32", 4, 3), SCALE, None])
+
+
+@pytest.mark.parametrize(("size", "block"), [(6, 3), (7, 3), (5, 8)])
+def test_blocks(size: int, block: int) -> None:
+    count = -(-size // block)
+    scale, zero = np.abs(numbers("float32", 2, count, 3)) + F(0.1), numbers("int8", 2, count, 3)
+    for op, dtype in (("QuantizeLinear", "float32"), ("DequantizeLinear", "int8")):
+        node = helper.make_node(op, ["x", "s", "z"], ["y"], axis=-2, block_size=block)
+        x = numbers(dtype, 2, size, 3)
+        inputs = [("x", x, x.shape), ("s", scale, scale.shape), ("z", zero, zero.shape)]
+        repeated = [np.repeat(v, block, 1)[:, :size].astype(F) for v in (scale, zero)]
+        wanted = (x.astype(F) - repeated[1]) * repeated[0]
+        if dtype == "float32":
+            wanted = np.clip(np.rint(x / repeated[0]) + repeated[1], -128, 127).astype(np.int8)
+        assert_answers(answers_of(make_model([node], inputs, ["y"], opset=21), [x, scale, zero]), [wanted])
+
+
+def test_dynamic_quantize() -> None:
+    for x in (numbers("float32", 4, 5), np.abs(numbers("float32", 3)), -np.abs(numbers("float32", 3)), np.zeros(3, F)):
+        check("DynamicQuantizeLinear", [x], outputs=3)
+
+
+@pytest.mark.parametrize("b_dtype", ["int8", "uint8"])
+@pytest.mark.parametrize(
+    ("a", "b"), [((3, 5), (5, 4)), ((2, 3, 5), (5, 4)), ((2, 3, 5), (2, 5, 4)), ((9, 200), (200, 70))]
+)
+def test_matmul_integer(a: tuple, b: tuple, b_dtype: str) -> None:
+    left, right = numbers("uint8", *a), numbers(b_dtype, *b)
+    check("MatMulInteger", [left, right])
+    check("MatMulInteger", [left, right, np.uint8([7]), np.array(3, b_dtype)])
+    if len(b) == 2:
+        check("MatMulInteger", [left, right, None, numbers(b_dtype, b[-1])])
+
+
+def test_matmul_integer_of_vectors_and_rows() -> None:
+    """ONNX Runtime has no zero point for each row."""
+    a, b, rows = numbers("uint8", 3, 5), numbers("int8", 5, 4), numbers("uint8", 3)
+    node = helper.make_node("MatMulInteger", ["a", "b", "z"], ["y"])
+    proto = make_model([node], [("a", a, ["m", 5]), ("b", b, [5, 4]), ("z", rows, ["m"])], ["y"])
+    wanted = (a.astype(np.int32) - rows[:, None]) @ b.astype(np.int32)
+    assert_answers(answers_of(proto, [a, b, rows]), [wanted])
+    for x, y in ((a[0], b), (a, b[:, 0]), (a[0], b[:, 0])):
+        node = helper.make_node("MatMulInteger", ["a", "b"], ["y"])
+        proto = make_model([node], [("a", x, x.shape), ("b", y, y.shape)], ["y"])
+        assert_answers(answers_of(proto, [x, np.ascontiguousarray(y)]), [x.astype(np.int32) @ y.astype(np.int32)])
+
+
+@pytest.mark.parametrize(
+    "attributes", [{}, {"pads": [1, 2, 0, 1], "strides": [2, 1]}, {"group": 2}, {"auto_pad": "SAME_UPPER"}], ids=str
+)
+def test_convolutions(attributes: dict) -> None:
+    x, w = numbers("uint8", 2, 4, 7, 6), numbers("int8", 6, 4 // attributes.get("group", 1), 3, 2)
+    check("ConvInteger", [x, w.view(np.uint8), np.uint8(120), np.uint8(9)], **attributes)
+    scales = np.abs(numbers("float32", 6)) * F(0.01) + F(0.001)
+    zeros, bias = np.zeros(6, np.int8), numbers("int16", 6).astype(np.int32)
+    many = [x, SCALE, np.uint8(120), w, scales, zeros, F(0.3), np.uint8(5), bias]
+    check("QLinearConv", many, exact=False, **attributes)
+    check("QLinearConv", [*many[:4], F(0.02), np.int8(4), F(0.7), np.uint8(5)], exact=False, **attributes)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_qlinear_matmul(dtype: str) -> None:
+    a, b, zero = numbers(dtype, 3, 5), numbers("int8", 5, 4), np.array(3, dtype)
+    given = [a, SCALE, zero, b, F([0.1, 0.2, 0.03, 0.4]), numbers("int8", 4), F(0.9), zero]
+    check("QLinearMatMul", given, exact=False)
+    check("QLinearMatMul", [*given[:4], F(0.1), np.int8(2), *given[6:]], exact=False)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_elementwise_of_onnxruntime(dtype: str) -> None:
+    a, b, zero = numbers(dtype, 3, 4), numbers(dtype, 3, 4, seed=1), np.array(5, dtype)
+    for op in ("QLinearAdd", "QLinearMul"):
+        check(op, [a, SCALE, zero, b, F(0.07), zero, F(0.2), zero], MICROSOFT, exact=False)
+        check(op, [a, SCALE, zero, b[:1], F(0.07), zero, F(0.2), zero], MICROSOFT, exact=False)
+    check("QLinearSigmoid", [a, SCALE, zero, F(1 / 256), None], MICROSOFT, exact=False)
+    check("QLinearLeakyRelu", [a, SCALE, zero, F(0.05), zero], MICROSOFT, exact=False, alpha=0.2)
+    parts = [F(0.1), zero, a, SCALE, zero, b, F(0.2), zero]
+    node = helper.make_node("QLinearConcat", [f"x{i}" for i in range(8)], ["y"], domain=MICROSOFT, axis=1)
+    parts = list(map(np.asarray, parts))
+    inputs = [(f"x{i}", part, part.shape) for i, part in enumerate(parts)]
+    proto = make_model([node], inputs, ["y"])
+    assert_answers(answers_of(proto, parts), onnxruntime_answers(proto, parts))
+
+
+@pytest.mark.parametrize("channels_last", [0, 1])
+def test_pools_of_onnxruntime(channels_last: int) -> None:
+    x, zero = numbers("uint8", 2, 3, 6, 5), np.uint8(100)
+    given = [x, SCALE, zero, F(0.02), zero]
+    check("QLinearGlobalAveragePool", given, MICROSOFT, exact=False, channels_last=channels_last)
+    if converter_for("", "AveragePool") is None:
+        pytest.skip("AveragePool is not imported yet")
+    window = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1], "count_include_pad": 1}
+    check("QLinearAveragePool", given, MICROSOFT, exact=False, channels_last=channels_last, **window)
+
+
+def test_products_to_floats_of_onnxruntime() -> None:
+    a, b, bias = numbers("float32", 3, 5), numbers("int8", 5, 4), numbers("float32", 4)
+    scales, zeros = np.abs(numbers("float32", 4)), numbers("int8", 4)
+    check("DynamicQuantizeMatMul", [a, b, scales, zeros, bias], MICROSOFT)
+    check("DynamicQuantizeMatMul", [a, b, SCALE, None], MICROSOFT)
+    q = numbers("uint8", 3, 5)
+    check("MatMulIntegerToFloat", [q, b, SCALE, scales, np.uint8(9), zeros, bias], MICROSOFT)
+    check("MatMulIntegerToFloat", [q, b, SCALE, F(0.2)], MICROSOFT)
+
+
+def test_what_is_refused() -> None:
+    x, scale = numbers("float32", 2, 3), np.float32(0.5)
+    wrong = [
+        ("QuantizeLinear", [x, scale], {"output_dtype": 6}, "output_dtype i32"),
+        ("DequantizeLinear", [x, scale], {}, "x of f32"),
+        ("QuantizeLinear", [x, np.ones((2, 2), F), np.ones((2, 2), np.uint8)], {}, "one for each place"),
+        ("QuantizeLinear", [x, np.ones((2, 3), F)], {"block_size": 2}, "3 blocks of 2"),
+    ]
+    for op, arrays, attributes, message in wrong:
+        names = [f"x{i}" for i in range(len(arrays))]
+        node = helper.make_node(op, names, ["y"], **attributes)
+        inputs = [(name, np.asarray(array), np.shape(array)) for name, array in zip(names, arrays, strict=True)]
+        with pytest.raises(RelvmError, match=message):
+            from_onnx(make_model([node], inputs, ["y"], opset=21))
