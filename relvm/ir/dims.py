@@ -324,8 +324,27 @@ def _mod(left: AnyDim, right: AnyDim) -> AnyDim:
 
 
 def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
-    apart = difference(left, right)
-    if apart is not None:
-        return left if (apart <= 0) == (function == "min") else right
+    for low, high in ((left, right), (right, left)):
+        if _is_natural(_combine(high, low, -1)):
+            return low if function == "min" else high
     first, second = sorted((left, right), key=_order)
     return _make({(DimOp(function, first, second),): 1})
+
+
+def _is_natural(dim: AnyDim) -> bool:
+    """Whether a simple rule finds that `dim` is never negative: variables are not."""
+    if isinstance(dim, int):
+        return dim >= 0
+    return all(coefficient > 0 and all(map(_is_natural_atom, monomial)) for monomial, coefficient in dim.terms)
+
+
+def _is_natural_atom(atom: Atom) -> bool:
+    if isinstance(atom, DimVar):
+        return True
+    left, right = _is_natural(atom.left), _is_natural(atom.right)
+    match atom.function:
+        case "max":
+            return left or right
+        case "mod":  # of the sign of the divisor
+            return right
+    return left and right

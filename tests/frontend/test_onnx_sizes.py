@@ -135,11 +135,25 @@ def test_a_margin_of_symbolic_size_that_mirrors_is_refused(mode: str) -> None:
         from_onnx(model_of(text, 19))
 
 
-def test_a_bound_that_may_be_negative_is_refused() -> None:
-    text = COMPUTED["a slice up to a symbolic place"].replace("stop = Shape<start = 1>(x)", "stop = Sub(size, one)")
-    text = text.replace("table =", "size = Shape<start = 1>(x) table =")
-    with pytest.raises(RelvmUnsupportedError, match=r"Slice.*a bound k - 1, which may be negative"):
-        from_onnx(model_of(text))
+BOUNDS = model_of("""
+    g (float[n, k] x, float[m] y) => (a, b, c)
+    <int64[1] zero = {0}, int64[1] one = {1}, int64[1] far = {10000}>
+    {
+      n = Shape<end = 1>(x)
+      k = Shape<start = 1>(x)
+      m = Shape(y)
+      apart = Sub(m, k)
+      back = Neg(m)
+      less = Sub(back, one)
+      a = Slice(x, apart, far, one)
+      b = Slice(x, back, far, one)
+      c = Slice(x, less, apart, one)
+    }""")
+
+
+@pytest.mark.parametrize("m", [0, 1, 3, 5, 9])
+def test_bounds_of_either_sign(m: int) -> None:
+    against_onnxruntime(BOUNDS, RANDOM.standard_normal((2, 5)).astype(np.float32), np.ones(m, np.float32))
 
 
 def test_sizes_without_a_name_are_different_ones() -> None:

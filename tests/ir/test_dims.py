@@ -135,6 +135,11 @@ def test_equal_polynomials_are_equal_however_they_are_written(first, second):
         (lambda n, m: (n * 4) % 4, "0"),
         (lambda n, m: dim_op("max", n, 1), "max(1, n)"),
         (lambda n, m: dim_op("min", n, n + 1), "n"),
+        (lambda n, m: dim_op("max", 0, n * m + m // 2), "m * n + (m // 2)"),
+        (lambda n, m: dim_op("max", 0, n - 1), "max(0, n - 1)"),
+        (lambda n, m: dim_op("min", n + dim_op("max", m - 1, 0), n), "n"),
+        (lambda n, m: dim_op("min", n + dim_op("min", m - 1, 0), n), "min(n, n + min(0, m - 1))"),
+        (lambda n, m: dim_op("max", m % (n + 1), 0), "(m % (n + 1))"),
         (lambda n, m: 0 - n, "-n"),
     ],
 )

@@ -10,7 +10,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import is_known, is_symbolic, sizes_of
-from relvm.frontend.onnx.slicing import symbolic_slice
+from relvm.frontend.onnx.slicing import FAR, symbolic_slice
 from relvm.frontend.onnx.terms import Term
 from relvm.frontend.onnx.windows import padded, pads_of
 from relvm.ir.dims import AnyDim, exact_quotient, product
@@ -248,10 +248,7 @@ def _concat(node: Node) -> Expr:
     return ops.concat(*node.tensors(), axis=node.attribute("axis"))
 
 
-# Exporters write INT_MAX, or a number such as 10**9, where a slice goes to the end of an axis: an end of _FAR or more
-# is
-# taken to mean that, since no axis is so long.
-_FAR, _END = 10**9, 2**63 - 1
+_END = 2**63 - 1
 
 
 @converts("Slice")
@@ -267,7 +264,7 @@ def _slice(node: Node) -> Expr:
         steps = node.known(4, "the steps of a Slice").tolist() if node.has(4) else None
     axes = range(len(begin)) if axes is None else axes
     steps = [1] * len(begin) if steps is None else steps
-    end = [_END if stop >= _FAR else stop for stop in end]
+    end = [_END if stop >= FAR else stop for stop in end]
     if all(bounds == (0, _END, 1) for bounds in zip(begin, end, steps, strict=True)):
         return node.tensor(0)
     return ops.slice(node.tensor(0), begin=tuple(begin), end=tuple(end), axes=tuple(axes), steps=tuple(steps))

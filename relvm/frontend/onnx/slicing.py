@@ -12,6 +12,10 @@ from relvm.ir.dims import AnyDim, dim_op
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
 
+# Exporters write INT_MAX, or a number such as 10**9, where a slice goes to the end of an axis: an end of FAR or more is
+# taken to mean that, since no axis is so long.
+FAR = 10**9
+
 
 def symbolic_slice(node: Node) -> Expr:
     """A Slice of opset 10 or later, some bounds being no numbers: each axis is gathered."""
@@ -42,16 +46,20 @@ def _count(node: Node) -> int:
 
 def _position(bound: AnyDim, dim: AnyDim) -> AnyDim:
     """Where a bound is on an axis of that size: counted from the end where negative, and inside."""
-    if isinstance(bound, int) and bound >= 10**9:
+    possible = range_of(bound, {})
+    if possible.low >= FAR:
         return dim
-    if bound + dim == 0:  # as far from the end as the axis is long
+    if possible.high <= -FAR:
         return 0
-    low = bound if isinstance(bound, int) else range_of(bound, {}).low
-    if low >= 0:
+    from_end = dim_op("max", dim + bound, 0)
+    if possible.low >= 0:
         return dim_op("min", bound, dim)
-    if isinstance(bound, int):
-        return dim_op("max", dim + bound, 0)
-    raise RelvmUnsupportedError(f"a bound {bound}, which may be negative")
+    if possible.high < 0:
+        return from_end
+    if possible.high == 0:
+        return dim_op("min", -bound, 1) * from_end
+    is_negative = dim_op("min", dim_op("max", -bound, 0), 1)  # 1 or 0
+    return is_negative * from_end + (1 - is_negative) * dim_op("min", dim_op("max", bound, 0), dim)
 
 
 def part(x: Term, axis: int, start: AnyDim, size: AnyDim) -> Term:
