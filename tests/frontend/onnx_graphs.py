@@ -12,7 +12,7 @@ from relvm.frontend.onnx import from_onnx
 
 def model_of(text: str, opset: int = 17):
     """The model of a graph in ONNX's text form."""
-    return parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> {text}')
+    return parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}, "com.microsoft" : 1]> {text}')
 
 
 def against_onnxruntime(model, *inputs: np.ndarray) -> None:

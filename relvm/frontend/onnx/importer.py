@@ -18,6 +18,7 @@ import relvm.frontend.onnx.activations
 import relvm.frontend.onnx.converters
 import relvm.frontend.onnx.cumulation
 import relvm.frontend.onnx.einsum
+import relvm.frontend.onnx.fused
 import relvm.frontend.onnx.generation
 import relvm.frontend.onnx.logic
 import relvm.frontend.onnx.loops
