@@ -250,7 +250,7 @@ RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function ke
                       rvm_value *failure) {
   if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, NULL, failure);
   rvm_value result = RVM_NIL;
-  rvm_status status = kernel(NULL, arguments, count, &result);
+  rvm_status status = kernel(ctx, arguments, count, &result);
   return status == RVM_OK ? RVM_OK : rvm_failed(result, status, failure);
 }
 

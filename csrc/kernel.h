@@ -7,6 +7,7 @@
 #include "kernel_math.h"
 #include "native.h"
 #include "tile.h"
+#include "winograd.h"
 
 extern const rvm_native_api *rvm_api; /* set by relvm_native_open */
 
@@ -36,6 +37,16 @@ static __attribute__((noinline, unused)) rvm_status rvm_kernel_check(const int64
   }
   result->tag = RVM_TAG_NIL;
   return RVM_OK;
+}
+
+/* A loop of [0, count), in parts: at once on several threads where the kernel runs in a machine that has them and there is
+   more than `grain` to do. */
+static inline void rvm_parallel(void *self, rvm_part part, const void *shared, int64_t count, int64_t grain) {
+  if (count <= 0) return;
+  if (self && count > grain)
+    rvm_api->parallel((rvm_machine *)self, part, shared, count, grain);
+  else
+    part(shared, 0, count);
 }
 
 /* Float to integer as NumPy has it on x86-64: towards zero; what does not fit, NaN included, is the type's smallest value

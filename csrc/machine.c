@@ -1,5 +1,6 @@
 /* machine.c: makes machines, guards who is inside one, and gives native code its table. */
 #include "machine.h"
+#include "workers.h"
 
 #include <sched.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
     case RVM_KIND_native: memcpy(&function->routine, &executable->symbols[index], sizeof function->routine); break;
     case RVM_KIND_kernel:
       memcpy(&function->call, &executable->symbols[index], sizeof function->call);
+      function->self = machine;
       function->cost = RVM_LONG_CALL_COST;
       break;
     case RVM_KIND_COUNT: break; /* refused by the loader */
@@ -56,6 +58,9 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
       machine->head.frame_limit > LARGEST_STACK)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a stack of %lld values and %lld frames is out of range",
                     (long long)stack_values, (long long)machine->head.frame_limit);
+  if (machine->options.threads < 0 || machine->options.threads > RVM_MOST_THREADS)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: %d threads, expected 1 to %d", (int)machine->options.threads,
+                    (int)RVM_MOST_THREADS);
   size_t function_count = (size_t)executable->function_count;
   rvm_executable_retain(machine->executable = executable);
   machine->head.fuel = RVM_POLL_INTERVAL;
@@ -326,6 +331,10 @@ static const rvm_packed_function builtins[] = {
 #undef BUILTIN
 };
 
+static void native_parallel(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain) {
+  rvm_workers_run(machine->options.threads, part, shared, count, grain);
+}
+
 const rvm_native_api rvm_machine_native_api = {
     .abi_version = RVM_ABI_VERSION,
     .fail = rvm_fail,
@@ -338,4 +347,5 @@ const rvm_native_api rvm_machine_native_api = {
     .prim_fail = rvm_prim_fail,
     .release = rvm_value_release,
     .poll = native_poll,
+    .parallel = native_parallel,
 };

@@ -27,6 +27,9 @@ typedef struct rvm_machine_head {
 
 enum { RVM_LONG_CALL_COST = 1024 }; /* of kernels and functions of the host */
 
+/* Does the share [first, last) of a kernel's loop; `shared` is what the loop uses of the kernel's. */
+typedef void (*rvm_part)(const void *shared, int64_t first, int64_t last);
+
 typedef struct rvm_native_api {
   int32_t abi_version; /* RVM_ABI_VERSION */
   rvm_status (*fail)(rvm_value *result, rvm_status status, const char *format, ...);
@@ -48,13 +51,15 @@ typedef struct rvm_native_api {
   void (*release)(rvm_value *value);
   /* Polls for interruption, where the fuel is used up; see rvm_machine_options.poll. */
   rvm_status (*poll)(rvm_machine *machine, rvm_value *error);
+  /* Shares a loop of [0, count) among the machine's threads, in parts of `grain` at least but the last. */
+  void (*parallel)(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain);
 } rvm_native_api;
 
 /* What tail_call returns, for the routine to return; no status code. */
 #define RVM_TAIL_CALL (-1)
 
 /* What the library exports: `rvm_status relvm_native_open(const rvm_native_api *api)`, UNSUPPORTED on another abi_version;
-   each routine and each kernel under its symbol.
+   each routine and each kernel under its symbol.  A kernel's `self` is the machine, or NULL.
    A routine: registers r (its window, parameters in r[0..n-1], all others NIL), constants c, functions f.  It leaves its
    result in r[n]; on failure the error is in r[n]. */
 typedef rvm_status (*rvm_routine)(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f);
@@ -73,7 +78,7 @@ struct rvm_function {
   const struct rvm_function_record *record;
   const struct rvm_code *code; /* bytecode */
   rvm_packed_function call;    /* packed, kernel */
-  void *self;
+  void *self;                  /* of a kernel: the machine */
 };
 
 #endif

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RVM_ABI_VERSION 3
+#define RVM_ABI_VERSION 4
 
 enum rvm_status_code {
 #define STATUS(name, python_class, meaning) RVM_##name,
@@ -204,9 +204,12 @@ int32_t rvm_executable_function_parameters(const rvm_executable *executable, int
 int32_t rvm_executable_find(const rvm_executable *executable, const char *name); /* index; -1: none, or private */
 
 /* ---- machines ---- */
+enum { RVM_MOST_THREADS = 256 };
+
 typedef struct rvm_machine_options {
   int64_t stack_values; /* size of the value stack; 0: 1 << 20 */
   int64_t call_depth;   /* most calls inside each other; 0: 200,000; those of native code need C stack, too */
+  int32_t threads;      /* at most so many work on a kernel at once, the caller's among them; 0: 1, at most RVM_MOST_THREADS */
   /* Called now and then during a run, a millisecond or more apart: the machine looks at the time after about 65,536
      calls and backward jumps, where a call of a kernel or of a function of the host counts for 1,024.  A status other
      than OK ends the run with it.  May be NULL. */

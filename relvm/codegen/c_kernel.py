@@ -11,6 +11,7 @@ import math
 from relvm.codegen.c_names import kernel_symbol
 from relvm.ir.dims import AnyDim, DimVar, as_var, format_dim
 from relvm.ir.dtypes import DType
+from relvm.lir.captures import captures
 from relvm.lir.kernel import (
     Address,
     Allocate,
@@ -28,6 +29,7 @@ from relvm.lir.kernel import (
     Load,
     Local,
     Loop,
+    Parallel,
     Scalar,
     Select,
     Size,
@@ -52,23 +54,18 @@ def print_kernel(kernel: Kernel) -> str:
     """
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = _sizes(buffers)
-    names = {buffer: f"{buffer.name}" for buffer in buffers}
-    lines = [
-        f"/* {_comment(kernel.comment)} */",
-        kernel_prototype(kernel),
-        f"{_signature(kernel_symbol(kernel.name))} {{",
-    ]
-    lines += _checks(buffers, sizes)
-    for i, buffer in enumerate(buffers):
+    pointers = {}
+    for buffer in buffers:
         const = "const " if buffer in kernel.inputs else ""
         restrict = "restrict " if buffer in kernel.outputs and not kernel.in_place else ""
-        lines.append(f"  {const}{buffer.dtype.ctype} *{restrict}{names[buffer]} = arguments[{i}].as.tensor->dl.data;")
-    used: set[DimVar] = set()
-    body = _Body(sizes, used)
+        pointers[buffer] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
+    body = _Body(kernel_symbol(kernel.name), sizes, pointers)
     body.statements(kernel.body, "  ")
-    lines += [f"  const int64_t {name} = sizes[{i}];" for i, (var, name) in enumerate(sizes.items()) if var in used]
-    lines += body.lines
-    lines += ["  return RVM_OK;", "}"]
+    lines = [f"/* {_comment(kernel.comment)} */", *body.parts, kernel_prototype(kernel)]
+    lines += [f"{_signature(body.symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
+    lines += [f"  {pointers[buffer]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
+    lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
+    lines += [*body.lines, "  return RVM_OK;", "}"]
     return "\n".join(lines)
 
 
@@ -99,7 +96,7 @@ def _sizes(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
     return sizes
 
 
-def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str]) -> list[str]:
+def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bool) -> list[str]:
     """A table of what each argument must be, and the call of native.h that compares it and fills `sizes`."""
     order = {var: i for i, var in enumerate(sizes)}
     rows = []
@@ -111,18 +108,25 @@ def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str]) -> list[str]:
         "  static const int64_t expected[] = {" + ", ".join(rows) + "};",
         f"  int64_t sizes[{max(1, len(sizes))}];",
         f"  rvm_status status = {call};",
-        "  (void)self;",
+        *(() if uses_self else ("  (void)self;",)),
         "  if (status != RVM_OK) return status;",
     ]
 
 
 class _Body:
-    """Prints statements; collects which size variables they use."""
+    """Prints statements, and before them a function for the body of each parallel loop.
 
-    def __init__(self, sizes: dict[DimVar, str], used: set[DimVar]) -> None:
+    sizes: the C names of size variables.   pointers: the declarations of buffers.   used: the names of the size
+    variables that the statements use, and "self".
+    """
+
+    def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[Buffer, str]) -> None:
+        self.symbol = symbol
         self.sizes = sizes
-        self.used = used
+        self.pointers = pointers
+        self.used: set[str] = set()
         self.lines: list[str] = []
+        self.parts: list[str] = []
 
     def statements(self, body: tuple[Statement, ...], indent: str) -> None:
         for statement in body:
@@ -139,12 +143,15 @@ class _Body:
                 self.lines.append(indent + head)
                 self.statements(body, indent + "  ")
                 self.lines.append(indent + "}")
+            case Parallel():
+                self.parallel(statement, indent)
             case Store(buffer, indices, value):
                 self.lines.append(f"{indent}{buffer.name}[{self.index(buffer, indices)}] = {self.scalar(value)};")
             case Declare(local, value):
                 self.lines.append(f"{indent}{local.dtype.ctype} {local.name} = {self.scalar(value)};")
             case Allocate(buffer):
                 elements = math.prod(buffer.shape)
+                self.pointers[buffer] = f"{buffer.dtype.ctype} *{buffer.name}"
                 self.lines.append(f"{indent}_Alignas(64) {buffer.dtype.ctype} {buffer.name}[{elements}];")
             case Fail(status, message, values):
                 arguments = "".join(f", (long long){self.scalar(value, _UNARY)}" for value in values)
@@ -161,6 +168,33 @@ class _Body:
                     self.lines.append(indent + "} else {")
                     self.statements(orelse, indent + "  ")
                 self.lines.append(indent + "}")
+
+    def parallel(self, loop: Parallel, indent: str) -> None:
+        """A function that does a part, and a struct of what it uses of the kernel's."""
+        name = f"{self.symbol}_part{len(self.parts)}"
+        buffers, locals_ = captures(loop)
+        inner = _Body(name, self.sizes, dict(self.pointers))
+        inner.statements(loop.body, "  ")
+        assert not inner.parts, "a parallel loop inside a parallel loop"
+        shared = {buffer.name: self.pointers[buffer] for buffer in buffers}
+        shared |= {local.name: f"{local.dtype.ctype} {local.name}" for local in locals_}
+        shared |= {size: f"int64_t {size}" for size in self.sizes.values() if size in inner.used}
+        fields = "".join(f"\n  {declaration.replace('restrict ', '')};" for declaration in shared.values())
+        first, last = loop.first.name, loop.last.name
+        lines = [f"struct {name} {{{fields}", "};"]
+        lines.append(
+            f"static __attribute__((noinline)) void {name}(const void *shared_, int64_t {first}, int64_t {last}) {{"
+        )
+        lines.append(f"  const struct {name} *shared = shared_;")
+        for field, declaration in shared.items():
+            const = "" if "*" in declaration else "const "
+            lines.append(f"  {const}{declaration} = shared->{field};")
+        self.parts.append("\n".join([*lines, *inner.lines, "}"]))
+        self.used |= {"self", *inner.used}
+        values = ", ".join(shared)
+        arguments = f"{self.scalar(loop.count)}, {self.scalar(loop.grain)}"
+        self.lines.append(f"{indent}const struct {name} {name}_shared = {{{values}}};")
+        self.lines.append(f"{indent}rvm_parallel(self, {name}, &{name}_shared, {arguments});")
 
     def scalar(self, scalar: Scalar, outer: int = 0) -> str:
         """The C expression, in parentheses where it binds less tightly than `outer`."""
@@ -205,7 +239,7 @@ class _Body:
 
     def size(self, dim: AnyDim, outer: int) -> str:
         def name_of(var: DimVar) -> str:
-            self.used.add(var)
+            self.used.add(self.sizes[var])
             return self.sizes[var]
 
         text = format_dim(dim, name_of)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import BOOL, I64, DType
 
+_PART_WORK = 64_000  # of a part of a parallel loop: 8 microseconds, many times what handing it over takes
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 
 
@@ -206,6 +207,19 @@ class Loop(Statement):
 
 
 @dataclass(frozen=True, eq=False)
+class Parallel(Statement):
+    """The body for parts [first, last) of [0, count), which may be worked on at the same time, each of `grain` at least
+    but the last.  What it does for one number does not depend on the part that this is in.  It assigns no local that is
+    declared outside, does not Fail, and has no other Parallel in it."""
+
+    first: Local
+    last: Local
+    count: Scalar
+    grain: Scalar
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Store(Statement):
     """buffer[indices] = value, the indices as in Load."""
 
@@ -326,6 +340,19 @@ class KernelBuilder:
         yield counter
         body = tuple(self.blocks.pop())
         self.add(Loop(counter, as_scalar(start, I64), as_scalar(stop, I64), body, simd, tuple(reduce)))
+
+    @contextmanager
+    def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:
+        """A part [first, last) of [0, count), see Parallel.
+
+        work: of one number, in eighths of a nanosecond, about; least: numbers that a part has at least.
+        """
+        first, last = self.local("first", I64), self.local("last", I64)
+        grain = _PART_WORK / (as_scalar(work, I64) + 1) + as_scalar(least, I64)
+        self.blocks.append([])
+        yield first, last
+        body = tuple(self.blocks.pop())
+        self.add(Parallel(first, last, as_scalar(count, I64), grain, body))
 
     @contextmanager
     def branch(self, cond: Scalar) -> Iterator[None]:

@@ -69,3 +69,4 @@ from relvm.ops.unary import (
     tanh,
 )
 from relvm.ops.unary import round_ as round
+from relvm.ops.winograd import conv_tiles

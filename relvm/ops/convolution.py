@@ -11,10 +11,11 @@ from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
 from relvm.ops.depthwise import is_depthwise, write_depthwise
-from relvm.ops.lowering import Product, flat_position, loop_nest
+from relvm.ops.lowering import Product, flat_position, part_loops
 from relvm.ops.panel import (
     ROWS,
     Copied,
+    Counters,
     Left,
     fill_from_rows,
     larger,
@@ -44,16 +45,20 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
     filters = k.size((dim_op("floordiv", w.shape[0], groups),))
     places, depth, area = (product(dims) for dims in (result.shape[2:], w.shape[1:], x.shape[2:]))
     width = panel_width(places)
-    with k.loop(k.size(x.shape[:1]), name="image") as image, k.loop(groups, name="group") as group:
+
+    def operands(place: tuple[Scalar, ...]) -> tuple[Left, Copied, Counters]:
+        image, group = place
         at_w = k.declare("at_w", group * filters * k.size((depth,)))
         at_x = k.declare("at_x", (image * groups + group) * k.size((w.shape[1], area)))
-        left = Left(w, at_w, k.size((depth,)), Literal(1, I64))
         if window.is_point():
             right = fill_from_rows(k, x, at_x, k.size((area,)), width)
         else:
             right = _fill_from_windows(k, x, at_x, result.shape, window, width)
-        sizes = (filters, k.size((places,)), k.size((depth,)))
-        matrix_product(k, sizes, left, right, width, result, lambda i, j: (image, group * filters + i, j))
+        left = Left(w, at_w, k.size((depth,)), Literal(1, I64))
+        return left, right, lambda i, j: (image, group * filters + i, j)
+
+    sizes = (filters, k.size((places,)), k.size((depth,)))
+    matrix_product(k, (x.shape[0], groups), sizes, width, result, operands)
 
 
 def _fill_from_windows(
@@ -123,11 +128,12 @@ def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Result, window: W
     """For groups of few filters: _STRIP places of a row of the result at a time, one weight after the other."""
     dims, places = x.shape[2:], result.shape[2:]
     channels, taps, area, wide = k.size(w.shape[1:2]), k.size(w.shape[2:]), k.size(dims), k.size(places[-1:])
-    strip = k.allocate("strip", result.dtype, (_STRIP,))
+    each = k.size(places) * channels * taps
     with (
-        loop_nest(k, list(result.shape[:-1])) as (image, filter_, *row),
+        part_loops(k, result.shape[:-1], each) as (image, filter_, *row),
         k.loop((wide + (_STRIP - 1)) / _STRIP) as part,
     ):
+        strip = k.allocate("strip", result.dtype, (_STRIP,))
         start = k.declare("start", part * _STRIP)
         count = k.declare("count", smaller(wide - start, _STRIP))
         with k.loop(count, name="o", simd=True) as o:
@@ -155,7 +161,7 @@ def _walked(x: Shape, w: Shape, out: Shape, **attributes) -> tuple[tuple[int, ..
     return (0,), (1,), tuple(range(2, len(out)))
 
 
-def _numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups: int) -> np.ndarray:
+def numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups: int) -> np.ndarray:
     views = numpy_windows(x, window_of("conv", w.shape[2:], strides, pads, dilations), 0)
     spatial = x.ndim - 2
     filters, channels = w.shape[0] // groups, w.shape[1]
@@ -168,7 +174,7 @@ def _numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, group
     return np.concatenate(parts, axis=1)
 
 
-@op("conv", numpy=_numpy_conv, lower=Product(_conv, _walked))
+@op("conv", numpy=numpy_conv, lower=Product(_conv, _walked))
 def conv(
     x: TensorType,
     w: TensorType,

@@ -6,7 +6,6 @@ import math
 
 from relvm.ir.dtypes import I64
 from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
-from relvm.ops.lowering import loop_nest
 from relvm.ops.panel import smaller
 from relvm.ops.products import Result
 from relvm.ops.window import Window
@@ -46,27 +45,32 @@ def write_depthwise(k: KernelBuilder, x: Buffer, w: Buffer, result: Result, wind
     """Each filter sees one channel.  filters: of a group."""
     shape = _Shape(window, result.shape[-1])
     taps = math.prod(shape.sizes)
-    ring = k.allocate("ring", x.dtype, (shape.rows * shape.row_size,))
-    offsets = k.allocate("offsets", I64, (taps,))
-    sums = k.allocate("sums", x.dtype, (math.ceil(shape.strip / _SLACK) * _SLACK,))
-    with k.loop(shape.rows * shape.row_size, simd=True) as i:
-        k.store(ring, (i,), 0)
     wide = as_scalar(result.shape[-1], I64)
     high = as_scalar(result.shape[2], I64) if len(result.shape) == 4 else Literal(1, I64)
-    with loop_nest(k, list(result.shape[:2])) as (image, filter_):
-        channel = k.declare("channel", image * k.size(x.shape[1:2]) + filter_ / filters)
-        plane = k.declare("plane", channel * k.size(x.shape[2:]))
-        with k.loop((wide + (shape.strip - 1)) / shape.strip, name="part") as part:
-            start = k.declare("start", part * shape.strip)
-            count = k.declare("count", smaller(wide - start, shape.strip))
-            with k.loop(high, name="y") as y:
-                _bring_rows(k, x, ring, shape, plane, start, count, y)
-                _set_offsets(k, offsets, shape, y)
-                weights = Address(w, filter_ * taps)
-                to_offsets, to_sums = (Address(buffer, Literal(0, I64)) for buffer in (offsets, sums))
-                k.invoke("rvm_taps_f32", count, taps, to_offsets, weights, Address(ring, Literal(0, I64)), to_sums, 0)
-                with k.loop(count, name="o", simd=True) as o:
-                    result.store(k, (image, filter_, y * wide + start + o), sums[o])
+    all_filters = k.size(result.shape[1:2])
+    with k.parallel(k.size(result.shape[:2]), wide * high * taps) as (first, last):
+        ring = k.allocate("ring", x.dtype, (shape.rows * shape.row_size,))
+        offsets = k.allocate("offsets", I64, (taps,))
+        sums = k.allocate("sums", x.dtype, (math.ceil(shape.strip / _SLACK) * _SLACK,))
+        with k.loop(shape.rows * shape.row_size, simd=True) as i:
+            k.store(ring, (i,), 0)
+        with k.loop(last, start=first, name="number") as number:
+            image, filter_ = k.declare("image", number / all_filters), k.declare("filter", number % all_filters)
+            channel = k.declare("channel", image * k.size(x.shape[1:2]) + filter_ / filters)
+            plane = k.declare("plane", channel * k.size(x.shape[2:]))
+            with k.loop((wide + (shape.strip - 1)) / shape.strip, name="part") as part:
+                start = k.declare("start", part * shape.strip)
+                count = k.declare("count", smaller(wide - start, shape.strip))
+                with k.loop(high, name="y") as y:
+                    _bring_rows(k, x, ring, shape, plane, start, count, y)
+                    _set_offsets(k, offsets, shape, y)
+                    weights = Address(w, filter_ * taps)
+                    to_offsets, to_sums = (Address(buffer, Literal(0, I64)) for buffer in (offsets, sums))
+                    k.invoke(
+                        "rvm_taps_f32", count, taps, to_offsets, weights, Address(ring, Literal(0, I64)), to_sums, 0
+                    )
+                    with k.loop(count, name="o", simd=True) as o:
+                        result.store(k, (image, filter_, y * wide + start + o), sums[o])
 
 
 def _bring_rows(

@@ -10,7 +10,7 @@ from relvm.ir.dtypes import I32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import KernelBuilder, Literal, Scalar, Select, as_scalar
-from relvm.ops.lowering import Loops, Places, Rearrange, loop_nest
+from relvm.ops.lowering import Loops, Places, Rearrange, part_loops
 from relvm.ops.rules import expect_axes, expect_axis, expect_integers, expect_tensor
 
 # A bound from here on means the end of the axis, in whichever direction: ONNX writes INT_MAX or INT64_MAX.
@@ -131,7 +131,7 @@ def _gather(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
         index = k.declare("index", indices.flat(n).to(I64))
         outside = (index < -size).either(index >= size)
         k.fail(outside, "INDEX_ERROR", f"gather: index %lld is outside axis {axis} of size %lld", index, size)
-    with k.loop(k.size(x.shape[:axis]), name="row") as row, k.loop(count, name="n") as n:
+    with part_loops(k, [k.size(x.shape[:axis]), count], width * 4 + 4) as (row, n):
         index = k.declare("index", indices.flat(n).to(I64))
         source = k.declare("source", (row * size + Select(index < 0, index + size, index)) * width)
         target = k.declare("target", (row * count + n) * width)
@@ -169,7 +169,7 @@ def _numpy_pad(x: np.ndarray, *, pads: tuple[int, ...], value: float) -> np.ndar
 
 def _pad(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], value: float) -> None:
     (x,), (out,) = inputs, outputs
-    with loop_nest(k, list(out.shape), simd=True) as counters:
+    with part_loops(k, out.shape, k.size(out.shape[2:]) * 4, simd=True) as counters:
         inside: Scalar | None = None
         source = []
         for counter, size, before in zip(counters, x.shape, pads, strict=False):

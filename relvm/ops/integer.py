@@ -11,8 +11,8 @@ from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Local, Scalar
 from relvm.ops.linear import batch_start
-from relvm.ops.lowering import Product, loop_nest
-from relvm.ops.panel import Computed, Copied, matrix_product, panel_width
+from relvm.ops.lowering import Product
+from relvm.ops.panel import Computed, Copied, Counters, matrix_product, panel_width
 from relvm.ops.products import Result
 from relvm.ops.rules import broadcast_dims, expect_equal_dims, expect_tensor
 
@@ -26,7 +26,8 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Result) -> None:
     rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))
     batch = broadcast_dims("matmul_integer", (left[:-2], b.shape[:-2], a_zero.shape[:-2], b_zero.shape[:-2]))
     width = panel_width(b.shape[-1])
-    with loop_nest(k, list(batch)) as counters:
+
+    def operands(counters: tuple[Scalar, ...]) -> tuple[Computed, Copied, Counters]:
         at_a, at_b, at_a_zero, at_b_zero = (
             k.declare("start", batch_start(counters, batch, shape))
             for shape in (left, b.shape, a_zero.shape, b_zero.shape)
@@ -45,10 +46,9 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Result) -> None:
                 with k.loop(width, start=count, name="j", simd=True) as j:
                     k.store(panel, (p * width + j,), 0)
 
-        def places(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
-            return (*counters, i, j)
+        return Computed(element), Copied(fill), lambda i, j: (*counters, i, j)
 
-        matrix_product(k, (rows, columns, depth), Computed(element), Copied(fill), width, result, places)
+    matrix_product(k, batch, (rows, columns, depth), width, result, operands)
 
 
 def _rows_of(a: Shape, b: Shape, a_zero: Shape) -> Shape:

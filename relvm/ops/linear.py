@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
@@ -9,9 +11,18 @@ from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, as_scalar
 from relvm.ops.lowering import Product, loop_nest, strides_of
-from relvm.ops.panel import Left, Packed, fill_from_columns, fill_from_rows, matrix_product, panel_width
+from relvm.ops.panel import (
+    Copied,
+    Counters,
+    Left,
+    Packed,
+    fill_from_columns,
+    fill_from_rows,
+    matrix_product,
+    panel_width,
+)
 from relvm.ops.products import Result
 from relvm.ops.rules import broadcast_dims, expect_equal_dims, expect_numeric, expect_same_dtype
 
@@ -30,40 +41,49 @@ def _matmul(k: KernelBuilder, inputs, result: Result, *, transpose_a: bool, tran
     rows, depth = left[-2:][::-1] if transpose_a else left[-2:]
     columns = right[-2] if transpose_b else right[-1]
     batch = broadcast_dims("matmul", (left[:-2], right[:-2]))
-    rows_, columns_, depth_ = (k.size((size,)) for size in (rows, columns, depth))
+    sizes = tuple(k.size((size,)) for size in (rows, columns, depth))
+    rows_, columns_, depth_ = sizes
     vectors = (len(a.shape) == 1, len(b.shape) == 1)
-    with loop_nest(k, list(batch)) as counters:
-        at_a = k.declare("start", batch_start(counters, batch, left))
-        at_b = k.declare("start", batch_start(counters, batch, right))
+    width = panel_width(columns)
 
-        def places(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
-            return (*counters, *(() if vectors[0] else (i,)), *(() if vectors[1] else (j,)))
-
+    def starts(counters: tuple[Scalar, ...]) -> tuple[Left, Scalar]:
+        at_a, at_b = (k.declare("start", batch_start(counters, batch, shape)) for shape in (left, right))
         one = Literal(1, I64)
-        steps = (one, rows_) if transpose_a else (depth_, one)
-        matrix = Left(a, at_a, *steps)
-        if transpose_b and isinstance(rows, int) and rows < _FEW:
-            _dot_products(k, (rows_, columns_, depth_), matrix, b, at_b, result, places)
-            return
-        width = panel_width(columns)
+        return Left(a, at_a, *((one, rows_) if transpose_a else (depth_, one))), at_b
+
+    def places(counters: tuple[Scalar, ...], i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
+        return (*counters, *(() if vectors[0] else (i,)), *(() if vectors[1] else (j,)))
+
+    def operands(counters: tuple[Scalar, ...]) -> tuple[Left, Copied, Counters]:
+        matrix, at_b = starts(counters)
         if transpose_b:
             copied = fill_from_columns(k, b, at_b, depth_, width)
         else:
             copied = fill_from_rows(k, b, at_b, columns_, width)
-        matrix_product(k, (rows_, columns_, depth_), matrix, copied, width, result, places)
+        return matrix, copied, lambda i, j: places(counters, i, j)
+
+    if not (transpose_b and isinstance(rows, int) and rows < _FEW):
+        matrix_product(k, batch, sizes, width, result, operands)
+        return
+    with loop_nest(k, list(batch)) as counters:
+        _dot_products(k, sizes, *starts(tuple(counters)), b, result, lambda i, j: places(tuple(counters), i, j))
 
 
-def _dot_products(k: KernelBuilder, sizes, left: Left, b: Buffer, at_b: Scalar, result: Result, places) -> None:
+def _dot_products(k: KernelBuilder, sizes, left: Left, at_b: Scalar, b: Buffer, result: Result, places) -> None:
     """Few rows times the rows of b: both are read in order as they are."""
     rows, columns, depth = sizes
-    with k.loop(rows, name="i") as i, k.loop(columns, name="j") as j:
+    with (
+        k.parallel(columns, rows * depth) as (first, last),
+        k.loop(rows, name="i") as i,
+        k.loop(last, start=first, name="j") as j,
+    ):
         total = k.declare("total", Literal(0, result.dtype))
         with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
             k.assign(total, total + left.buffer.flat(left.position(i, p)) * b.flat(at_b + j * depth + p))
         result.store(k, places(i, j), total)
 
 
-def batch_start(counters: list[Local], batch: Shape, shape: Shape) -> Scalar:
+def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scalar:
     """Where the matrix for a place of the batch begins; the last two dimensions of the shape are the matrices'."""
     start: Scalar = Literal(0, I64)
     for axis, stride in enumerate(strides_of(shape)[:-2]):
@@ -119,10 +139,14 @@ def _matmul_packed(k: KernelBuilder, inputs, result: Result, *, columns: int) ->
     a, b = inputs
     depth, width = b.shape[1:]
     rows = product(a.shape[:-1])
-    left = Left(a, Literal(0, I64), Literal(depth, I64), Literal(1, I64))
+    zero = Literal(0, I64)
+    left, right = Left(a, zero, Literal(depth, I64), Literal(1, I64)), Packed(b, zero)
     sizes = (k.size((rows,)), Literal(columns, I64), Literal(depth, I64))
-    right = Packed(b, Literal(0, I64))
-    matrix_product(k, sizes, left, right, width, result, lambda i, j: (i, j) if len(a.shape) > 1 else (j,))
+
+    def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
+        return (i, j) if len(a.shape) > 1 else (j,)
+
+    matrix_product(k, (), sizes, width, result, lambda place: (left, right, counters))
 
 
 def _rows_and_columns(a: Shape, b: Shape, out: Shape, **attributes) -> tuple[tuple[int, ...], ...]:

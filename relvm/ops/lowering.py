@@ -19,13 +19,14 @@ they say is in the outputs' shapes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64, DType
-from relvm.lir.kernel import KernelBuilder, Local, Scalar, Size, as_scalar
+from relvm.lir.kernel import KernelBuilder, Literal, Local, Scalar, Select, Size, as_scalar
 
 
 @dataclass(frozen=True)
@@ -213,6 +214,42 @@ class loop_nest:
     def __exit__(self, *error) -> None:
         for loop in reversed(self.open):
             loop.__exit__(*error)
+
+
+@contextmanager
+def part_loops(
+    k: KernelBuilder, extents: Sequence[AnyDim | Scalar], work: Scalar | int, *, simd: bool = False
+) -> Iterator[list[Local]]:
+    """Nested loops over `extents` that threads share: what the first two of them count is split into parts.  Gives the
+    counters, outermost first.
+
+    work: of one step of the second loop, or of the only one, see KernelBuilder.parallel.   simd: of the innermost loop.
+    """
+    if not extents:
+        yield []
+        return
+    sizes = [as_scalar(extent, I64) for extent in extents[:2]]
+    one = len(sizes) == 1
+    with k.parallel(sizes[0] if one else sizes[0] * sizes[1], work) as (first, last):
+        if one:
+            with k.loop(last, start=first, simd=simd) as i:
+                yield [i]
+            return
+        with k.loop((last - 1) / sizes[1] + 1, start=first / sizes[1]) as i:
+            low, high = clip(k, first, last, i, sizes[1])
+            with (
+                k.loop(high, start=low, simd=simd and len(extents) == 2) as j,
+                loop_nest(k, list(extents[2:]), simd=simd) as rest,
+            ):
+                yield [i, j, *rest]
+
+
+def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
+    """Which of the numbers [0, extent) a part has whose step is the `i`-th of that extent."""
+    before = k.declare("before", i * extent)
+    low = k.declare("low", Select(first > before, first - before, Literal(0, I64)))
+    high = k.declare("high", Select(last - before < extent, last - before, extent))
+    return low, high
 
 
 def flat_index(axes: list[Axis], operand: int, counters: list[Local]) -> Scalar:

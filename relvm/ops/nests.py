@@ -17,7 +17,7 @@ from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Load, Local, Scalar, Select, Size, as_scalar
-from relvm.ops.lowering import LoopAxis, loop_nest
+from relvm.ops.lowering import LoopAxis, loop_nest, part_loops
 from relvm.ops.trees import Apply, Known, Leaf, NotFusable, Total, Tree, post_order
 
 LANES = 64
@@ -209,15 +209,44 @@ def _loops(scope: Scope, joined: list[Joined], *, simd: bool = False, reduce=())
         yield inner
 
 
+@contextmanager
+def _part_loops(scope: Scope, joined: list[Joined], work: Scalar, *, simd: bool = False):
+    """The same, shared among threads.   work: of one step of the innermost loop."""
+    inner = Scope(scope.k, scope)
+    deeper = product(one.extent for one in joined[2:])
+    with part_loops(scope.k, [one.extent for one in joined], work * as_scalar(deeper, I64), simd=simd) as counters:
+        inner.counters = list(zip(joined, counters, strict=True))
+        yield inner
+
+
+def _work(trees: Iterable[Tree], over: Iterable[LoopAxis] = ()) -> Scalar:
+    """About what trees take at all places of some loops, see KernelBuilder.parallel."""
+    each = 0
+    for tree in post_order(tuple(trees), into_totals=False):
+        each += 2 if isinstance(tree, Leaf) else (8 if tree.is_costly else 1) if isinstance(tree, Apply) else 0
+    return as_scalar(product(axis.extent for axis in over), I64) * each
+
+
 def _write_plain(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> None:
-    leaves = [leaf for leaf, _ in outputs] + _leaves(tree for _, tree in outputs)
+    trees = [tree for _, tree in outputs]
+    leaves = [leaf for leaf, _ in outputs] + _leaves(trees)
     joined = join(root, leaves)
-    last = set(joined[-1].axes) if joined else set()
-    with _loops(Scope(k), joined[:-1]) as outer:
-        _prepare(outer, outputs, last)
+    inside = joined[-1].axes if joined else ()
+    if len(joined) == 1:
+        outer = Scope(k)
+        _prepare(outer, outputs, set(inside))
+        with _part_loops(outer, joined, _work(trees), simd=True) as inner:
+            _store_all(inner, outputs)
+        return
+    with _part_loops(Scope(k), joined[:-1], _work(trees, inside)) as outer:
+        _prepare(outer, outputs, set(inside))
         with _loops(outer, joined[-1:], simd=True) as inner:
-            for leaf, tree in outputs:
-                inner.store(leaf, inner.value(tree))
+            _store_all(inner, outputs)
+
+
+def _store_all(scope: Scope, outputs: list[tuple[Leaf, Tree]]) -> None:
+    for leaf, tree in outputs:
+        scope.store(leaf, scope.value(tree))
 
 
 def _prepare(scope: Scope, outputs: Iterable[tuple[Leaf | None, Tree]], inside: set[LoopAxis]) -> None:
@@ -264,19 +293,24 @@ class _Rows:
 
     def write(self) -> None:
         lane = self.rows[-1] if self.rows and self._side_by_side(self.rows[-1]) else None
+        work = _work((tree for _, tree in self.outputs), self.columns)
+        for total in self.totals:
+            work = work + _work((total.arg,), total.over)
         if lane is None:
-            with _loops(Scope(self.k), self.rows) as row:
+            with _part_loops(Scope(self.k), self.rows, work) as row:
                 for total in self.totals:
                     row.values[total] = self._total(row, total)
                 self._result(row)
             return
-        with _loops(Scope(self.k), self.rows[:-1]) as outer:
-            extent = as_scalar(lane.extent, I64)
-            with self.k.loop((extent + (LANES - 1)) / LANES, name="block") as block:
-                first = self.k.declare("first", block * LANES)
-                rest = extent - first
-                width = self.k.declare("width", Select(rest < LANES, rest, Literal(LANES, I64)))
-                _Lanes(self, outer, lane, first, width).write()
+        outer, extent = Scope(self.k), as_scalar(lane.extent, I64)
+        extents = [*(one.extent for one in self.rows[:-1]), (extent + (LANES - 1)) / LANES]
+        deeper = product(one.extent for one in self.rows[2:-1])
+        with part_loops(self.k, extents, work * LANES * as_scalar(deeper, I64)) as (*counters, block):
+            outer.counters = list(zip(self.rows[:-1], counters, strict=True))
+            first = self.k.declare("at", block * LANES)
+            rest = extent - first
+            width = self.k.declare("width", Select(rest < LANES, rest, Literal(LANES, I64)))
+            _Lanes(self, outer, lane, first, width).write()
 
     def _side_by_side(self, lane: Joined) -> bool:
         """Whether rows are next to each other and their own elements are not."""
@@ -416,8 +450,7 @@ class _Lanes:
         self.settle(trees)
         walk = rows.walk(rows.columns, trees, [leaf for leaf, _ in rows.outputs])
         with _loops(self.scope, walk) as inner, self.lanes(inner) as (scope, _):
-            for leaf, tree in rows.outputs:
-                scope.store(leaf, scope.value(tree))
+            _store_all(scope, rows.outputs)
 
     def settle(self, trees: list[Tree]) -> None:
         """Computes what operators make of the totals once for each row, not for each element."""

@@ -8,17 +8,20 @@ Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import BOOL, I64
 from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, Size, Unary
+from relvm.ops.lowering import clip
 from relvm.ops.products import Result
 from relvm.ops.trees import NotFusable
 
 ROWS, DEPTH = 6, 512
 WIDTHS = (64, 48, 32, 16)  # columns of a panel
 _STEP = 16
+_LEAST_TILES = 24  # of a part: copying a panel takes as long as 2 of them
 
 Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
 
@@ -73,45 +76,65 @@ class Copied:
 
 def matrix_product(
     k: KernelBuilder,
+    batch: Sequence[AnyDim],
     sizes: tuple[Scalar, Scalar, Scalar],
-    left: Left | Computed,
-    right: Packed | Copied,
     width: int,
     result: Result,
-    counters: Counters,
+    operands: Callable[[tuple[Scalar, ...]], tuple[Left | Computed, Packed | Copied, Counters]],
 ) -> None:
-    """Hands `result` the sum over p of left(i, p) * right(p, j) for the element at counters(i, j).
+    """Hands `result` the sum over p of left(i, p) * right(p, j) for the element at counters(i, j), for each place of a
+    batch.
 
-    sizes: rows, columns, depth.
+    sizes: rows, columns, depth.   operands: (left, right, counters) at a place of the batch; they are of the same kinds
+    at all places.
     """
     rows, columns, depth = sizes
-    tile = k.allocate("tile", result.dtype, (ROWS * width,))
-    if isinstance(right, Copied):
-        deep = _known(depth)
-        in_one = deep is not None and deep <= DEPTH
-        panel = k.allocate("panel", result.dtype, ((max(deep, 1) if in_one else DEPTH) * width,))
-    with k.loop(_blocks(columns, width), name="block") as block:
-        column = k.declare("column", block * width)
-        count = k.declare("width", smaller(columns - column, width))
-        known = _known(columns)
-        last = None if known is None else known % width
-        product = _Product(k, rows, column, count, left, width, last, tile, result, counters)
-        if isinstance(right, Packed):
-            start = k.declare("at_panel", right.start + column * depth)
-            product.write(Literal(0, I64), depth, right.buffer, start, None, None)
-        elif in_one:
-            zero = k.declare("first", Literal(0, I64))
-            span = k.declare("span", depth)
-            right.fill(panel, zero, span, column, count)
-            product.write(zero, span, panel, Literal(0, I64), None, None)
-        else:
-            if result.partial is None:
-                raise NotFusable
-            with k.loop(Select(depth > 0, _blocks(depth, DEPTH), Literal(1, I64)), name="chunk") as chunk:
-                first = k.declare("first", chunk * DEPTH)
-                span = k.declare("span", smaller(depth - first, DEPTH))
-                right.fill(panel, first, span, column, count)
-                product.write(first, span, panel, Literal(0, I64), chunk > 0, first + span < depth)
+    blocks, groups = _blocks(columns, width), _blocks(rows, ROWS)
+    panels = blocks * k.size(tuple(batch))
+    with k.parallel(panels * groups, depth * width, least=_LEAST_TILES) as (first, last):
+        tile = k.allocate("tile", result.dtype, (ROWS * width,))
+        with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
+            tiles = clip(k, first, last, number, groups)
+            column = k.declare("column", number % blocks * width)
+            left, right, counters = operands(_place(k, number / blocks, batch))
+            count = k.declare("width", smaller(columns - column, width))
+            known = _known(columns)
+            narrow = None if known is None else known % width
+            product = _Product(k, rows, column, count, left, width, narrow, tile, result, counters, tiles)
+            if isinstance(right, Packed):
+                start = k.declare("at_panel", right.start + column * depth)
+                product.write(Literal(0, I64), depth, right.buffer, start, None, None)
+            else:
+                _write_copied(k, product, right, depth)
+
+
+def _write_copied(k: KernelBuilder, product: _Product, right: Copied, depth: Scalar) -> None:
+    """A panel that is copied, in chunks where it may be deep."""
+    deep, width, result = _known(depth), product.width, product.result
+    if deep is not None and deep <= DEPTH:
+        panel = k.allocate("panel", result.dtype, (max(deep, 1) * width,))
+        zero = k.declare("from", Literal(0, I64))
+        span = k.declare("span", depth)
+        right.fill(panel, zero, span, product.column, product.count)
+        product.write(zero, span, panel, Literal(0, I64), None, None)
+        return
+    if result.partial is None:
+        raise NotFusable
+    panel = k.allocate("panel", result.dtype, (DEPTH * width,))
+    with k.loop(Select(depth > 0, _blocks(depth, DEPTH), Literal(1, I64)), name="chunk") as chunk:
+        zero = k.declare("from", chunk * DEPTH)
+        span = k.declare("span", smaller(depth - zero, DEPTH))
+        right.fill(panel, zero, span, product.column, product.count)
+        product.write(zero, span, panel, Literal(0, I64), chunk > 0, zero + span < depth)
+
+
+def _place(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tuple[Scalar, ...]:
+    """The place in a batch that has this number."""
+    place: list[Scalar] = []
+    for extent in reversed(batch[1:]):
+        place.insert(0, k.declare("place", number % k.size((extent,))))
+        number = k.declare("number", number / k.size((extent,)))
+    return (number, *place) if batch else ()
 
 
 @dataclass(frozen=True)
@@ -128,6 +151,7 @@ class _Product:
     tile: Buffer
     result: Result
     counters: Counters
+    tiles: tuple[Scalar, Scalar]  # from which to which, of ROWS rows each
 
     def write(
         self, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None, is_part: Scalar | None
@@ -141,14 +165,17 @@ class _Product:
         def tiles(row: Scalar, count: int) -> None:
             self._tile(k.declare("row", row), count, first, span, right, start, goes_on, is_part)
 
+        low, high = self.tiles
+        full = self.rows / ROWS
         if rows is None or rows >= ROWS:
-            with k.loop(self.rows / ROWS, name="group") as group:
+            with k.loop(smaller_of(high, full), start=low, name="group") as group:
                 tiles(group * ROWS, ROWS)
         if rows is not None:
             if rows % ROWS:
-                tiles(Literal(rows - rows % ROWS, I64), rows % ROWS)
+                with k.branch(high > full):
+                    tiles(Literal(rows - rows % ROWS, I64), rows % ROWS)
             return
-        rest = k.declare("rest", self.rows % ROWS)
+        rest = k.declare("rest", Select(high > full, self.rows % ROWS, Literal(0, I64)))
         for count in (4, 2, 1):  # 5 rows are 4 and 1, 3 are 2 and 1
             with k.branch((rest % (2 * count) >= count) if count < 4 else rest >= count):
                 tiles(self.rows - (rest % (2 * count) if count < 4 else rest), count)

@@ -12,7 +12,7 @@ from relvm.ir.dtypes import I64, dtype_of
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
-from relvm.ops.lowering import Loops, flat_position, loop_nest
+from relvm.ops.lowering import Loops, flat_position, loop_nest, part_loops
 from relvm.ops.reduction import lowest
 from relvm.ops.rules import expect_float, expect_integers, expect_numeric, with_dtype
 from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, window_of
@@ -24,7 +24,8 @@ def _pool(
     """Row after row of the result, one window position at a time; finish(k, row, target) ends each row."""
     dims, places = x.shape[2:], out.shape[2:]
     planes: AnyDim = product(out.shape[:2])
-    with loop_nest(k, [planes, *places[:-1]]) as (plane, *row):
+    deeper = places[1:] if len(places) > 1 else places
+    with part_loops(k, [planes, *places[:-1]], k.size((*deeper, *window.sizes))) as (plane, *row):
         target = k.declare("target", flat_position((plane, *row, Literal(0, I64)), (planes, *places)))
         with k.loop(places[-1], name="o", simd=True) as o:
             k.store(out, (target + o,), start)

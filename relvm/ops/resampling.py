@@ -9,7 +9,7 @@ from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import ShapeType, TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, as_scalar
-from relvm.ops.lowering import Loops
+from relvm.ops.lowering import Loops, part_loops
 from relvm.ops.rules import (
     expect_axis,
     expect_equal_dims,
@@ -61,20 +61,22 @@ def _resample(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
         index = k.declare("index", indices.flat(n))
         outside = (index < 0).either(index >= size)
         k.fail(outside, "INDEX_ERROR", f"resample: index %lld is outside axis {axis} of size %lld", index, size)
-    with k.loop(k.size(x.shape[:axis]), name="row") as row:
-        source = k.declare("source", row * size * width)
-        target = k.declare("target", row * k.size((places,)) * width)
-        if axis == len(x.shape) - 1:
+    rows, along, each = k.size(x.shape[:axis]), k.size((places,)), k.size((taps,)) * 2
+    if axis == len(x.shape) - 1:
+        with part_loops(k, [rows], along * each) as (row,):
+            source = k.declare("source", row * size)
+            target = k.declare("target", row * along)
             _along_places(k, (x, indices, weights, out), source, target)
-            return
-        with k.loop(places, name="place") as place:
-            at = k.declare("at", target + place * width)
+        return
+    with part_loops(k, [rows, along], width * each) as (row, place):
+        source = k.declare("source", row * size * width)
+        target = k.declare("target", (row * along + place) * width)
 
-            def tap(t: Scalar) -> tuple[Scalar, Scalar]:
-                start = k.declare("start", source + indices[t, place] * width)
-                return start, k.declare("weight", weights[t, place])
+        def tap(t: Scalar) -> tuple[Scalar, Scalar]:
+            start = k.declare("start", source + indices[t, place] * width)
+            return start, k.declare("weight", weights[t, place])
 
-            _sum_of_taps(k, out, at, width, taps, tap, lambda made, i: made[1] * x.flat(made[0] + i))
+        _sum_of_taps(k, out, target, width, taps, tap, lambda made, i: made[1] * x.flat(made[0] + i))
 
 
 def _along_places(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scalar, target: Scalar) -> None:

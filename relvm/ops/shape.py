@@ -10,7 +10,7 @@ from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import ShapeType, TensorType
 from relvm.lir.kernel import KernelBuilder
-from relvm.ops.lowering import VIEW, Builtin, Loops, Places, Rearrange, elementwise
+from relvm.ops.lowering import VIEW, Builtin, Loops, Places, Rearrange, elementwise, part_loops
 from relvm.ops.rules import (
     broadcast_dims,
     expect_axes,
@@ -175,8 +175,9 @@ def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     """Each input is a matrix of `rows` rows, the result the matrix of their rows put side by side."""
     (out,) = outputs
     axis %= len(out.shape)
-    with k.loop(k.size(out.shape[:axis]), name="row") as row:
-        start = k.declare("start", row * k.size(out.shape[axis:]))
+    wide = k.size(out.shape[axis:])
+    with part_loops(k, [k.size(out.shape[:axis])], wide * 4) as (row,):
+        start = k.declare("start", row * wide)
         for x in inputs:
             width = k.size(x.shape[axis:])
             with k.loop(width, simd=True) as i:

@@ -1,4 +1,4 @@
-"""Constant matrices are stored as products read them."""
+"""Constant weights are stored as products and convolutions read them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ import numpy as np
 
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, If, OpCall, constant
 from relvm.ir.stages import Stage
-from relvm.ops import matmul, matmul_packed
+from relvm.ops import conv, conv_tiles, matmul, matmul_packed
 from relvm.ops.linear import pack_columns
+from relvm.ops.window import window_of
+from relvm.ops.winograd import MOST_CHANNELS, transform_windows
 from relvm.transform.passes import module_pass
+
+_LEAST_CHANNELS = 8  # of the input and the result: with fewer, transforming tiles takes longer than it saves
+_LEAST_PLACES = 5  # along an axis: of smaller results the tiles, and blocks of them, have too little
 
 
 @module_pass("pack_weights", at=Stage.NORMAL)
 def pack_weights(module):
-    """Rearrange the constant right sides of matrix products, once and for all:
+    """Rearrange constant weights, once and for all: the right sides of matrix products, and windows of 3 x 3.
 
     y = matmul(x, const(f32[768, 64], ...))   ->   y = matmul_packed(x, const(f32[1, 768, 64], ...), columns=64)
+    y = conv(x, const(f32[64, 32, 3, 3], ...), pads=(1, 1, 1, 1))   ->
+    y = conv_tiles(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
     """
-    packed: dict[tuple[int, bool], Constant] = {}
+    packed: dict[tuple, Constant] = {}
     functions = tuple(_function(function, packed) for function in module.functions)
     unchanged = all(a is b for a, b in zip(functions, module.functions, strict=True))
     return module if unchanged else module.with_functions(functions)
@@ -41,24 +48,51 @@ def _block(block: Block, packed: dict) -> Block:
             case Function() as value:
                 new_function = _function(value, packed)
                 binding = binding if new_function is value else replace(binding, value=new_function)
-            case OpCall() as call if isinstance(binding, Binding) and _is_packable(call):
-                binding = replace(binding, value=_packed(call, packed))
+            case OpCall() as call if isinstance(binding, Binding):
+                if _is_product(call):
+                    binding = replace(binding, value=_product(call, packed))
+                elif _has_tiles(call):
+                    binding = replace(binding, value=_tiles(call, packed))
         bindings.append(binding)
     same = all(a is b for a, b in zip(bindings, block.bindings, strict=True))
     return block if same else replace(block, bindings=tuple(bindings))
 
 
-def _is_packable(call: OpCall) -> bool:
+def _is_product(call: OpCall) -> bool:
     if call.op is not matmul or not isinstance(call.args[1], Constant):
         return False
     a, b = call.args[0].type, call.args[1].value
     return b.ndim == 2 and b.size > 0 and a.shape is not None and not dict(call.attributes)["transpose_a"]
 
 
-def _packed(call: OpCall, packed: dict[tuple[int, bool], Constant]) -> Expr:
+def _product(call: OpCall, packed: dict[tuple, Constant]) -> Expr:
     weights, transposed = call.args[1], dict(call.attributes)["transpose_b"]
     matrix = weights.value.T if transposed else weights.value
     key = (id(weights.value), transposed)
     if key not in packed:
         packed[key] = constant(pack_columns(np.asarray(matrix)))
     return replace(matmul_packed(call.args[0], packed[key], columns=matrix.shape[1]), type=call.type)
+
+
+def _has_tiles(call: OpCall) -> bool:
+    """Whether it is a convolution by windows of 3 x 3, one step at a time, that tiles make faster."""
+    if call.op is not conv or not isinstance(call.args[1], Constant) or call.type.shape is None:
+        return False
+    w, attributes = call.args[1].value, dict(call.attributes)
+    if w.shape[2:] != (3, 3) or w.dtype != np.float32 or attributes["groups"] != 1:
+        return False
+    window = window_of("conv", w.shape[2:], *(attributes[name] for name in ("strides", "pads", "dilations")))
+    if set(window.strides + window.dilations) != {1} or not np.abs(w).max(initial=0) < 1e30:
+        return False
+    places = [dim for dim in call.type.shape[2:] if isinstance(dim, int)]
+    if min(places, default=_LEAST_PLACES) < _LEAST_PLACES:
+        return False
+    return min(w.shape[:2]) >= _LEAST_CHANNELS and w.shape[1] <= MOST_CHANNELS
+
+
+def _tiles(call: OpCall, packed: dict[tuple, Constant]) -> Expr:
+    weights, pads = call.args[1], dict(call.attributes)["pads"]
+    key = (id(weights.value), "tiles")
+    if key not in packed:
+        packed[key] = constant(transform_windows(weights.value))
+    return replace(conv_tiles(call.args[0], packed[key], pads=pads or (0, 0, 0, 0)), type=call.type)

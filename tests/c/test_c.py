@@ -25,7 +25,7 @@ WARNINGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
 INCLUDES = ["-I", str(ROOT / "csrc"), "-I", str(HERE)]
 LIBRARIES = ["-lpthread", "-ldl", "-lm"]
 # Threads are watched for races, all else for memory errors, leaks and undefined behaviour.
-SANITIZERS = {"test_threads": "thread"}
+SANITIZERS = {"test_threads": "thread", "test_workers": "thread"}
 USUAL_SANITIZERS = "address,undefined"
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")

@@ -144,6 +144,19 @@ def _linear() -> list[Mistake]:
             {"columns": 33},
         ),
         Mistake("matmul_packed", (F32, tensor("f32", "3, 16")), "b has rank 2, expected 3", attributes={"columns": 16}),
+        Mistake(
+            "conv_tiles",
+            (image, tensor("f32", "16, 2, 3")),
+            "channels of x and u differ: 4 and 3",
+            RelvmShapeError,
+            {"pads": (0, 0, 0, 0)},
+        ),
+        Mistake(
+            "conv_tiles",
+            (image, tensor("f32", "9, 2, 4")),
+            "u is f32[9, 2, 4], expected f32[16, filters, channels] with at most 384 channels",
+            attributes={"pads": (0, 0, 0, 0)},
+        ),
         Mistake("conv", (image, grouped), "channels of x and those of w times 1 differ: 4 and 2", RelvmShapeError),
         Mistake("conv", (image, weights), "strides has 1 items, expected 2", RelvmArgumentError, {"strides": (1,)}),
         Mistake(

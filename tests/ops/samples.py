@@ -12,6 +12,7 @@ import numpy as np
 from relvm.errors import RelvmIndexError, RelvmShapeError
 from relvm.ops.activation import ACTIVATIONS
 from relvm.ops.linear import pack_columns
+from relvm.ops.winograd import transform_windows
 
 FLOATS = ("f32", "f64")
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
@@ -76,6 +77,17 @@ _SHAPES = [
     ((0, 3), (3,)),
     ((13,), (1,)),
 ]
+
+
+# channels, filters, height, width, pads: one tile, tiles cut off, several blocks, parts of rows in a block
+_TILED = (
+    (1, 1, 3, 3, (0, 0, 0, 0)),
+    (3, 5, 6, 7, (1, 1, 1, 1)),
+    (2, 13, 5, 70, (0, 1, 2, 0)),
+    (2, 6, 33, 5, (3, 3, 3, 3)),
+    (100, 7, 11, 12, (1, 1, 1, 1)),
+    (2, 3, 2, 2, (1, 1, 0, 0)),
+)
 
 
 def binary_samples() -> Iterator[Sample]:
@@ -224,6 +236,13 @@ def linear_samples() -> Iterator[Sample]:
     packed = pack_columns(numbers("f64", 4, 20))
     for shape in ((4,), (2, 7, 4), (2, 0, 4)):
         yield Sample("matmul_packed", (numbers("f64", *shape), packed), {"columns": 20}, frozenset(packed.shape))
+    for channels, filters, high, wide, pads in _TILED:
+        u = transform_windows(numbers("f32", filters, channels, 3, 3))
+        yield Sample("conv_tiles", (numbers("f32", 2, channels, high, wide), u), {"pads": pads}, frozenset(u.shape))
+    for huge in (np.inf, -np.inf, np.nan, 3e38):
+        x, u = numbers("f32", 1, 2, 9, 40), transform_windows(numbers("f32", 7, 2, 3, 3))
+        x[0, 1, 4, 17] = huge
+        yield Sample("conv_tiles", (x, u), {"pads": (1, 1, 1, 1)}, frozenset(u.shape))
     for transpose_a, transpose_b in ((True, False), (False, True), (True, True)):
         attributes = {"transpose_a": transpose_a, "transpose_b": transpose_b}
         for m, n, depth in ((3, 5, 7), (20, 40, 150), (1, 33, 64)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -40,9 +41,15 @@ class VirtualMachine:
         Most calls inside each other; 0: 200,000.
     print_hook
         Called with the values of a `vm.builtin.print`; None: Python's print.
+    num_threads
+        At most so many threads work on a kernel at once, the caller's among them; results do not depend on it.  None:
+        the environment variable RELVM_NUM_THREADS, or as many as this process has processors.  The process has one team
+        of threads: while it works for one machine, the kernels of others run on their own thread.
 
     Raises
     ------
+    RelvmArgumentError
+        `num_threads` is not an integer of 1 to 256.
     RelvmNameError
         A packed function that nobody has registered.
 
@@ -64,13 +71,15 @@ class VirtualMachine:
         stack_values: int = 0,
         call_depth: int = 0,
         print_hook: Callable[..., Any] | None = None,
+        num_threads: int | None = None,
     ) -> None:
         self.executable = executable
         pointer = executable.pointer
         indices = range(executable.function_count)
         provide(executable.function_name(index) for index in indices if executable.function_kind(index) == "packed")
         hooks = {"poll": lib.relvm_py_poll, "print": lib.relvm_py_print}
-        options = ffi.new("rvm_machine_options *", {"stack_values": stack_values, "call_depth": call_depth, **hooks})
+        sizes = {"stack_values": stack_values, "call_depth": call_depth, "threads": _threads(num_threads)}
+        options = ffi.new("rvm_machine_options *", {**sizes, **hooks})
         machine = ffi.new("rvm_machine **")
         error = ffi.new("rvm_value *")
         status = lib.rvm_machine_new(pointer, options, machine, error)
@@ -429,3 +438,20 @@ class VirtualMachine:
 
     def __repr__(self) -> str:
         return f"<VirtualMachine of {', '.join(self.functions)}>"
+
+
+def _threads(wanted: int | None) -> int:
+    source, number = "num_threads", wanted
+    if wanted is None:
+        source, number = "RELVM_NUM_THREADS", os.environ.get("RELVM_NUM_THREADS") or _processors()
+        if isinstance(number, str) and number.isascii() and number.isdigit():
+            number = int(number)
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= lib.RVM_MOST_THREADS:
+        raise RelvmArgumentError(f"{source} is {number!r}, expected an integer of 1 to {lib.RVM_MOST_THREADS}")
+    return number
+
+
+def _processors() -> int:
+    """Those that this process may use."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(count, lib.RVM_MOST_THREADS)

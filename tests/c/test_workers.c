@@ -1,0 +1,74 @@
+/* Loops shared among threads: every number is done once, whoever asks, however many threads there are. */
+#include "workers.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { NUMBERS = 5000, ROUNDS = 200, CALLERS = 3 };
+
+typedef struct job {
+  atomic_int done[NUMBERS];
+  atomic_int parts;
+} job;
+
+static void count_numbers(const void *shared, int64_t first, int64_t last) {
+  job *the = *(job *const *)shared;
+  atomic_fetch_add(&the->parts, 1);
+  for (int64_t i = first; i < last; i++) atomic_fetch_add(&the->done[i], 1);
+}
+
+static int all_done(job *the, int64_t count, int32_t times) {
+  for (int64_t i = 0; i < NUMBERS; i++)
+    if (atomic_load(&the->done[i]) != (i < count ? times : 0)) return 0;
+  return 1;
+}
+
+static int run(int32_t threads, int64_t count, int64_t grain) {
+  static _Thread_local job the;
+  job *shared = &the;
+  for (int32_t i = 0; i < NUMBERS; i++) atomic_store(&the.done[i], 0);
+  atomic_store(&the.parts, 0);
+  rvm_workers_run(threads, count_numbers, &shared, count, grain);
+  return all_done(&the, count, 1) && atomic_load(&the.parts) <= (count > grain ? count / grain : 1);
+}
+
+static void every_number_is_done_once(void) {
+  for (int32_t threads = 1; threads <= 5; threads++)
+    for (int64_t count = 0; count < 40; count++)
+      for (int64_t grain = 1; grain < 9; grain += 3) CHECK(run(threads, count, grain));
+  for (int32_t i = 0; i < ROUNDS; i++) CHECK(run(1 + i % 4, NUMBERS, 1 + i * 7));
+}
+
+static void *run_many(void *unused) {
+  (void)unused;
+  for (int32_t i = 0; i < ROUNDS; i++)
+    if (!run(3, NUMBERS, 100)) return "a number was not done once";
+  return NULL;
+}
+
+static void threads_that_ask_at_once_do_not_wait_for_each_other(void) {
+  pthread_t callers[CALLERS];
+  void *failed;
+  for (int32_t i = 0; i < CALLERS; i++) CHECK(pthread_create(&callers[i], NULL, run_many, NULL) == 0);
+  for (int32_t i = 0; i < CALLERS; i++) {
+    CHECK(pthread_join(callers[i], &failed) == 0);
+    CHECK(failed == NULL);
+  }
+}
+
+static void workers_that_sleep_are_woken(void) {
+  for (int32_t i = 0; i < 20; i++) {
+    usleep(2000);
+    CHECK(run(4, NUMBERS, 50));
+  }
+}
+
+int main(void) {
+  every_number_is_done_once();
+  threads_that_ask_at_once_do_not_wait_for_each_other();
+  workers_that_sleep_are_woken();
+  return CHECK_RESULT();
+}

@@ -1,0 +1,63 @@
+"""Which convolutions are computed in tiles: the golden cases are in pack_weights.cases, where the weights are small."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+from modes import assert_close, machines
+
+from relvm.frontend.text import parse_module
+from relvm.ir.infer import infer_types
+from relvm.ir.reference import evaluate
+from relvm.transform.passes import run_passes
+from relvm.transform.pipelines import build_pipeline
+
+RANDOM = np.random.default_rng(9)
+
+
+def convolution(weights: np.ndarray, attributes: str = "", dims: str = "h, w"):
+    shape = ", ".join(map(str, weights.shape))
+    text = base64.b64encode(weights.tobytes()).decode()
+    call = f'conv(x, const(f32[{shape}], "{text}"){attributes})'
+    return infer_types(parse_module(f"def main(x: f32[n, {weights.shape[1]}, {dims}]) => {{ return {call} }}"))
+
+
+def weights_of(*shape: int) -> np.ndarray:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def operators(module) -> list[str]:
+    passes = [one for one in build_pipeline("c") if one.name in ("infer_types", "normalize", "pack_weights")]
+    return [binding.value.op.name for binding in run_passes(module, passes)["main"].body.bindings]
+
+
+@pytest.mark.parametrize("dims", ["h, w", "9, w", "9, 9"])
+def test_windows_of_3_by_3_are_computed_in_tiles(dims: str) -> None:
+    module = convolution(weights_of(9, 8, 3, 3), ", pads=(1, 0, 2, 1)", dims)
+    assert operators(module) == ["conv_tiles"]
+    x = weights_of(2, 8, 9, 9)
+    for machine in machines(module).values():
+        assert_close(machine["main"](x), evaluate(module, "main", x), 1e-5)
+
+
+LARGE = weights_of(8, 8, 3, 3)
+LARGE[0, 0, 0, 0] = 1e31
+
+
+@pytest.mark.parametrize(
+    ("weights", "attributes", "dims"),
+    [
+        (weights_of(8, 8, 1, 3), "", "h, w"),
+        (weights_of(8, 8, 3, 3), ", strides=(2, 1)", "h, w"),
+        (weights_of(8, 8, 3, 3), ", dilations=(1, 2)", "h, w"),
+        (weights_of(8, 7, 3, 3), "", "h, w"),
+        (weights_of(7, 8, 3, 3), "", "h, w"),
+        (weights_of(8, 385, 3, 3), "", "h, w"),
+        (weights_of(8, 8, 3, 3), "", "6, 9"),
+        (LARGE, "", "h, w"),
+    ],
+)
+def test_others_are_left_as_they_are(weights: np.ndarray, attributes: str, dims: str) -> None:
+    assert operators(convolution(weights, attributes, dims)) == ["conv"]
