@@ -50,10 +50,13 @@ NEURAL_OPERATORS: dict[str, Operator] = {
 _POSITIONS = ("GatherElements", "GatherND", "ScatterElements", "ScatterND", "Scatter", "TopK", "NonZero", "Compress")
 _LOGIC = ("IsNaN", "IsInf", "Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitShift", "Mod")
 _SIZES = ("Size", "Shape", "Einsum", "Trilu", "EyeLike", "ArgMax", "ArgMin", "Range", "CastLike", "Tile", "OneHot")
+_SPECTRA = ("HannWindow", "HammingWindow", "BlackmanWindow")
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "SumSquare", "Sum", "Mean", "Max", "Min", "Prod")
 
 INDEXING_OPERATORS: dict[str, Operator] = {
-    **{name: Operator() for name in (*_POSITIONS, *_LOGIC, *_SIZES)},
+    **{name: Operator() for name in (*_POSITIONS, *_LOGIC, *_SIZES, *_SPECTRA)},
+    "DFT": Operator(known=(1, 2)),
+    "STFT": Operator(known=(1, 3)),
     **{f"Reduce{name}": Operator(known=(1,)) for name in _REDUCTIONS},
     **{name: Operator(known=(1,)) for name in ("Split", "CumSum", "CumProd")},
 }

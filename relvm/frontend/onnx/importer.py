@@ -30,6 +30,7 @@ import relvm.frontend.onnx.quantised
 import relvm.frontend.onnx.recurrent
 import relvm.frontend.onnx.reductions
 import relvm.frontend.onnx.resize
+import relvm.frontend.onnx.spectra
 import relvm.frontend.onnx.squeeze
 import relvm.frontend.onnx.transposed  # noqa: F401
 import relvm.ops as ops
