@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 _serial = itertools.count()
 
@@ -35,7 +36,7 @@ class DimOp:
     left: AnyDim
     right: AnyDim
 
-    @property
+    @cached_property
     def order(self) -> tuple:
         return (1, self.function, _order(self.left), _order(self.right))
 
@@ -301,12 +302,20 @@ def _floordiv(left: AnyDim, right: AnyDim) -> AnyDim:
         raise ZeroDivisionError("a dimension divided by 0")
     if isinstance(left, int) and isinstance(right, int):
         return left // right
-    if isinstance(right, int):  # (k * right + rest) // right == k + rest // right, for the terms that divide exactly
+    if isinstance(right, int):  # (k * right + rest) // right == k + rest // right: terms that divide, and the constant
         terms = _terms(left)
-        exact = {m: c // right for m, c in terms.items() if c % right == 0}
-        rest = _make({m: c for m, c in terms.items() if c % right})
-        if exact:
-            return _combine(_make(exact), _floordiv(rest, right), 1)
+        exact = {m: c // right for m, c in terms.items() if c % right == 0 or m == ()}
+        rest = _make({m: c % right if m == () else c for m, c in terms.items() if c % right})
+        whole = _make(exact)
+        if whole != 0:
+            return _combine(whole, _floordiv(rest, right), 1)
+        match rest:  # (a // b + k) // c == (a + k * b) // (b * c)
+            case Dim(terms=(((DimOp("floordiv", inner, int() as divisor),), 1), *others)) if divisor > 0 and right > 0:
+                constants = [c for m, c in others if m == ()]
+                if len(constants) == len(others):
+                    return _floordiv(_combine(inner, sum(constants) * divisor, 1), divisor * right)
+        if rest != left:
+            return _floordiv(rest, right)
     return _make({(DimOp("floordiv", left, right),): 1})
 
 
@@ -324,8 +333,27 @@ def _mod(left: AnyDim, right: AnyDim) -> AnyDim:
 
 
 def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
-    apart = difference(left, right)
-    if apart is not None:
-        return left if (apart <= 0) == (function == "min") else right
+    for low, high in ((left, right), (right, left)):
+        if _is_natural(_combine(high, low, -1)):
+            return low if function == "min" else high
     first, second = sorted((left, right), key=_order)
     return _make({(DimOp(function, first, second),): 1})
+
+
+def _is_natural(dim: AnyDim) -> bool:
+    """Whether a simple rule finds that `dim` is never negative: variables are not."""
+    if isinstance(dim, int):
+        return dim >= 0
+    return all(coefficient > 0 and all(map(_is_natural_atom, monomial)) for monomial, coefficient in dim.terms)
+
+
+def _is_natural_atom(atom: Atom) -> bool:
+    if isinstance(atom, DimVar):
+        return True
+    left, right = _is_natural(atom.left), _is_natural(atom.right)
+    match atom.function:
+        case "max":
+            return left or right
+        case "mod":  # of the sign of the divisor
+            return right
+    return left and right

@@ -3,6 +3,7 @@
 # ruff: noqa: F401  (the names are for those who import this)
 
 from relvm.ops.arithmetic import add, divide, maximum, minimum, multiply, power, subtract
+from relvm.ops.bits import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
 from relvm.ops.comparison import (
     equal,
     greater,
@@ -15,20 +16,25 @@ from relvm.ops.comparison import (
     not_equal,
 )
 from relvm.ops.convolution import conv
+from relvm.ops.cumulation import cumulative_product, cumulative_sum
 from relvm.ops.folding import fold
+from relvm.ops.gathering import gather_elements, gather_slices
 from relvm.ops.indexing import gather, pad
 from relvm.ops.indexing import slice_ as slice
 from relvm.ops.integer import matmul_integer
 from relvm.ops.linear import matmul, matmul_packed
 from relvm.ops.margins import extend
+from relvm.ops.ordering import top_positions, true_positions
 from relvm.ops.pooling import average_pool, max_pool, max_pool_indices
 from relvm.ops.recurrent import gru, lstm, rnn
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max
 from relvm.ops.reduction import min_ as min
 from relvm.ops.reduction import sum_ as sum
+from relvm.ops.remainders import modulo, remainder
 from relvm.ops.resampling import iota, resample
 from relvm.ops.scalar import to_scalar, to_tensor
+from relvm.ops.scattering import scatter_elements, scatter_slices
 from relvm.ops.selection import cast, where
 from relvm.ops.sequence import reverse_sequence
 from relvm.ops.shape import (

@@ -86,6 +86,12 @@ def _numpy_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _power(x: Scalar, y: Scalar) -> Scalar:
+    """Constant squares and cubes are products."""
+    match y:
+        case Literal(value=2):
+            return x * x
+        case Literal(value=3):
+            return x * x * x
     if x.dtype.is_float:
         return Intrinsic("pow", (x, y), x.dtype)
     wide = I64 if x.dtype.is_signed else U64
@@ -96,7 +102,8 @@ def _power(x: Scalar, y: Scalar) -> Scalar:
 def power(x: TensorType, y: TensorType) -> TensorType:
     """x to the power of y, elementwise.
 
-    Integers wrap around; a negative exponent rounds the true value towards zero, and gives 0 for x = 0.
+    Integers wrap around; a negative exponent rounds the true value towards zero, and gives 0 for x = 0.  Where y is the
+    constant 2 or 3, floats are multiplied: a cube is rounded twice.
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.

@@ -70,7 +70,10 @@ def result_of(
             continue
         if len(place.steps) != 1 or place.steps[0][1] != 1 or place.start != 0:
             raise NotFusable
-        own.append(place.steps[0][0])
+        ((axis, _),) = place.steps
+        if axis.extent != dim:
+            raise NotFusable
+        own.append(axis)
     walked = {axis for axis in own if axis.extent != 1}
     if walked != {axis for axis in root if axis.extent != 1} or len(walked) != sum(dim != 1 for dim in shape):
         raise NotFusable

@@ -18,7 +18,6 @@ pytest.importorskip("onnxruntime")
 from frontend.onnx_cases import answers_of, assert_answers, make_model, onnxruntime_answers, suite_cases
 
 REFUSED = {
-    "test_loop11": "the bounds of a Slice must be known",
     "test_loop13_seq": "no tensor but sequence_type",
     "test_loop16_seq_none": "no tensor but optional_type",
     "test_scan_sum": "Scan of opset 8, of batches",

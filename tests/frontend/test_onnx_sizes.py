@@ -13,30 +13,11 @@ from relvm.ir.infer import infer_types
 from relvm.ir.reference import evaluate
 
 onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
-from onnx import helper, parser  # noqa: E402  (after the check that onnx is there)
+pytest.importorskip("onnxruntime")
+from frontend.onnx_graphs import against_onnxruntime, model_of  # noqa: E402  (after the check that onnx is there)
+from onnx import helper  # noqa: E402
 
 RANDOM = np.random.default_rng(3)
-
-
-def model_of(text: str, opset: int = 17):
-    """The model of a graph in ONNX's text form."""
-    return parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> {text}')
-
-
-def against_onnxruntime(model, *inputs: np.ndarray) -> None:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    names = [info.name for info in model.graph.input]
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    expected = session.run(None, dict(zip(names, inputs, strict=True)))
-    for machine in machines(from_onnx(model), [("bytecode", "c"), ("compiled", "c")]).values():
-        result = plain(machine["main"](*inputs))
-        outputs = result if isinstance(result, tuple) else (result,)
-        for got, want in zip(outputs, expected, strict=True):
-            assert got.dtype == want.dtype and got.shape == want.shape
-            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
-
 
 HALVED_AND_DOUBLED = model_of("""
     g (float[n, 2, h, w] x) => (y)
@@ -154,11 +135,25 @@ def test_a_margin_of_symbolic_size_that_mirrors_is_refused(mode: str) -> None:
         from_onnx(model_of(text, 19))
 
 
-def test_a_bound_that_may_be_negative_is_refused() -> None:
-    text = COMPUTED["a slice up to a symbolic place"].replace("stop = Shape<start = 1>(x)", "stop = Sub(size, one)")
-    text = text.replace("table =", "size = Shape<start = 1>(x) table =")
-    with pytest.raises(RelvmUnsupportedError, match=r"Slice.*a bound k - 1, which may be negative"):
-        from_onnx(model_of(text))
+BOUNDS = model_of("""
+    g (float[n, k] x, float[m] y) => (a, b, c)
+    <int64[1] zero = {0}, int64[1] one = {1}, int64[1] far = {10000}>
+    {
+      n = Shape<end = 1>(x)
+      k = Shape<start = 1>(x)
+      m = Shape(y)
+      apart = Sub(m, k)
+      back = Neg(m)
+      less = Sub(back, one)
+      a = Slice(x, apart, far, one)
+      b = Slice(x, back, far, one)
+      c = Slice(x, less, apart, one)
+    }""")
+
+
+@pytest.mark.parametrize("m", [0, 1, 3, 5, 9])
+def test_bounds_of_either_sign(m: int) -> None:
+    against_onnxruntime(BOUNDS, RANDOM.standard_normal((2, 5)).astype(np.float32), np.ones(m, np.float32))
 
 
 def test_sizes_without_a_name_are_different_ones() -> None:

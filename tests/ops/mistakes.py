@@ -43,7 +43,7 @@ def shape(dims: str = "") -> ShapeType:
 
 
 F32, UNTYPED = tensor("f32", "3, 4"), TensorType(None, (3,))
-_BINARY = ("add", "subtract", "multiply", "divide", "power", "maximum", "minimum")
+_BINARY = ("add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "modulo", "remainder")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _FLOAT_UNARY = ("floor", "ceil", "round", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "sigmoid", "reciprocal")
 _FLOAT_UNARY += ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "log1p")
@@ -74,6 +74,9 @@ def _elementwise() -> list[Mistake]:
         Mistake(op, (tensor("bool"), tensor("bool")), "x has dtype bool, expected an integer or float")
         for op in _BINARY
     ]
+    for op in ("bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"):
+        rows.append(Mistake(op, (F32, F32), "x has dtype f32, expected an integer dtype"))
+        rows.append(Mistake(op, (tensor("i8"), tensor("u8")), "x has dtype i8 and y has u8"))
     for op in ("logical_and", "logical_or"):
         rows.append(Mistake(op, (tensor("bool"), tensor("i8")), "y has dtype i8, expected bool"))
     for op in _FLOAT_UNARY:
@@ -283,6 +286,63 @@ def _shapes() -> list[Mistake]:
     ]
 
 
+def _positions() -> list[Mistake]:
+    places, wide, updates = tensor("i64", "3, 2"), tensor("i64", "4, 4"), tensor("f32", "3, 2")
+    rows = []
+    for kind in ("gather", "scatter"):
+        more = () if kind == "gather" else (updates,)
+        by_axis = {"axis": 1}
+        rows += [
+            Mistake(f"{kind}_elements", (F32, F32, *more), "indices has dtype f32", attributes=by_axis),
+            Mistake(f"{kind}_elements", (F32, tensor("i64", "3"), *more), "x has rank 2 and", attributes=by_axis),
+            Mistake(f"{kind}_elements", (F32, places, *more), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
+            Mistake(f"{kind}_elements", (F32, wide, *more), "dimension 0 of indices, 4,", RelvmShapeError, by_axis),
+            Mistake(f"{kind}_slices", (F32, places, *more), "depth differ: 2 and 1", RelvmShapeError, {"depth": 1}),
+            Mistake(f"{kind}_slices", (F32, tensor("i64"), *more), "indices has rank 0", attributes={"depth": 0}),
+            Mistake(f"{kind}_slices", (F32, places, *more), "depth is -1", attributes={"depth": -1}),
+            Mistake(f"{kind}_slices", (tensor("f32", "3"), places, *more), "x has rank 1", attributes={"depth": 2}),
+        ]
+    for op, attributes in (("scatter_elements", {"axis": 0}), ("scatter_slices", {"depth": 2})):
+        sum_of = {**attributes, "reduction": "sum"}
+        flags, added = tensor("bool", "3, 2"), {**attributes, "reduction": "add"}
+        rows += [
+            Mistake(op, (F32, places, updates), "reduction is 'sum'", RelvmArgumentError, sum_of),
+            Mistake(op, (F32, places, flags), "x has dtype f32 and updates has bool", attributes=attributes),
+            Mistake(op, (flags, places, flags), "x has dtype bool", attributes=added),
+            Mistake(op, (F32, places, tensor("f32")), "updates has rank 0", attributes=attributes),
+        ]
+    return [
+        *rows,
+        Mistake("scatter_elements", (F32, places, tensor("f32", "3, 3")), "2 and 3", RelvmShapeError, {"axis": 0}),
+        Mistake("scatter_slices", (F32, places, tensor("f32", "4")), "3 and 4", RelvmShapeError, {"depth": 2}),
+        *_cumulations(),
+        Mistake("top_positions", (F32, shape("3")), "x has rank 2 and the shape 1", attributes={"axis": 1}),
+        Mistake("top_positions", (F32, shape("3, 5")), "5 positions of an axis of", RelvmShapeError, {"axis": 1}),
+        Mistake("top_positions", (F32, shape("2, 4")), "3 and 2", RelvmShapeError, {"axis": 1}),
+        Mistake("top_positions", (F32, shape("3, 4")), "axis is 2, outside", attributes={"axis": 2}),
+        Mistake(
+            "top_positions",
+            (F32, shape("3, 4")),
+            "largest is 1, expected a bool",
+            RelvmArgumentError,
+            {"axis": 1, "largest": 1},
+        ),
+        Mistake("true_positions", (F32, shape("3")), "cond has dtype f32, expected bool"),
+        Mistake("true_positions", (tensor("bool", "3"), shape("3, 1")), "shape has rank 2, expected 1"),
+    ]
+
+
+def _cumulations() -> list[Mistake]:
+    rows = []
+    for op in ("cumulative_sum", "cumulative_product"):
+        rows += [
+            Mistake(op, (F32,), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
+            Mistake(op, (tensor("bool", "3"),), "x has dtype bool", attributes={"axis": 0}),
+            Mistake(op, (F32,), "reverse is 1, expected a bool", RelvmArgumentError, {"axis": 0, "reverse": 1}),
+        ]
+    return rows
+
+
 def _scalars() -> list[Mistake]:
     i64, f64, bool_ = (PrimType(ALL_DTYPES[name]) for name in ("i64", "f64", "bool"))
     return [
@@ -360,5 +420,6 @@ MISTAKES: tuple[Mistake, ...] = (
     *_reductions(),
     *_linear(),
     *_shapes(),
+    *_positions(),
     *_scalars(),
 )

@@ -109,7 +109,11 @@ def _thresholded_relu(node: Node) -> Expr:
 
 @converts("Gelu")
 def _gelu(node: Node) -> Expr:
-    x, how = term(node, 0), node.attribute("approximate", "none")
+    return gelu(term(node, 0), node.attribute("approximate", "none")).expr
+
+
+def gelu(x: Term, how: str) -> Term:
+    """x times the share of a normal distribution below it, by erf ("none") or approximately, by tanh."""
     match how:
         case "none":
             share = (x * math.sqrt(0.5)).apply(ops.erf)
@@ -118,7 +122,7 @@ def _gelu(node: Node) -> Expr:
             share = (cubic * math.sqrt(2 / math.pi)).apply(ops.tanh)
         case _:
             raise RelvmUnsupportedError(f"approximate is {how!r}, expected none or tanh")
-    return (x * 0.5 * (share + 1)).expr
+    return x * 0.5 * (share + 1)
 
 
 @converts("Swish")

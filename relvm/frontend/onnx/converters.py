@@ -8,9 +8,9 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.slicing import symbolic_slice
+from relvm.frontend.onnx.sizes import is_known, is_symbolic, sizes_of
+from relvm.frontend.onnx.slicing import FAR, symbolic_slice
 from relvm.frontend.onnx.terms import Term
 from relvm.frontend.onnx.windows import padded, pads_of
 from relvm.ir.dims import AnyDim, exact_quotient, product
@@ -163,14 +163,17 @@ def _constant(node: Node) -> Constant:
 def _constant_of_shape(node: Node) -> Expr:
     value = node.attribute("value")
     fill = constant(np.float32(0) if value is None else np.asarray(value).reshape(()))
-    return ops.broadcast_to(fill, node.shape(node.dims(0, "the shape")))
+    return ops.broadcast_to(fill, node.shape(sizes_of(node, 0, "the shape")))
 
 
 @converts("Shape")
 def _shape(node: Node) -> Expr:
-    if node.attribute("start", 0) or node.attribute("end") is not None:
-        raise RelvmUnsupportedError("the shape of a tensor of unknown rank from `start` to `end`")
-    return ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))
+    """Of a tensor whose shape is not known; others are host values."""
+    dims = ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))
+    start, end = node.attribute("start", 0), node.attribute("end", _END)
+    if (start, end) == (0, _END):
+        return dims
+    return ops.slice(node.emit(dims), begin=(start,), end=(end,))
 
 
 @converts("Reshape")
@@ -245,10 +248,7 @@ def _concat(node: Node) -> Expr:
     return ops.concat(*node.tensors(), axis=node.attribute("axis"))
 
 
-# Exporters write INT_MAX, or a number such as 10**9, where a slice goes to the end of an axis: an end of _FAR or more
-# is
-# taken to mean that, since no axis is so long.
-_FAR, _END = 10**9, 2**63 - 1
+_END = 2**63 - 1
 
 
 @converts("Slice")
@@ -256,7 +256,7 @@ def _slice(node: Node) -> Expr:
     if node.opset < 10:
         begin, end = node.attribute("starts"), node.attribute("ends")
         axes, steps = node.attribute("axes"), None
-    elif any(isinstance(node.inputs[i], HostValue) and node.inputs[i].is_symbolic for i in (1, 2)):
+    elif any(not is_known(node, i) or is_symbolic(node, i) for i in (1, 2)):
         return symbolic_slice(node)
     else:
         begin, end = (node.known(i, "the bounds of a Slice").tolist() for i in (1, 2))
@@ -264,7 +264,7 @@ def _slice(node: Node) -> Expr:
         steps = node.known(4, "the steps of a Slice").tolist() if node.has(4) else None
     axes = range(len(begin)) if axes is None else axes
     steps = [1] * len(begin) if steps is None else steps
-    end = [_END if stop >= _FAR else stop for stop in end]
+    end = [_END if stop >= FAR else stop for stop in end]
     if all(bounds == (0, _END, 1) for bounds in zip(begin, end, steps, strict=True)):
         return node.tensor(0)
     return ops.slice(node.tensor(0), begin=tuple(begin), end=tuple(end), axes=tuple(axes), steps=tuple(steps))
@@ -273,41 +273,6 @@ def _slice(node: Node) -> Expr:
 @converts("Gather")
 def _gather(node: Node) -> Expr:
     return ops.gather(node.tensor(0), node.tensor(1), axis=node.attribute("axis", 0))
-
-
-# ---- reductions ----
-
-_REDUCTIONS = {
-    "ReduceSum": (ops.sum, 13),
-    "ReduceMean": (ops.mean, 18),
-    "ReduceMax": (ops.max, 18),
-    "ReduceMin": (ops.min, 18),
-    "ReduceProd": (ops.prod, 18),
-}
-
-
-@converts(*_REDUCTIONS)
-def _reduce(node: Node) -> Expr:
-    """Since the opset in the table the axes are an input; no axes mean all, or none where noop_with_empty_axes is
-    set."""
-    op, axes_are_input = _REDUCTIONS[node.proto.op_type]
-    if node.opset < axes_are_input:
-        axes = node.attribute("axes")
-    else:
-        axes = node.known(1, "the axes of a reduction").tolist() if node.has(1) else None
-    if not axes:
-        if node.attribute("noop_with_empty_axes", 0):
-            return node.tensor(0)
-        axes = None
-    keepdims = bool(node.attribute("keepdims", 1))
-    return op(node.tensor(0), axes=None if axes is None else tuple(axes), keepdims=keepdims)
-
-
-@converts("ArgMax")
-def _argmax(node: Node) -> Expr:
-    if node.attribute("select_last_index", 0):
-        raise RelvmUnsupportedError("select_last_index is not supported")
-    return ops.argmax(node.tensor(0), axis=node.attribute("axis", 0), keepdims=bool(node.attribute("keepdims", 1)))
 
 
 @converts("Softmax")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relvm.ir.bounds import range_of
-from relvm.ir.dims import Dim, dim_op
+from relvm.ir.dims import Dim, dim_op, product
 from relvm.ir.dtypes import BOOL, I32, I64, DType
 from relvm.ir.expr import Constant
 from relvm.ir.types import TensorType
@@ -178,6 +178,17 @@ def _div(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     ):
         return None
     return x // y
+
+
+@_rule("ReduceProd")
+def _reduce_prod(node: Node, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray | None:
+    """Of all elements, as of a shape's sizes."""
+    chosen = node.attribute("axes") if axes is None else axes
+    if x.ndim != 1 or node.attribute("noop_with_empty_axes") or (chosen is not None and len(chosen) != 1):
+        return None
+    total = np.empty((1,) if node.attribute("keepdims", 1) else (), dtype=object)
+    total[...] = product(x)
+    return total
 
 
 @_rule("Min")

@@ -11,14 +11,15 @@ from relvm.ir.dtypes import F64, DType
 from relvm.ir.expr import Expr
 
 
-def _centred(x: Term, axes: tuple[int, ...]) -> tuple[Term, Term, Term]:
+def centred(x: Term, axes: tuple[int, ...]) -> tuple[Term, Term, Term]:
     """The mean along axes, x without it, and the variance."""
     mean = x.mean(axes)
     apart = x - mean
     return mean, apart, (apart * apart).mean(axes)
 
 
-def _inverse_deviation(variance: Term, epsilon: float) -> Term:
+def inverse_deviation(variance: Term, epsilon: float) -> Term:
+    """1 / sqrt(variance + epsilon)."""
     return (variance + epsilon).apply(ops.sqrt).apply(ops.reciprocal)
 
 
@@ -41,11 +42,11 @@ def _batch_normalization(node: Node) -> Expr | tuple[Expr, ...]:
     running: tuple[Expr, ...] = ()
     if node.attribute("training_mode", 0):
         kept, momentum = (mean, variance), node.attribute("momentum", 0.9)
-        mean, _, variance = _centred(x, (0, *range(2, rank)))
+        mean, _, variance = centred(x, (0, *range(2, rank)))
         channels = term(node, 1).shape
         means = ((old * momentum + new * (1 - momentum)) for old, new in zip(kept, (mean, variance), strict=True))
         running = tuple(each.reshape(*channels).expr for each in means)
-    factor = scale.cast(variance.type.dtype) * _inverse_deviation(variance, epsilon)
+    factor = scale.cast(variance.type.dtype) * inverse_deviation(variance, epsilon)
     shift = bias.cast(mean.type.dtype) - mean * factor
     return ((x * factor.cast(own) + shift.cast(own)).expr, *running)
 
@@ -53,8 +54,8 @@ def _batch_normalization(node: Node) -> Expr | tuple[Expr, ...]:
 @converts("InstanceNormalization")
 def _instance_normalization(node: Node) -> Expr:
     x, rank = term(node, 0), node.type(0).rank
-    _, apart, variance = _centred(x, tuple(range(2, rank)))
-    factor = per_channel(node, 1, rank) * _inverse_deviation(variance, node.attribute("epsilon", 1e-5))
+    _, apart, variance = centred(x, tuple(range(2, rank)))
+    factor = per_channel(node, 1, rank) * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
     return (apart * factor + per_channel(node, 2, rank)).expr
 
 
@@ -69,8 +70,8 @@ def _group_normalization(node: Node) -> Expr:
         raise RelvmShapeError(f"{groups} groups do not divide {shape[1]} channels")
     _, wide = _computed_in(node, node.type(0).dtype) if node.opset >= 21 else (None, x.type.dtype)
     grouped = x.cast(wide).reshape(shape[0], groups, shape[1] // groups, *shape[2:])
-    _, apart, variance = _centred(grouped, tuple(range(2, len(shape) + 1)))
-    normal = apart * _inverse_deviation(variance, node.attribute("epsilon", 1e-5))
+    _, apart, variance = centred(grouped, tuple(range(2, len(shape) + 1)))
+    normal = apart * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
     rank = len(shape)
     if node.opset < 21:
         normal = normal * per_channel(node, 1, rank + 1) + per_channel(node, 2, rank + 1)
@@ -83,8 +84,8 @@ def _group_normalization(node: Node) -> Expr:
 def _layer_normalization(node: Node) -> tuple[Expr, Expr, Expr]:
     x, own = term(node, 0), node.type(0).dtype
     stash, wide = _computed_in(node, own)
-    mean, apart, variance = _centred(x.cast(wide), _axes_from(node))
-    inverse = _inverse_deviation(variance, node.attribute("epsilon", 1e-5))
+    mean, apart, variance = centred(x.cast(wide), _axes_from(node))
+    inverse = inverse_deviation(variance, node.attribute("epsilon", 1e-5))
     result = (apart * inverse).cast(own) * term(node, 1)
     if node.has(2):
         result = result + term(node, 2)
@@ -96,7 +97,7 @@ def _rms_normalization(node: Node) -> Expr:
     x, own = term(node, 0), node.type(0).dtype
     _, wide = _computed_in(node, own)
     x = x.cast(wide)
-    inverse = _inverse_deviation((x * x).mean(_axes_from(node)), node.attribute("epsilon", 1e-5))
+    inverse = inverse_deviation((x * x).mean(_axes_from(node)), node.attribute("epsilon", 1e-5))
     return ((x * inverse).cast(own) * term(node, 1)).expr
 
 
@@ -109,7 +110,7 @@ def _axes_from(node: Node) -> tuple[int, ...]:
 @converts("MeanVarianceNormalization")
 def _mean_variance_normalization(node: Node) -> Expr:
     """Its epsilon, which the operator's function body has, is added to the root."""
-    _, apart, variance = _centred(term(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
+    _, apart, variance = centred(term(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
     return (apart / (variance.apply(ops.sqrt) + 1e-9)).expr
 
 

@@ -1,0 +1,182 @@
+"""Tensors made of sizes and positions: ranges, parts, repetitions, masks."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.host import HostValue
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.sizes import is_known, number_of, places, run_time_sizes, scalar, sizes_of
+from relvm.frontend.onnx.slicing import part
+from relvm.frontend.onnx.terms import Term, term
+from relvm.ir.dims import AnyDim, Dim, dim_op, exact_quotient, product
+from relvm.ir.dtypes import F64, I64
+from relvm.ir.expr import Constant, Expr
+from relvm.ops.rules import expect_equal_dims
+
+
+def shaped(node: Node, index: int) -> Term:
+    """Input `index`, whose shape is known."""
+    x = term(node, index)
+    if node.type(index).shape is None:
+        raise RelvmUnsupportedError(f"input {index} has type {x.type}: its shape must be known")
+    return x
+
+
+@converts("Size")
+def _size(node: Node) -> Any:
+    value = node.inputs[0]
+    shape = value.array.shape if isinstance(value, HostValue) else node.tensor(0).type.shape
+    if shape is None:
+        return ops.prod(node.emit(ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))))
+    return HostValue(np.asarray(product(shape), dtype=object), I64)
+
+
+@converts("Range")
+def _range(node: Node) -> Expr:
+    """start + i * delta; how many there are may be known only when the program runs."""
+    start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).dtype
+    if is_known(node, 2) and not np.any(node.known(2, "delta")):
+        raise RelvmArgumentError("delta is 0")
+    count = _range_count(node)
+    return (places(node, count).cast(dtype) * delta + start).expr
+
+
+def _range_count(node: Node) -> AnyDim:
+    """How many numbers there are from start towards limit."""
+    start, limit, delta = (scalar(node, i) for i in range(3))
+    if start.type.dtype.is_float:
+        if all(isinstance(value.expr, Constant) for value in (start, limit, delta)):
+            first, last, step = (float(value.expr.value) for value in (start, limit, delta))
+            return max(0, math.ceil((last - first) / step))
+        start, limit, delta = (value.cast(F64) for value in (start, limit, delta))
+        count = ((limit - start) / delta).apply(ops.ceil).cast(I64)
+        return run_time_sizes(count.apply(ops.maximum, 0))[0]
+    if all(is_known(node, i) for i in range(3)):
+        (first,), (last,), (step,) = (node.dims(i, "a bound of a Range") for i in range(3))
+        if isinstance(step, int):
+            apart = last - first if step > 0 else first - last
+            return dim_op("max", dim_op("floordiv", apart + (abs(step) - 1), abs(step)), 0)
+    start, limit, delta = (value.cast(I64) for value in (start, limit, delta))
+    up, down = (limit - start + delta - 1) / delta, (start - limit - delta - 1) / (0 - delta)
+    return run_time_sizes((delta > 0).chosen(up, down).apply(ops.maximum, 0))[0]
+
+
+@converts("Tile")
+def _tile(node: Node) -> Expr:
+    """Each repeated axis gets one in front of it, along which it is broadcast."""
+    x, repeats = shaped(node, 0), sizes_of(node, 1, "the repeats")
+    if len(repeats) != len(x.shape):
+        raise RelvmShapeError(f"{len(repeats)} repeats for a tensor of rank {len(x.shape)}")
+    apart: list[AnyDim] = []
+    wide: list[AnyDim] = []
+    for dim, repeat in zip(x.shape, repeats, strict=True):
+        new = repeat != 1
+        apart += [1, dim] if new else [dim]
+        wide += [repeat, dim] if new else [dim]
+    if wide == list(x.shape):
+        return x.expr
+    repeated = x.reshape(*apart).apply(ops.broadcast_to, node.shape(wide))
+    return repeated.reshape(*(dim * repeat for dim, repeat in zip(x.shape, repeats, strict=True))).expr
+
+
+@converts("Split")
+def _split(node: Node) -> tuple:
+    """Opset 18 has num_outputs, of which the last may be shorter; before it parts without sizes are equal."""
+    axis, count = node.attribute("axis", 0), len(node.proto.output)
+    value = node.inputs[0]
+    shape = value.array.shape if isinstance(value, HostValue) else shaped(node, 0).shape
+    if not -len(shape) <= axis < len(shape):
+        raise RelvmShapeError(f"axis {axis} of a tensor of rank {len(shape)}")
+    axis %= len(shape)
+    sizes = _split_sizes(node, shape[axis], count)
+    if len(sizes) != count:
+        raise RelvmShapeError(f"{len(sizes)} sizes for {count} outputs")
+    expect_equal_dims("Split", "the size of the axis and the sum of the parts' differ", shape[axis], sum(sizes))
+    if isinstance(value, HostValue):
+        parts = np.split(value.array, np.cumsum(sizes[:-1]).astype(int), axis)
+        return tuple(HostValue(array, value.dtype) for array in parts)
+    x, start, results = term(node, 0), 0, []
+    for size in sizes:
+        if isinstance(start, int) and isinstance(size, int):
+            results.append(x.apply(ops.slice, begin=(start,), end=(start + size,), axes=(axis,)).expr)
+        else:
+            results.append(part(x, axis, start, size).expr)
+        start = start + size
+    return tuple(results)
+
+
+def _split_sizes(node: Node, size: AnyDim, count: int) -> list[AnyDim]:
+    if node.opset < 13:
+        given = node.attribute("split")
+    else:
+        given = node.dims(1, "the sizes of the parts") if node.has(1) else None
+    if given is not None:
+        return list(given)
+    wanted = node.attribute("num_outputs", count)
+    if wanted != count:
+        raise RelvmShapeError(f"num_outputs is {wanted}, and there are {count} outputs")
+    equal = exact_quotient(size, count)
+    if equal is not None:
+        return [equal] * count
+    if node.opset < 18:
+        if isinstance(size, int):
+            raise RelvmShapeError(f"an axis of size {size} in {count} equal parts")
+        return [size // count] * count  # the caller has it checked that nothing is left
+    longest = dim_op("floordiv", size + (count - 1), count)
+    if isinstance(size, int) and longest * (count - 1) > size:
+        raise RelvmShapeError(f"an axis of size {size} in {count} parts of which only the last is shorter")
+    if isinstance(size, int):
+        return [longest] * (count - 1) + [size - longest * (count - 1)]
+    ends = [0, *(dim_op("min", longest * i, size) for i in range(1, count)), size]
+    return [end - begin for begin, end in pairwise(ends)]
+
+
+@converts("Trilu")
+def _trilu(node: Node) -> Expr:
+    x = shaped(node, 0)
+    if len(x.shape) < 2:
+        raise RelvmShapeError(f"a tensor of rank {len(x.shape)}, expected at least 2")
+    diagonal = scalar(node, 1) if node.has(1) else 0
+    compare = ops.greater_equal if node.attribute("upper", 1) else ops.less_equal
+    return _diagonals(node, *x.shape[-2:]).apply(compare, diagonal).chosen(x, 0).expr
+
+
+def _diagonals(node: Node, rows: AnyDim, columns: AnyDim) -> Term:
+    """The column minus the row of each element of a matrix."""
+    return places(node, columns) - places(node, rows, 1)
+
+
+@converts("EyeLike")
+def _eye_like(node: Node) -> Expr:
+    shape = shaped(node, 0).shape
+    if len(shape) != 2:
+        raise RelvmShapeError(f"a tensor of rank {len(shape)}, expected 2")
+    wanted = node.attribute("dtype")
+    dtype = node.type(0).dtype if wanted is None else node.graph.element_type(wanted, "EyeLike")
+    return _diagonals(node, *shape).apply(ops.equal, node.attribute("k", 0)).cast(dtype).expr
+
+
+@converts("OneHot")
+def _one_hot(node: Node) -> Expr:
+    """An index outside [-depth, depth) makes a row of which every element is off."""
+    indices, values = term(node, 0).cast(I64), term(node, 2)
+    (depth,) = sizes_of(node, 1, "the depth")
+    rank = node.type(0).rank + 1
+    axis = node.attribute("axis", -1)
+    if not -rank <= axis < rank:
+        raise RelvmShapeError(f"axis {axis} of a result of rank {rank}")
+    axis %= rank
+    indices = (indices < 0).chosen(indices + number_of(node, depth), indices)
+    if isinstance(depth, Dim) and rank == 1:  # a number of shape [1] was added
+        indices = indices.reshape()
+    indices = indices.apply(ops.expand_dims, axes=(axis,))
+    classes = places(node, depth).reshape(depth, *[1] * (rank - 1 - axis))
+    off, on = (values.apply(ops.slice, begin=(i,), end=(i + 1,)).reshape() for i in range(2))
+    return indices.apply(ops.equal, classes).chosen(on, off).expr

@@ -1,0 +1,67 @@
+"""Elementwise functions of bits and of special numbers, and remainders."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmArgumentError
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.terms import term
+from relvm.ir.expr import Expr, constant
+
+
+@converts("IsNaN")
+def _is_nan(node: Node) -> Expr:
+    return ops.not_equal(node.tensor(0), node.tensor(0))
+
+
+@converts("IsInf")
+def _is_inf(node: Node) -> Expr:
+    x = term(node, 0)
+    positive, negative = node.attribute("detect_positive", 1), node.attribute("detect_negative", 1)
+    if positive and negative:
+        return x.apply(ops.abs).apply(ops.equal, np.inf).expr
+    if not positive and not negative:
+        return x.apply(ops.not_equal, x).apply(ops.logical_and, x.apply(ops.equal, x)).expr
+    return x.apply(ops.equal, np.inf if positive else -np.inf).expr
+
+
+@converts("Xor")
+def _xor(node: Node) -> Expr:
+    return ops.not_equal(node.tensor(0), node.tensor(1))
+
+
+_BITWISE = {"BitwiseAnd": ops.bitwise_and, "BitwiseOr": ops.bitwise_or, "BitwiseXor": ops.bitwise_xor}
+
+
+@converts(*_BITWISE)
+def _bitwise(node: Node) -> Expr:
+    return _BITWISE[node.proto.op_type](node.tensor(0), node.tensor(1))
+
+
+@converts("BitwiseNot")
+def _bitwise_not(node: Node) -> Expr:
+    x = node.tensor(0)
+    return ops.bitwise_xor(x, constant(~np.zeros((), x.type.dtype.numpy)))
+
+
+@converts("BitShift")
+def _bit_shift(node: Node) -> Expr:
+    shifts = {"LEFT": ops.shift_left, "RIGHT": ops.shift_right}
+    direction = node.attribute("direction")
+    if direction not in shifts:
+        raise RelvmArgumentError(f"direction is {direction!r}, expected LEFT or RIGHT")
+    return shifts[direction](node.tensor(0), node.tensor(1))
+
+
+@converts("Mod")
+def _mod(node: Node) -> Expr:
+    """fmod: the sign of the dividend; else that of the divisor."""
+    op = ops.remainder if node.attribute("fmod", 0) else ops.modulo
+    return op(node.tensor(0), node.tensor(1))
+
+
+@converts("CastLike")
+def _cast_like(node: Node) -> Expr:
+    return ops.cast(node.tensor(0), to=node.type(1).dtype.name)

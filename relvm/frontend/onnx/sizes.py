@@ -1,0 +1,75 @@
+"""Sizes that a tensor holds: numbers, dimensions, or what is only known when the program runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.onnx.host import HostValue
+from relvm.frontend.onnx.registry import Node
+from relvm.frontend.onnx.terms import Term
+from relvm.ir.dims import AnyDim, dim_var
+from relvm.ir.dtypes import I64
+from relvm.ir.expr import Constant, Expr, MatchCast, Var
+from relvm.ir.types import ShapeType
+
+
+def is_known(node: Node, index: int) -> bool:
+    """Whether the input is made of numbers and dimensions."""
+    return isinstance(node.inputs[index], Constant | HostValue)
+
+
+def is_symbolic(node: Node, index: int) -> bool:
+    """Whether the input is known and has dimensions that are no numbers."""
+    value = node.inputs[index]
+    return isinstance(value, HostValue) and value.is_symbolic
+
+
+def sizes_of(node: Node, index: int, what: str) -> list[AnyDim]:
+    """Input `index` as a list of sizes; where only the machine knows them, each is a new variable.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        How many there are is not known.
+    """
+    if is_known(node, index):
+        return node.dims(index, what)
+    tensor = Term(node, node.tensor(index))
+    dims = tensor.type.shape
+    if dims is None or len(dims) > 1 or not all(isinstance(dim, int) for dim in dims):
+        raise RelvmUnsupportedError(f"{what}, of type {tensor.type}: how many numbers it holds must be known")
+    return list(run_time_sizes(tensor))
+
+
+def run_time_sizes(tensor: Term) -> tuple[AnyDim, ...]:
+    """A new variable for each element of a tensor of rank 0 or 1; the machine checks that none is negative."""
+    node, count = tensor.node, tensor.shape[0] if tensor.shape else 1
+    assert isinstance(count, int)
+    shape = tensor.cast(I64).reshape(count).apply(ops.tensor_to_shape)
+    if isinstance(shape.expr, Constant):
+        return tuple(shape.expr.value.tolist())
+    sizes = tuple(dim_var(f"size{i}") for i in range(count))
+    node.graph.bindings.append(MatchCast(Var("sizes", type=ShapeType(sizes)), shape.expr, node.here))
+    return sizes
+
+
+def number_of(node: Node, dim: AnyDim) -> Term | int:
+    """A dimension as something to compute with: a number, or i64[1]."""
+    return dim if isinstance(dim, int) else Term(node, node.emit(ops.shape_to_tensor(node.shape([dim]))))
+
+
+def places(node: Node, *dims: AnyDim) -> Term:
+    """0, 1, 2... in that shape."""
+    return Term(node, node.emit(ops.iota(node.shape(list(dims)))))
+
+
+def scalar(node: Node, index: int) -> Term:
+    """Input `index`, a tensor of one element, with rank 0."""
+    return Term(node, node.tensor(index)).reshape()
+
+
+def filled(node: Node, value: np.generic, *dims: AnyDim) -> Expr:
+    """A tensor of that shape, every element of it being the value."""
+    return ops.broadcast_to(node.graph.constant(np.asarray(value), "a constant"), node.shape(list(dims)))

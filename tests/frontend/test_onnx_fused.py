@@ -1,0 +1,88 @@
+"""Operators that ONNX Runtime's optimiser makes of several, against ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.onnx import from_onnx
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+from frontend.onnx_graphs import against_onnxruntime, model_of
+
+RANDOM = np.random.default_rng(21)
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+ACTIVATIONS = model_of("""
+    g (float[n, k] x, float[k] bias) => (a, b, c, d, e, f)
+    {
+      a = com.microsoft.Gelu(x)
+      b = com.microsoft.BiasGelu(x, bias)
+      c = com.microsoft.FastGelu(x)
+      d = com.microsoft.FastGelu(x, bias)
+      e = com.microsoft.QuickGelu(x)
+      f = com.microsoft.QuickGelu<alpha = 0.5>(x)
+    }""")
+
+
+def test_activations() -> None:
+    against_onnxruntime(ACTIVATIONS, numbers(4, 19) * 3, numbers(19))
+
+
+PRODUCTS = model_of("""
+    g (float[n, k] x, float[b, k, m] y, float[k] v, float[m, k] z) => (a, b, c, d)
+    {
+      a = com.microsoft.FusedMatMul<alpha = 0.25>(x, y)
+      t = Transpose<perm = [1, 0]>(x)
+      b = com.microsoft.FusedMatMul<transA = 1, transB = 1, alpha = 3.0>(t, z)
+      c = com.microsoft.FusedMatMul<transB = 1>(x, z)
+      d = com.microsoft.FusedMatMul<transA = 1>(v, y)
+    }""")
+
+
+def test_products() -> None:
+    against_onnxruntime(PRODUCTS, numbers(3, 5), numbers(2, 5, 4), numbers(5), numbers(4, 5))
+
+
+def test_transposed_batches_are_refused() -> None:
+    text = "g (float[n, n, n] x) => (y) { y = com.microsoft.FusedMatMul<transBatchA = 1>(x, x) }"
+    with pytest.raises(RelvmUnsupportedError, match=r"FusedMatMul.*transBatchA"):
+        from_onnx(model_of(text))
+
+
+NORMALIZATIONS = model_of("""
+    g (float[b, n, 8] x, float[b, n, 8] skip, float[8] gamma, float[8] beta, float[8] bias) => (p, q, r, s, t, u, v, w)
+    {
+      p = com.microsoft.SkipLayerNormalization<epsilon = 0.001>(x, skip, gamma)
+      q, m, i, r = com.microsoft.SkipLayerNormalization(x, skip, gamma, beta, bias)
+      s = com.microsoft.SkipSimplifiedLayerNormalization<epsilon = 0.001>(x, skip, gamma)
+      t, m1, i1, u = com.microsoft.SkipSimplifiedLayerNormalization(x, skip, gamma, bias)
+      v = SimplifiedLayerNormalization(x, gamma)
+      w = SimplifiedLayerNormalization<axis = 2, epsilon = 0.5>(x, gamma)
+    }""")
+
+
+def test_normalizations() -> None:
+    against_onnxruntime(NORMALIZATIONS, numbers(2, 3, 8), numbers(2, 3, 8), *(numbers(8) for _ in range(3)))
+
+
+EMBEDDING = """
+    g (int32[b, n] words, int32[b, n] segments, float[11, 8] table, float[7, 8] places, float[2, 8] parts,
+       float[8] gamma, float[8] beta, int32[b, n] mask, int32[b, n] positions) => (p, q, r, s, t)
+    {
+      p, q = com.microsoft.EmbedLayerNormalization(words, segments, table, places, parts, gamma, beta, mask)
+      r, s, t = com.microsoft.EmbedLayerNormalization<epsilon = 0.01>(
+        words, , table, places, , gamma, beta, , positions)
+    }"""
+
+
+def test_embeddings() -> None:
+    words, segments, mask, positions = (RANDOM.integers(0, high, (2, 5), np.int32) for high in (11, 2, 2, 7))
+    tables = numbers(11, 8), numbers(7, 8), numbers(2, 8), numbers(8), numbers(8)
+    against_onnxruntime(model_of(EMBEDDING), words, segments, *tables, mask, positions)

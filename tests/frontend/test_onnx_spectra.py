@@ -1,0 +1,101 @@
+"""Windows and Fourier transforms against ONNX Runtime and NumPy: symbolic sizes, other lengths, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from relvm.errors import RelvmError
+from relvm.frontend.onnx import from_onnx
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+from frontend.onnx_graphs import against_onnxruntime, model_of
+from modes import machines
+
+RANDOM = np.random.default_rng(4)
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+FRAMES = model_of("""
+    g (float[b, n, 1] x, float[8] given) => (p, q, r)
+    <int64 step = {3}, int64 size = {8}>
+    {
+      p = STFT(x, step, given)
+      hann = HannWindow(size)
+      q = STFT<onesided = 0>(x, step, hann, size)
+      r = STFT(x, step, , size)
+    }""")
+
+
+def test_frames_of_symbolic_signals() -> None:
+    for b, n in ((2, 20), (1, 8)):
+        against_onnxruntime(FRAMES, numbers(b, n, 1), numbers(8))
+
+
+def test_windows_of_symbolic_and_computed_size() -> None:
+    model = model_of("""
+        g (float[n] x, int64 k) => (p, q, r)
+        {
+          shape = Shape(x)
+          n = Squeeze(shape)
+          p = BlackmanWindow(n)
+          q = HammingWindow<periodic = 0>(k)
+          r = HannWindow<periodic = 0, output_datatype = 11>(n)
+        }""")
+    against_onnxruntime(model, numbers(7), np.array(5))
+    against_onnxruntime(model, numbers(2), np.array(9))
+
+
+LENGTHS = model_of(
+    """
+    g (float[b, 6, 3, 1] x, double[6, 2] z) => (p, q, r, s, t, u)
+    <int64 less = {4}, int64 more = {9}, int64 first = {0}, int64 second = {1}>
+    {
+      p = DFT(x, more, second)
+      q = DFT<onesided = 1>(x, less, second)
+      r = DFT(x)
+      s = DFT<inverse = 1>(z, less, first)
+      t = DFT<inverse = 1, onesided = 1>(z, , first)
+      u = DFT<inverse = 1, onesided = 1>(z, more, first)
+    }""",
+    20,
+)
+
+
+def test_transforms_of_other_lengths() -> None:
+    x, z = numbers(2, 6, 3, 1), numbers(6, 2).astype(np.float64)
+    wave = z[:, 0] + 1j * z[:, 1]
+    pairs = lambda values: np.stack((values.real, values.imag), axis=-1)  # noqa: E731
+    wanted = [
+        *(pairs(np.fft.fft(x[..., 0], length, axis)) for length, axis in ((9, 1), (3, 2))),
+        pairs(np.fft.ifft(wave, 4)),
+        *(np.fft.irfft(wave, length)[:, None] for length in (10, 9)),
+    ]
+    wanted.insert(1, pairs(np.fft.rfft(x[..., 0], 4, 1)))
+    for machine in machines(from_onnx(LENGTHS)).values():
+        for got, want in zip(machine["main"](x, z), wanted, strict=True):
+            assert got.numpy().shape == want.shape
+            np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("g (float[n, 1] x) => (y) <int64 a = {0}> { y = DFT(x, , a) }", "axis of size n, which must be known"),
+        ("g (float[5000, 1] x) => (y) <int64 a = {0}> { y = DFT(x, , a) }", "5000 elements, expected 1 to 4096"),
+        ("g (float[5, 3] x) => (y) <int64 a = {0}> { y = DFT(x, , a) }", "known to be 1 or 2"),
+        ("g (float[5, 2] x) => (y) <int64 a = {1}> { y = DFT(x, , a) }", "axis 1 of a signal of rank 2"),
+        ("g (float[5, 2] x) => (y) <int64 a = {0}> { y = DFT<onesided = 1>(x, , a) }", "onesided is for real signals"),
+        (
+            "g (float[5, 1] x) => (y) <int64 a = {0}> { y = DFT<onesided = 1, inverse = 1>(x, , a) }",
+            "must be complex",
+        ),
+    ],
+)
+def test_what_is_refused(text: str, message: str) -> None:
+    with pytest.raises(RelvmError, match=message):
+        from_onnx(model_of(text, 20))
