@@ -18,6 +18,7 @@ from relvm.transform.normalize import normalize
 from relvm.transform.pack_weights import pack_weights
 from relvm.transform.passes import Pass
 from relvm.transform.plan_memory import plan_memory
+from relvm.transform.simplify import simplify
 
 TARGETS = ("c", "numpy")
 
@@ -37,6 +38,7 @@ def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
         normalize,
         inline_functions,
         fold_constants,
+        simplify,
         eliminate_common,
         eliminate_dead,
         lift_lambdas,
