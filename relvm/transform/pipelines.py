@@ -8,6 +8,7 @@ from relvm.transform.decompose import decompose
 from relvm.transform.eliminate_common import eliminate_common
 from relvm.transform.eliminate_dead import eliminate_dead
 from relvm.transform.fold_constants import fold_constants
+from relvm.transform.fold_scales import fold_scales
 from relvm.transform.fuse import fuse
 from relvm.transform.inline_functions import inline_functions
 from relvm.transform.kill_dead import kill_dead
@@ -42,7 +43,7 @@ def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
         eliminate_common,
         eliminate_dead,
         lift_lambdas,
-        *((pack_weights,) if target == "c" else ()),
+        *((fold_scales, pack_weights) if target == "c" else ()),
         *((decompose, fuse) if target == "c" and fused else ()),
         legalize(target),
         plan_memory,
