@@ -218,18 +218,40 @@ def product_of_transposed(call: OpCall, defined) -> Expr | None:
 
 
 def convolution_of_padded(call: OpCall, defined) -> Expr | None:
-    """conv(pad(x))   ->   conv(x, pads=...),   where zeros are put around the spatial axes"""
-    inner = defined(call.args[0])
-    if inner is None or inner.op is not ops.pad:
+    """conv(pad(x))   ->   conv(x, pads=...),   where zeros are put around the spatial axes;   and so for
+    conv(transpose(pad(x))), and a view between them that only moves axes of size 1"""
+    image = moved = defined(call.args[0])
+    if moved is not None and moved.op in (ops.transpose, *_VIEWS):
+        image = defined(moved.args[0])
+    if image is None or image.op is not ops.pad or image.type.shape is None or moved.type.shape is None:
         return None
-    rank, margin, attributes = call.type.rank, dict(inner.attributes), dict(call.attributes)
-    pads = margin["pads"]
-    before, after = pads[:rank], pads[rank:]
-    if margin["value"] != 0 or any(before[:2]) or any(after[:2]) or min(pads) < 0:
+    (x,), margin, attributes = image.args, dict(image.attributes), dict(call.attributes)
+    sides, axes = (margin["pads"][: image.type.rank], margin["pads"][image.type.rank :]), _axes_of_moved(moved)
+    outside = axes is None or any(side[axis] for side in sides for axis in range(len(side)) if axis not in axes[2:])
+    if outside or margin["value"] != 0 or min(margin["pads"]) < 0:
         return None
-    own = attributes["pads"] or (0,) * (2 * rank - 4)
-    attributes["pads"] = tuple(a + b for a, b in zip(own, (*before[2:], *after[2:]), strict=True))
-    return ops.conv(inner.args[0], call.args[1], **attributes)
+    added = [0 if axis is None else side[axis] for side in sides for axis in axes[2:]]
+    attributes["pads"] = tuple(a + b for a, b in zip(attributes["pads"] or (0,) * len(added), added, strict=True))
+    if moved.op is ops.transpose:
+        x = ops.transpose(x, perm=axes)
+    elif moved.op in _VIEWS:
+        x = ops.reshape(x, Shape(tuple(1 if axis is None else x.type.shape[axis] for axis in axes)))
+    return ops.conv(x, call.args[1], **attributes)
+
+
+def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
+    """For each axis of the result the argument's axis that it is, or None where it is one of size 1 that a view put in;
+    None for a view that does more than move such axes."""
+    if call.op is ops.transpose:
+        return order_of(call)
+    shape = call.args[0].type.shape
+    if call.op not in _VIEWS:
+        return tuple(range(len(shape)))
+    kept = [axis for axis, dim in enumerate(shape) if dim != 1]
+    if [shape[axis] for axis in kept] != [dim for dim in call.type.shape if dim != 1]:
+        return None
+    remaining = iter(kept)
+    return tuple(None if dim == 1 else next(remaining) for dim in call.type.shape)
 
 
 def known_shape(call: OpCall, defined) -> Expr | None:
