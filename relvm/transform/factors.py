@@ -70,6 +70,15 @@ def combined(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: D
     return constant(result.reshape(result.shape[min(varying, default=result.ndim) :]))
 
 
+def reciprocal(divisor: Constant) -> Constant | None:
+    """1 / divisor; None where that is no normal number, which has fewer digits or none."""
+    with np.errstate(all="ignore"):
+        result = 1 / divisor.value
+    size = np.abs(result)
+    normal = np.all((size >= np.finfo(result.dtype).tiny) & (size < np.inf))
+    return constant(result) if normal else None
+
+
 def varies_along(factor: np.ndarray, axis: int) -> bool:
     """Whether the factor is the same along every axis but that one."""
     return factor.size == factor.shape[axis]

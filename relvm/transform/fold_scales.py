@@ -11,11 +11,21 @@ from relvm import ops
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, If, MatchCast, OpCall, Var
 from relvm.ir.node import map_children, walk
 from relvm.ir.stages import Stage
-from relvm.transform.factors import combined, factor_of, of_transposed, of_viewed, shift_of, times, varies_along
+from relvm.transform.factors import (
+    combined,
+    factor_of,
+    of_transposed,
+    of_viewed,
+    reciprocal,
+    shift_of,
+    times,
+    varies_along,
+)
 from relvm.transform.passes import module_pass
 
 _DEEPEST = 8  # operators between a factor and the weights that it goes into
 _SHARED_BYTES = 4096  # a constant larger than this that is used twice is not copied
+_STEPS = (ops.round, ops.floor, ops.ceil)  # what makes a large difference of a small one
 
 Changes = dict[Var, OpCall]  # variables -> what they are from now on
 
@@ -32,7 +42,8 @@ def fold_scales(module):
     nothing else uses is changed.
 
     A weight times a factor is rounded once, where each result was; a factor that makes a weight infinite stays where it
-    is.  Adding 0 goes, too, with which a -0 stays one.
+    is, and so does one right before a rounding to whole numbers, as of quantisation.  A division by a constant that
+    cannot go becomes a multiplication, where there may be many.  Adding 0 goes, with which a -0 stays one.
     """
     folder = _Folder(module)
     functions = tuple(folder.function(function) for function in module.functions)
@@ -41,13 +52,15 @@ def fold_scales(module):
 
 
 class _Folder:
-    """uses: how often each variable is used, in the whole module.  shared: arrays that several operators use.
-    values: the operators of the present block, as they are by now.  renamed: variables removed -> what they are."""
+    """uses: how often each variable is used, in the whole module.  stepped: what is rounded to whole numbers.  shared:
+    arrays that several operators use.  values: the operators of the present block, as they are by now.  renamed:
+    variables removed -> what they are."""
 
     def __init__(self, module) -> None:
         items = [item for function in module.functions for item in walk(function.body)]
         self.uses = Counter(item for item in items if isinstance(item, Var))
         self.uses.subtract(item.var for item in items if isinstance(item, Binding | MatchCast))
+        self.stepped = {item.args[0] for item in items if isinstance(item, OpCall) and item.op in _STEPS}
         arrays = Counter(id(item.value) for item in items if isinstance(item, Constant))
         self.shared = {array for array, count in arrays.items() if count > 1}
         self.values: Changes = {}
@@ -105,20 +118,23 @@ class _Folder:
     def fold(self, var: Var) -> None:
         """Takes the factor or the term that `var` is computed with to where it goes."""
         call = self.values[var]
+        if var in self.stepped:
+            return
         if found := factor_of(call):
             x, factor = found
             changes = self.scaled(x, factor, _DEEPEST)
         elif found := shift_of(call):
             x, shift = found
-            changes = {} if not shift.any() else self.shifted(x, shift)
+            changes = self.shifted(x, shift) if shift.any() else {}
         else:
             return
-        if changes is None:
-            return
-        del self.values[var]
-        self.values.update(changes)
-        self.renamed[var] = x
-        self.uses[x] += self.uses[var] - 1
+        if changes is not None:
+            del self.values[var]
+            self.values.update(changes)
+            self.renamed[var] = x
+            self.uses[x] += self.uses[var] - 1
+        elif call.op is ops.divide and call.type.rank > 0 and (inverse := reciprocal(call.args[1])):
+            self.values[var] = ops.multiply(x, inverse)
 
     def own(self, expr: Expr) -> OpCall | None:
         """The operator that computes `expr` for one other alone, in this block; else None."""

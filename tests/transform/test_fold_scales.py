@@ -108,3 +108,15 @@ def test_weights_that_another_operator_uses_are_not_copied() -> None:
         builder.ret(builder.emit(ops.matmul(z, table)))
     module = run_passes(infer_types(builder.module()), (normalize,))
     assert fold_scales(module) is module
+
+
+def test_a_long_chain_of_factors_is_one() -> None:
+    builder = Builder()
+    with builder.function("main", [("x", TensorType(F64, (3, 4)))]) as (x,):
+        y = builder.emit(ops.matmul(x, constant(np.ones((4, 2)))))
+        for number in range(5_000):
+            y = builder.emit(ops.multiply(y, constant(np.array(2.0 if number % 2 else 0.5))))
+        builder.ret(y)
+    function = fold_scales(run_passes(infer_types(builder.module()), (normalize,))).functions[0]
+    (binding,) = function.body.bindings
+    assert binding.value.op is ops.matmul

@@ -188,3 +188,10 @@ def test_random_programs_compute_the_same(seed: int) -> None:
         wanted = np.asarray(evaluate(before, function.name, *args))
         got = np.asarray(evaluate(after, function.name, *args))
         expect_same([got], [wanted])
+
+
+def test_a_long_chain_is_simplified_in_one_go() -> None:
+    lines = [f"  v{i + 1} = transpose(v{i})" for i in range(10_000)]
+    text = "def main(v0: f32[n, m]) -> f32[n, m] {\n" + "\n".join(lines) + "\n  return v10000\n}"
+    function = run_passes(normal(text), (simplify, eliminate_dead)).functions[0]
+    assert function.body.bindings == () and function.body.result is function.params[0]
