@@ -11,6 +11,7 @@ import numpy as np
 
 from relvm.errors import RelvmIndexError, RelvmShapeError
 from relvm.ops.activation import ACTIVATIONS
+from relvm.ops.integer import pack_bytes
 from relvm.ops.linear import pack_columns
 
 FLOATS = ("f32", "f64")
@@ -420,8 +421,8 @@ def _cell(op: str, steps: int, batch: int, hidden: int, directions: int = 1, dty
 
 def integer_samples() -> Iterator[Sample]:
     def both(a: str, b: str, left: tuple, right: tuple, a_zero: tuple = (), b_zero: tuple = ()) -> Sample:
-        zeros = array(a, *a_zero, special=False), array(b, *b_zero, special=False)
-        return Sample("matmul_integer", (array(a, *left), array(b, *right), *zeros))
+        zeros = _bytes(a, *a_zero), _bytes(b, *b_zero)
+        return Sample("matmul_integer", (_bytes(a, *left), _bytes(b, *right), *zeros))
 
     for a, b in itertools.product(("i8", "u8"), repeat=2):
         yield both(a, b, (3, 5), (5, 4))
@@ -431,6 +432,25 @@ def integer_samples() -> Iterator[Sample]:
     yield both("i8", "u8", (2, 1, 3, 5), (7, 5, 4), (3, 1), (7, 1, 4))
     for left, right in (((0, 5), (5, 4)), ((3, 0), (0, 4)), ((3, 5), (5, 0)), ((0, 3, 5), (5, 4))):
         yield both("u8", "u8", left, right)
+    for a, b in itertools.product(("i8", "u8"), repeat=2):  # words that are not full, two panels and chunks
+        yield both(a, b, (7, 2051), (2051, 70), (7, 1), (1, 70))
+    for a, b, b_zero in itertools.product(("i8", "u8"), ("i8", "u8"), ((), (1, 37))):
+        for left in ((13, 9), (9,), (2, 3, 9), (0, 9)):
+            yield _packed_bytes(_bytes(a, *left), _bytes(b, 9, 37), _bytes(a), _bytes(b, *b_zero))
+    for rows, depth, columns in ((6, 64, 64), (1, 2, 16), (5, 7, 129), (3, 1, 48)):
+        yield _packed_bytes(_bytes("u8", rows, depth), _bytes("i8", depth, columns), _bytes("u8"), np.int8(0))
+    narrow = array("u8", 9, 37, special=False, low=100, high=140)  # less its zero point it is of signed bytes
+    yield _packed_bytes(_bytes("i8", 3, 9), narrow, _bytes("i8"), np.uint8(120))
+
+
+def _bytes(dtype: str, *shape: int) -> np.ndarray:
+    return array(dtype, *shape, low=-128 if dtype == "i8" else 0, high=128 if dtype == "i8" else 256)
+
+
+def _packed_bytes(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_zero: np.ndarray) -> Sample:
+    panels, sums, zeros = pack_bytes(b, np.asarray(b_zero))
+    keep = frozenset((a.shape[-1], b.shape[1], *panels.shape, *sums.shape, *zeros.shape))
+    return Sample("matmul_integer_packed", (a, panels, sums, a_zero, zeros), {"columns": b.shape[1]}, keep)
 
 
 def recurrent_samples() -> Iterator[Sample]:

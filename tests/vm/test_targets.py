@@ -13,7 +13,7 @@ from relvm.frontend.text import parse_module
 from relvm.tables import CPU_FEATURES
 from relvm.vm.runtime import Executable
 from relvm.vm.runtime._native import lib
-from relvm.vm.target import described, level_of
+from relvm.vm.target import LEVELS, described, level_of
 
 MODULE = parse_module("def main(x: f32[n]) -> f32[n] { return relu(add(x, x)) }")
 X = np.float32([-1, 0, 2])
@@ -113,3 +113,26 @@ def test_a_target_that_this_processor_lacks_builds() -> None:
 def test_a_processor_that_the_compiler_does_not_know_is_its_error() -> None:
     with pytest.raises(RelvmToolchainError, match="-march=abacus"):
         vm.build(MODULE, target="c -march=abacus")
+
+
+@is_x86
+@pytest.mark.parametrize("target", ["c", "x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64"])
+@pytest.mark.parametrize(("a", "b"), [("u8", "i8"), ("i8", "i8"), ("i8", "u8"), ("u8", "u8")])
+def test_products_of_bytes_are_the_same_on_every_level(target: str, a: str, b: str) -> None:
+    if target in LEVELS and LEVELS.index(target) > LEVELS.index(level_of(OWN)):
+        pytest.skip(f"this processor is below {target}")
+    params = f"a: {a}[13, 67], b: {b}[67, 77], az: {a}[13, 1], bz: {b}[1, 77]"
+    module = parse_module(f"def main({params}) -> i32[13, 77] = matmul_integer(a, b, az, bz)")
+    machine = vm.VirtualMachine(vm.build(module, target=target))
+    random = np.random.default_rng(5)
+    shapes = ((a, (13, 67)), (b, (67, 77)), (a, (13, 1)), (b, (1, 77)))
+    args = [extremes(random, dtype, shape) for dtype, shape in shapes]
+    left, right = (args[i].astype(np.int32) - args[i + 2].astype(np.int32) for i in (0, 1))
+    np.testing.assert_array_equal(machine["main"](*args).numpy(), left @ right)
+
+
+def extremes(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Mostly the numbers whose products saturate where something does."""
+    low, high = (-128, 127) if dtype == "i8" else (0, 255)
+    chosen = random.choice([low, high, high, high - 1, low + 1, 3], shape)
+    return chosen.astype(np.int8 if dtype == "i8" else np.uint8)
