@@ -22,6 +22,7 @@ from relvm.ops.integer import matmul_integer, matmul_integer_packed
 from relvm.ops.linear import matmul, matmul_packed
 from relvm.ops.margins import extend
 from relvm.ops.pooling import average_pool, max_pool, max_pool_indices
+from relvm.ops.quantisation import quantise_by_range
 from relvm.ops.recurrent import gru, lstm, rnn
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max

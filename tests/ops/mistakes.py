@@ -290,6 +290,7 @@ def _integer() -> list[Mistake]:
     a, b, zero = tensor("u8", "3, 5"), tensor("i8", "5, 4"), tensor("u8")
     return [
         *_packed_bytes(),
+        Mistake("quantise_by_range", (a,), "x has dtype u8, expected f32"),
         Mistake("matmul_integer", (F32, b, zero, tensor("i8")), "a has dtype f32, expected i8 or u8"),
         Mistake("matmul_integer", (a, b, zero, zero), "b_zero has dtype u8, expected that of b, i8"),
         Mistake("matmul_integer", (tensor("u8", "5"), b, zero, tensor("i8")), "a has rank 1, expected at least 2"),

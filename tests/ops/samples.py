@@ -139,6 +139,9 @@ def selection_samples() -> Iterator[Sample]:
             x = array(source, 4, 5) if fits else array(source, 4, 5, special=False, low=low)
             yield Sample("cast", (x,), {"to": target})
     yield Sample("cast", (np.array([np.nan, np.inf, -np.inf, 1e30, -2.9]),), {"to": "i64"})
+    edges = np.array([np.nan, np.inf, -np.inf, 1e30, -2.9, 2147483520, 2147483648, -2147483648, -2147483904])
+    for dtype, target in itertools.product((np.float32, np.float64), ("i8", "u8", "i16", "u16", "i32")):
+        yield Sample("cast", (edges.astype(dtype),), {"to": target})
 
 
 def reduction_samples() -> Iterator[Sample]:
@@ -443,6 +446,15 @@ def integer_samples() -> Iterator[Sample]:
     yield _packed_bytes(_bytes("i8", 3, 9), narrow, _bytes("i8"), np.uint8(120))
 
 
+def quantisation_samples() -> Iterator[Sample]:
+    for shape in ((), (1,), (7,), (3, 130), (2, 0, 3), (5, 1, 9)):
+        yield Sample("quantise_by_range", (array("f32", *shape, special=False),))
+    for x in ([0.0, 0.0], [1.0, 2.0, 7.5], [-3.0, -1.0], [0.5, -np.nan, 2.5, -1.5], [np.inf, 1.0, -2.0], [3e38, -3e38]):
+        yield Sample("quantise_by_range", (np.array(x, np.float32),))
+    halves = np.arange(-128, 128, dtype=np.float32) + np.float32(0.5)
+    yield Sample("quantise_by_range", (np.concatenate([halves, np.float32([-127, 128])]),))
+
+
 def _bytes(dtype: str, *shape: int) -> np.ndarray:
     return array(dtype, *shape, low=-128 if dtype == "i8" else 0, high=128 if dtype == "i8" else 256)
 
@@ -498,6 +510,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         indexing_samples(),
         scalar_samples(),
         integer_samples(),
+        quantisation_samples(),
         recurrent_samples(),
     )
 )
