@@ -243,7 +243,7 @@ class _Body:
         if target.is_bool:
             return f"({inner} != 0)"
         if source.is_float and target.is_integer:
-            return f"rvm_{target}_of_float({self.scalar(convert.operand)})"
+            return f"rvm_{target}_of_{source}({self.scalar(convert.operand)})"
         return f"({target.ctype}){inner}"
 
     def size(self, dim: AnyDim, outer: int) -> str:

@@ -11,6 +11,7 @@ from ops.sample_values import FLOATS, INTEGERS, NUMBERS, NUMPY_NAMES, Sample, ar
 
 from relvm.errors import RelvmShapeError
 from relvm.ops.activation import ACTIVATIONS
+from relvm.ops.integer import pack_bytes
 from relvm.ops.linear import pack_columns
 from relvm.ops.winograd import transform_windows
 
@@ -125,6 +126,9 @@ def selection_samples() -> Iterator[Sample]:
             x = array(source, 4, 5) if fits else array(source, 4, 5, special=False, low=low)
             yield Sample("cast", (x,), {"to": target})
     yield Sample("cast", (np.array([np.nan, np.inf, -np.inf, 1e30, -2.9]),), {"to": "i64"})
+    edges = np.array([np.nan, np.inf, -np.inf, 1e30, -2.9, 2147483520, 2147483648, -2147483648, -2147483904])
+    for dtype, target in itertools.product((np.float32, np.float64), ("i8", "u8", "i16", "u16", "i32")):
+        yield Sample("cast", (edges.astype(dtype),), {"to": target})
 
 
 def reduction_samples() -> Iterator[Sample]:
@@ -307,8 +311,8 @@ def _cell(op: str, steps: int, batch: int, hidden: int, directions: int = 1, dty
 
 def integer_samples() -> Iterator[Sample]:
     def both(a: str, b: str, left: tuple, right: tuple, a_zero: tuple = (), b_zero: tuple = ()) -> Sample:
-        zeros = array(a, *a_zero, special=False), array(b, *b_zero, special=False)
-        return Sample("matmul_integer", (array(a, *left), array(b, *right), *zeros))
+        zeros = _bytes(a, *a_zero), _bytes(b, *b_zero)
+        return Sample("matmul_integer", (_bytes(a, *left), _bytes(b, *right), *zeros))
 
     for a, b in itertools.product(("i8", "u8"), repeat=2):
         yield both(a, b, (3, 5), (5, 4))
@@ -318,6 +322,34 @@ def integer_samples() -> Iterator[Sample]:
     yield both("i8", "u8", (2, 1, 3, 5), (7, 5, 4), (3, 1), (7, 1, 4))
     for left, right in (((0, 5), (5, 4)), ((3, 0), (0, 4)), ((3, 5), (5, 0)), ((0, 3, 5), (5, 4))):
         yield both("u8", "u8", left, right)
+    for a, b in itertools.product(("i8", "u8"), repeat=2):  # words that are not full, two panels and chunks
+        yield both(a, b, (7, 2051), (2051, 70), (7, 1), (1, 70))
+    for a, b, b_zero in itertools.product(("i8", "u8"), ("i8", "u8"), ((), (1, 37))):
+        for left in ((13, 9), (9,), (2, 3, 9), (0, 9)):
+            yield _packed_bytes(_bytes(a, *left), _bytes(b, 9, 37), _bytes(a), _bytes(b, *b_zero))
+    for rows, depth, columns in ((6, 64, 64), (1, 2, 16), (5, 7, 129), (3, 1, 48)):
+        yield _packed_bytes(_bytes("u8", rows, depth), _bytes("i8", depth, columns), _bytes("u8"), np.int8(0))
+    narrow = array("u8", 9, 37, special=False, low=100, high=140)  # less its zero point it is of signed bytes
+    yield _packed_bytes(_bytes("i8", 3, 9), narrow, _bytes("i8"), np.uint8(120))
+
+
+def quantisation_samples() -> Iterator[Sample]:
+    for shape in ((), (1,), (7,), (3, 130), (2, 0, 3), (5, 1, 9)):
+        yield Sample("quantise_by_range", (array("f32", *shape, special=False),))
+    for x in ([0.0, 0.0], [1.0, 2.0, 7.5], [-3.0, -1.0], [0.5, -np.nan, 2.5, -1.5], [np.inf, 1.0, -2.0], [3e38, -3e38]):
+        yield Sample("quantise_by_range", (np.array(x, np.float32),))
+    halves = np.arange(-128, 128, dtype=np.float32) + np.float32(0.5)
+    yield Sample("quantise_by_range", (np.concatenate([halves, np.float32([-127, 128])]),))
+
+
+def _bytes(dtype: str, *shape: int) -> np.ndarray:
+    return array(dtype, *shape, low=-128 if dtype == "i8" else 0, high=128 if dtype == "i8" else 256)
+
+
+def _packed_bytes(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_zero: np.ndarray) -> Sample:
+    panels, sums, zeros = pack_bytes(b, np.asarray(b_zero))
+    keep = frozenset((a.shape[-1], b.shape[1], *panels.shape, *sums.shape, *zeros.shape))
+    return Sample("matmul_integer_packed", (a, panels, sums, a_zero, zeros), {"columns": b.shape[1]}, keep)
 
 
 def recurrent_samples() -> Iterator[Sample]:
@@ -367,6 +399,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         position_samples(),
         scalar_samples(),
         integer_samples(),
+        quantisation_samples(),
         recurrent_samples(),
     )
 )
