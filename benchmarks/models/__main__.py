@@ -1,8 +1,8 @@
 """Real models beside ONNX Runtime:   python -m benchmarks.models [--threads 1] [MODEL...]
 
 For each case of each model: the median milliseconds of a run in relvm's compiled mode and in ONNX Runtime, taken in
-turn in one process, and their ratio (below 1: relvm is faster).  For each model: the seconds from the file to the first
-run, and the megabytes of memory that this and the runs add to a process of its own.
+blocks by turns in one process, and their ratio (below 1: relvm is faster).  For each model: the seconds from the file
+to the first run, and the megabytes of memory that this and the runs add to a process of its own.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import numpy as np
 
 from benchmarks.models.catalogue import MODELS
 
-_LEAST_RUNS, _MOST_RUNS, _SECONDS = 9, 200, 2.0
+_BLOCKS, _BLOCK_SECONDS, _LEAST_RUNS, _MOST_RUNS = 7, 0.25, 3, 100
+_PAUSE_SECONDS = 0.15  # until the other's threads have stopped looking for work
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=1, help="of ONNX Runtime; relvm has one")
+    parser.add_argument("--threads", type=int, default=1, help="that both may use")
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
     options = parser.parse_args()
     print(
@@ -54,12 +55,12 @@ def _child(name: str, what: str, threads: int):
     return json.loads(subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout)
 
 
-def _relvm(path: Path):
+def _relvm(path: Path, threads: int):
     from relvm import vm
     from relvm.frontend.onnx import from_onnx
 
     module = from_onnx(path)
-    run = vm.VirtualMachine(vm.build(module, "compiled"))["main"]
+    run = vm.VirtualMachine(vm.build(module, "compiled"), num_threads=threads)["main"]
     names = dict(module["main"].attributes)["input_names"]
     return lambda case: run(*(case[name] for name in names))
 
@@ -79,7 +80,7 @@ def _start(name: str, who: str, threads: int) -> dict:
     path, cases = model.path(), model.cases()
     before = _megabytes()
     started = time.perf_counter()
-    run = _relvm(path) if who == "relvm" else _onnxruntime(path, threads)
+    run = (_relvm if who == "relvm" else _onnxruntime)(path, threads)
     run(cases[0])
     seconds = time.perf_counter() - started
     for case in cases:
@@ -95,22 +96,28 @@ def _megabytes() -> float:
 
 def _both(name: str, threads: int) -> list[dict]:
     model = MODELS[name]
-    runs = {"relvm": _relvm(model.path()), "onnxruntime": _onnxruntime(model.path(), threads)}
+    runs = {"relvm": _relvm(model.path(), threads), "onnxruntime": _onnxruntime(model.path(), threads)}
     rows = []
     for number, case in enumerate(model.cases()):
         times: dict[str, list[float]] = {who: [] for who in runs}
         results = {who: run(case) for who, run in runs.items()}
-        started = time.perf_counter()
-        while len(times["relvm"]) < _LEAST_RUNS or (
-            time.perf_counter() - started < _SECONDS and len(times["relvm"]) < _MOST_RUNS
-        ):
+        for _ in range(_BLOCKS):
             for who, run in runs.items():
-                begun = time.perf_counter()
-                run(case)
-                times[who].append(1e3 * (time.perf_counter() - begun))
+                time.sleep(_PAUSE_SECONDS if threads > 1 else 0)
+                _take(run, case, times[who])
         row = {who: statistics.median(taken) for who, taken in times.items()}
         rows.append({"case": number, **row, "error": _error(results["relvm"], results["onnxruntime"])})
     return rows
+
+
+def _take(run, case, times: list[float]) -> None:
+    """Adds the milliseconds of some runs in a row."""
+    end, count = time.perf_counter() + _BLOCK_SECONDS, 0
+    while count < _LEAST_RUNS or (time.perf_counter() < end and count < _MOST_RUNS):
+        begun = time.perf_counter()
+        run(case)
+        times.append(1e3 * (time.perf_counter() - begun))
+        count += 1
 
 
 def _error(got, wanted) -> float:

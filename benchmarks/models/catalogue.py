@@ -41,9 +41,10 @@ def picture(*shape: int) -> np.ndarray:
 
 
 def sound(samples: int) -> np.ndarray:
-    """A tone that rises, with overtones, in [-0.5, 0.5]."""
+    """A tone that rises, with overtones and some noise, in [-0.6, 0.6]."""
     t = np.arange(samples) / 16000
-    return (0.3 * np.sin(900 * t + 900 * t * t) + 0.15 * np.sin(2100 * t) + 0.05 * np.sin(5000 * t)).astype(np.float32)
+    tone = 0.3 * np.sin(900 * t + 900 * t * t) + 0.15 * np.sin(2100 * t) + 0.05 * np.sin(5000 * t)
+    return (tone + 0.01 * numbers(8, samples)).astype(np.float32)
 
 
 def numbers(seed: int, *shape: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from relvm.ops.trees import NotFusable
 ROWS, DEPTH = 6, 512
 WIDTHS = (64, 48, 32, 16)  # columns of a panel
 _STEP = 16
-_LEAST_TILES = 24  # of a part: copying a panel takes as long as 2 of them
+_LEAST_TILES = 24  # of a part of a panel, which each part copies for itself: that takes as long as 2 of them
 
 Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
 
@@ -110,7 +110,8 @@ def matrix_product(
     rows, columns, depth = sizes
     blocks, groups = _blocks(columns, width), _blocks(rows, ROWS)
     panels = blocks * k.size(tuple(batch))
-    with k.parallel(panels * groups, depth * width, least=_LEAST_TILES) as (first, last):
+    least = smaller(groups, _LEAST_TILES)
+    with k.parallel(panels * groups, depth * width, least=least) as (first, last):
         tile = k.allocate("tile", result.dtype, (ROWS * width,))
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
             tiles = clip(k, first, last, number, groups)

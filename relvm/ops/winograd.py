@@ -18,7 +18,7 @@ from relvm.ops.window import output_dims, window_of
 
 _LANES, _MOST_TILES = 16, 64  # as in csrc/winograd.h
 _MOST_BYTES = 384 << 10  # of a block's transformed elements: they are on the C stack, and best in the second cache
-_LEAST_GROUPS = 12  # of a part: a block's transformation takes as long as some
+_LEAST_GROUPS = 12  # of a part of a block, which each part transforms for itself: that takes as long as 3 of them
 
 MOST_CHANNELS = _MOST_BYTES // (16 * _LANES * 4)
 
@@ -48,7 +48,9 @@ def _conv_tiles(k: KernelBuilder, inputs, result: Result, *, pads: tuple[int, ..
     tiles_wide = k.declare("tiles_wide", (wide + 1) / 2)
     tiles = k.declare("tiles", (high + (2 * spread - 1)) / (2 * spread) * spread * tiles_wide)
     blocks, groups = (tiles + (columns - 1)) / columns, -(-filters // ROWS)
-    with k.parallel(blocks * k.size(x.shape[:1]) * groups, channels * columns * 8, least=_LEAST_GROUPS) as (
+    with k.parallel(
+        blocks * k.size(x.shape[:1]) * groups, channels * columns * 8, least=min(groups, _LEAST_GROUPS)
+    ) as (
         first,
         last,
     ):

@@ -19,6 +19,7 @@ from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.lir.tail_calls import tail_calls
 from relvm.transform.passes import Observer, run_passes
 from relvm.transform.pipelines import build_pipeline
+from relvm.vm import build_cache
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.program import FunctionEntry, Program
 from relvm.vm.runtime.upgrade import Upgrade
@@ -61,9 +62,9 @@ def build(
     fused
         Whether operators share kernels.  Without it every operator has its own, as a profile by operators wants it.
     verified
-        Check the module after every pass.
+        Check the module after every pass; an executable that is kept from an earlier build is not used.
     observer
-        Called after each pass with (pass, module before, module after, seconds).
+        Called after each pass with (pass, module before, module after, seconds); nor is it then.
     progress
         Called with the name of each step as it starts.
 
@@ -97,6 +98,10 @@ def build(
         what = "; give its .module" if hasattr(module, "module") else ""
         raise RelvmTypeError(f"build: expected an ir.Module, got {type(module).__name__}{what}")
     report = progress or (lambda step: None)
+    looks_on = verified or observer is not None
+    place = None if looks_on else build_cache.place_of(module, exec_mode, chosen, fused)
+    if place and (executable := build_cache.kept(place)):
+        return executable
     with _no_garbage_collection():
         report("passes")
         module = run_passes(module, build_pipeline(chosen.kind, fused=fused), verified=verified, observer=observer)
@@ -104,6 +109,8 @@ def build(
         lir = lower(module)
         compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
         executable = Executable.from_program(assemble(lir, compiled, report, chosen), elsewhere=True)
+    if place:
+        build_cache.keep(place, executable)
     if exec_mode == "auto":
         names = frozenset(routine.name for routine in lir.routines)
         executable.upgrade = Upgrade(lambda: Executable.from_program(assemble(lir, names, target=chosen)))

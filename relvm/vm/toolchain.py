@@ -96,9 +96,7 @@ def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
         There is no compiler, or it failed, or it does not know the processors that the target names.
     """
     compiler = expect_compiler('; target="numpy" needs none')
-    options = target.options
-    if options is None:
-        options = own_options() if "__x86_64__" in _macros(compiler, ()) else ()
+    options = _options(compiler, target)
     macros = _macros(compiler, options)
     cpu = described(macros)
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
@@ -106,6 +104,19 @@ def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))
     return NativeCode(library=_cached(compiler, cpu, units), triple=_triple(compiler, macros), cpu=cpu)
+
+
+def native_settings(target: Target) -> str:
+    """All but the C that decides what `compile_native` makes, as one text.  Raises as that does before it compiles."""
+    compiler = expect_compiler('; target="numpy" needs none')
+    options = _options(compiler, target)
+    return _digest(compiler, (options, described(_macros(compiler, options)), _COMMON, _KERNELS, _ROUTINES))
+
+
+def _options(compiler: Compiler, target: Target) -> tuple[str, ...]:
+    if target.options is not None:
+        return target.options
+    return own_options() if "__x86_64__" in _macros(compiler, ()) else ()
 
 
 @functools.lru_cache(maxsize=32)

@@ -8,6 +8,7 @@ An If becomes an If whose branches see the values around them.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ from relvm.ir.expr import (
     constant,
     is_atom,
 )
+from relvm.ir.origin import set_origin
 from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch
 
 # A value of the graph: an atom, or what is known on the host about an integer tensor.
@@ -95,7 +97,7 @@ def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
     RelvmNameError
         `dims` names a dimension that the model does not have.
     """
-    proto, place = _load(model)
+    proto, place, origin = _load(model)
     opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in proto.opset_import}
     importer = GraphImporter(opsets, dict(dims or {}), place, None)
     function = importer.main(proto.graph)
@@ -104,25 +106,33 @@ def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
         raise RelvmNameError(
             f"the model has no dimension {unknown[0]}; it has {', '.join(importer.dim_names) or 'none'}"
         )
-    return Module((function,), attributes=(("source", place),))
+    module = Module((function,), attributes=(("source", place),))
+    return set_origin(module, f"{origin} {sorted((dims or {}).items())}") if origin else module
 
 
-def _load(model: Any) -> tuple[Any, str]:
+def _load(model: Any) -> tuple[Any, str, str]:
+    """The model, what to call it in errors, and what it was read from, if that is one file; else ""."""
     try:
         import onnx
         from google.protobuf.message import DecodeError
     except ImportError:
         raise RelvmUnsupportedError("reading ONNX models needs the onnx package: pip install 'relvm[onnx]'") from None
     if isinstance(model, onnx.ModelProto):
-        return model, model.graph.name or "model"
+        return model, model.graph.name or "model", ""
     place = "model" if isinstance(model, bytes) else str(model)
+    content = model if isinstance(model, bytes) else Path(model).read_bytes()
+    may_be_several_files = b"location" in content  # how a tensor says where else its elements are
     try:
-        proto = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(Path(model))
+        if may_be_several_files and not isinstance(model, bytes):
+            proto = onnx.load(Path(model))
+        else:
+            proto = onnx.load_from_string(content)
     except DecodeError as error:
         raise RelvmFormatError(f"{place} is not an ONNX model: {error}") from None
     if not proto.HasField("graph") or not proto.opset_import:
         raise RelvmFormatError(f"{place} is not an ONNX model: it has no graph or no opset")
-    return proto, place
+    digest = hashlib.sha256(content).hexdigest()
+    return proto, place, "" if may_be_several_files else f"onnx {onnx.__version__} {digest}"
 
 
 class GraphImporter:

@@ -1,0 +1,72 @@
+"""Whole executables that were built before, in the cache directory: a model is built once.
+
+Only of modules whose origin is known (relvm/ir/origin.py), as it is of model files: to look at a module whole takes a
+good part of the time that building it takes.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from relvm.errors import RelvmError
+from relvm.ir.expr import Module
+from relvm.ir.origin import origin_of
+from relvm.vm.runtime.executable import Executable
+from relvm.vm.runtime.trust import cache_directory
+from relvm.vm.target import Target
+from relvm.vm.toolchain import native_settings
+
+
+def place_of(module: Module, exec_mode: str | Mapping[str, str], target: Target, fused: bool) -> Path | None:
+    """Where the executable of a build is kept; None where it is not, its module's origin not being known."""
+    origin = origin_of(module)
+    if origin is None or exec_mode == "auto" or target.kind != "c":
+        return None
+    modes = exec_mode if isinstance(exec_mode, str) else sorted(exec_mode.items())
+    settings = (
+        origin,
+        module.attributes,
+        modes,
+        target,
+        fused,
+        native_settings(target),
+        np.__version__,
+        _own_sources(),
+    )
+    return cache_directory() / "builds" / f"{hashlib.sha256(repr(settings).encode()).hexdigest()}.relvm"
+
+
+def kept(place: Path) -> Executable | None:
+    """The executable that is kept there; None where there is none that can be used."""
+    try:
+        return Executable.open(place)
+    except (
+        OSError,
+        RelvmError,
+    ):  # none, or damaged, or its native code is not recorded as built here: it is built again
+        return None
+
+
+def keep(place: Path, executable: Executable) -> None:
+    """Keeps an executable.  The cache is a convenience: what cannot be written is not."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        executable.save(place)
+    except OSError:
+        pass
+
+
+@functools.cache
+def _own_sources() -> str:
+    """A digest of this version of relvm."""
+    digest = hashlib.sha256()
+    folder = Path(str(files("relvm")))
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(f"{path.relative_to(folder)} ".encode() + path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,117 @@
+"""Builds of model files are kept: what is found again, and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+
+from relvm import vm  # noqa: E402  (after the check that onnx is there)
+from relvm.frontend.onnx import from_onnx  # noqa: E402
+from relvm.ir.expr import Module  # noqa: E402
+
+TEXT = """<ir_version: 8, opset_import: ["": 17]>
+g (float[n, 4] x) => (float[n, 4] y) { c = Constant<value_float: float = NUMBER>() y = Mul(x, c) }"""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write(tmp_path / "model.onnx", 3)
+
+
+def write(path: Path, number: int) -> Path:
+    onnx.save(onnx.parser.parse_model(TEXT.replace("= NUMBER", f"= {number}.0")), path)
+    return path
+
+
+def steps(module: Module, *args: object, **options: object) -> list[str]:
+    """The steps that a build takes: none where it is found."""
+    taken: list[str] = []
+    vm.build(module, *args, progress=taken.append, **options)
+    return taken
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled", {"main": "compiled"}])
+def test_a_second_build_is_the_first_one(model: Path, mode: object) -> None:
+    first = vm.build(from_onnx(model), mode)
+    assert steps(from_onnx(model), mode) == []
+    second = vm.build(from_onnx(model), mode)
+    assert second.to_bytes() == first.to_bytes() and second.source == first.source
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    assert np.array_equal(np.asarray(vm.VirtualMachine(second)["main"](x)), 3 * x)
+
+
+def test_other_models_and_options_are_built(model: Path) -> None:
+    module = from_onnx(model)
+    assert steps(module, "compiled")
+    assert steps(from_onnx(write(model, 4)), "compiled")
+    assert steps(from_onnx(model, dims={"n": 2}), "compiled")
+    assert steps(module, "bytecode")
+    assert steps(module, "compiled", fused=False)
+    assert steps(module, "compiled", target="c -march=x86-64-v2")
+    assert not steps(module, "compiled")
+
+
+def test_a_module_made_of_a_model_is_built(model: Path) -> None:
+    module = from_onnx(model)
+    assert steps(module)
+    changed = module.with_functions(module.functions)
+    assert changed is not module and steps(changed)
+
+
+def test_whoever_looks_on_sees_a_build(model: Path) -> None:
+    module = from_onnx(model)
+    vm.build(module)
+    seen = []
+    vm.build(module, observer=lambda step, before, after, seconds: seen.append(step.name))
+    assert seen and steps(module, verified=True)
+
+
+def test_what_is_damaged_is_built_again(model: Path, cache: Path) -> None:
+    module = from_onnx(model)
+    vm.build(module, "compiled")
+    (place,) = (cache / "builds").iterdir()
+    content = place.read_bytes()
+    place.write_bytes(content[: len(content) // 2])
+    assert steps(module, "compiled")
+    assert place.read_bytes() == content and not steps(module, "compiled")
+
+
+def test_a_library_that_was_not_built_here_is_not_run(model: Path, cache: Path) -> None:
+    module = from_onnx(model)
+    vm.build(module, "compiled")
+    for record in (cache / "built").iterdir():
+        record.unlink()
+    assert steps(module, "compiled")
+
+
+def test_a_cache_that_cannot_be_written_stops_no_build(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELVM_CACHE_DIR", "/proc/nowhere")
+    assert steps(from_onnx(model)) and steps(from_onnx(model))
+
+
+def test_elements_in_another_file_are_no_part_of_the_key(tmp_path: Path) -> None:
+    weights = onnx.numpy_helper.from_array(np.ones(4, np.float32), "w")
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Add", ["x", "w"], ["y"])],
+        "g",
+        [onnx.helper.make_tensor_value_info("x", 1, [4])],
+        [onnx.helper.make_tensor_value_info("y", 1, [4])],
+        [weights],
+    )
+    path = tmp_path / "model.onnx"
+    saved = {"save_as_external_data": True, "location": "weights.bin", "size_threshold": 0}
+    onnx.save(onnx.helper.make_model(graph), path, **saved)
+    assert steps(from_onnx(path)) and steps(from_onnx(path))
+    assert np.array_equal(
+        np.asarray(vm.VirtualMachine(vm.build(from_onnx(path)))["main"](np.ones(4, np.float32))), [2, 2, 2, 2]
+    )
