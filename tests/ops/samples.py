@@ -4,69 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from ops.position_samples import position_samples
+from ops.sample import FLOATS, INTEGERS, NUMBERS, NUMPY, Sample, array
 
 from relvm.errors import RelvmIndexError, RelvmShapeError
 from relvm.ops.activation import ACTIVATIONS
 from relvm.ops.linear import pack_columns
 from relvm.ops.winograd import transform_windows
-
-FLOATS = ("f32", "f64")
-INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
-NUMBERS = FLOATS + INTEGERS
-_NUMPY = {"bool": "bool", "f32": "float32", "f64": "float64"} | {
-    name: ("int" if name[0] == "i" else "uint") + name[1:] for name in INTEGERS
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """A call.  args: arrays, tuples of int for shapes, and scalars.  keep: the sizes that cannot be symbolic; None: all
-    of them. fails: what the kernel raises."""
-
-    op: str
-    args: tuple[Any, ...]
-    attributes: dict[str, Any] = field(default_factory=dict)
-    keep: frozenset[int] | None = frozenset()
-    fails: type[Exception] | None = None
-
-    def __str__(self) -> str:
-        attributes = [f"{name}={value}" for name, value in self.attributes.items()]
-        return f"{self.op}({', '.join([*map(_text, self.args), *attributes])})"
-
-
-def _text(arg: Any) -> str:
-    match arg:
-        case np.ndarray():
-            return f"{arg.dtype}{list(arg.shape)}"
-        case tuple():
-            return f"shape{list(arg)}"
-    return repr(arg)
-
-
-_seeds = itertools.count()
-
-
-def array(dtype: str, *shape: int, special: bool = True, low: float = -5, high: float = 6) -> np.ndarray:
-    """Numbers in [low, high), and where `special` is set the dtype's extreme ones among them."""
-    random, kind = np.random.default_rng(next(_seeds)), np.dtype(_NUMPY[dtype])
-    if kind.kind == "f":
-        made = random.uniform(low, high, shape).astype(kind)
-        extremes = [np.nan, np.inf, -np.inf, -0.0, 0.0, 0.5, -1.5, 2.5]
-    elif kind.kind == "b":
-        return np.asarray(random.integers(0, 2, shape), bool)
-    else:
-        info = np.iinfo(kind)
-        made = np.asarray(random.integers(max(info.min, int(low)), int(high), shape), kind)
-        extremes = [info.min, info.max, 0, 1, info.max, info.min, 3, 7]
-    if special and made.size >= 12:
-        made.reshape(-1)[: len(extremes)] = extremes
-        random.shuffle(made.reshape(-1))
-    return made
-
 
 _SHAPES = [
     ((), ()),
@@ -97,9 +43,9 @@ def binary_samples() -> Iterator[Sample]:
         for x, y in _SHAPES:
             yield Sample(op, (array("f32", *x), array("f32", *y)))
     for dtype in ("i8", "i32", "i64"):
-        lowest = np.iinfo(_NUMPY[dtype]).min
-        x = np.array([lowest, lowest, lowest, 7, -7, 7, -7, 0], _NUMPY[dtype])
-        y = np.array([-1, 0, 1, 2, 2, -2, -2, 0], _NUMPY[dtype])
+        lowest = np.iinfo(NUMPY[dtype]).min
+        x = np.array([lowest, lowest, lowest, 7, -7, 7, -7, 0], NUMPY[dtype])
+        y = np.array([-1, 0, 1, 2, 2, -2, -2, 0], NUMPY[dtype])
         yield Sample("divide", (x, y))
     for dtype in FLOATS:
         yield Sample("power", (array(dtype, 6, 6), array(dtype, 6, 6, special=False)))
@@ -122,7 +68,7 @@ def more_binary_samples() -> Iterator[Sample]:
             yield Sample(op, (array(dtype, 6, 7), array(dtype, 7)))
         yield Sample(op, (array("u8", 0, 7), array("u8")))
     for op, dtype in itertools.product(("shift_left", "shift_right"), INTEGERS):
-        yield Sample(op, (array(dtype, 13, 1), np.arange(66).astype(_NUMPY[dtype])))
+        yield Sample(op, (array(dtype, 13, 1), np.arange(66).astype(NUMPY[dtype])))
     for op, exclusive, reverse in itertools.product(
         ("cumulative_sum", "cumulative_product"), (False, True), (False, True)
     ):
@@ -384,13 +330,13 @@ def indexing_samples() -> Iterator[Sample]:
     yield Sample("slice", (grid,), {"begin": (), "end": ()})
     yield Sample("slice", (array("f32", 0, 3),), {"begin": (1,), "end": (far,), "axes": (0,)})
     for dtype in ("i32", "i64"):
-        indices = np.array([[0, -1], [2, -3]], _NUMPY[dtype])
+        indices = np.array([[0, -1], [2, -3]], NUMPY[dtype])
         for axis in (0, 1, -1):
             yield Sample("gather", (array("f32", 3, 4, 5), indices), {"axis": axis})
-        yield Sample("gather", (array("f32", 3, 4), np.array(1, _NUMPY[dtype])))
-        yield Sample("gather", (array("f32", 0, 4), np.zeros((0,), _NUMPY[dtype])))
+        yield Sample("gather", (array("f32", 3, 4), np.array(1, NUMPY[dtype])))
+        yield Sample("gather", (array("f32", 0, 4), np.zeros((0,), NUMPY[dtype])))
         for index in (3, -4):
-            yield Sample("gather", (array("f32", 3, 2), np.array([0, index], _NUMPY[dtype])), fails=RelvmIndexError)
+            yield Sample("gather", (array("f32", 3, 2), np.array([0, index], NUMPY[dtype])), fails=RelvmIndexError)
     yield Sample("gather", (array("f32", 0, 3), np.array([5])), {"axis": 1}, fails=RelvmIndexError)
     for pads in ((1, 2, 0, 3), (0, 0, 0, 0), (-1, 1, 2, -2), (-2, -1, -1, -1)):
         yield Sample("pad", (array("f32", 4, 5),), {"pads": pads, "value": 1.5})
@@ -429,75 +375,6 @@ def resampling_samples() -> Iterator[Sample]:
     for index in (3, -1):
         args = (array("f32", 3, 2), np.array([[0, index]]), array("f32", 1, 2))
         yield Sample("resample", args, {"axis": 0}, fails=RelvmIndexError)
-
-
-def position_samples() -> Iterator[Sample]:
-    random = np.random.default_rng(11)
-    ops = ("gather_elements", "scatter_elements")
-    for op, dtype in itertools.product(ops, ("i32", "i64")):
-        shapes = [((3, 4, 5), (2, 3, 4), 0), ((3, 4, 5), (3, 9, 5), 1), ((3, 4, 5), (3, 4, 2), -1), ((6,), (8,), 0)]
-        shapes += [((0, 3), (0, 2), 1), ((2, 3), (2, 0), 1), ((1, 4), (1, 4), 0)]
-        for shape, wanted, axis in shapes:
-            size = max(1, shape[axis])
-            indices = random.integers(-size, size, wanted).astype(_NUMPY[dtype])
-            args = (array("f32", *shape), indices, array("f32", *wanted))
-            yield Sample(op, args[: 2 + (op == "scatter_elements")], {"axis": axis})
-    for index in (4, -5):
-        args = (array("f32", 2, 4), np.array([[1, index]]), array("f32", 1, 2))
-        yield Sample("gather_elements", args[:2], {"axis": 1}, fails=RelvmIndexError)
-        yield Sample("scatter_elements", args, {"axis": 1}, fails=RelvmIndexError)
-    for reduction in ("none", "add", "mul", "max", "min"):
-        for dtype in ("f32", "f64", "i8", "u16"):
-            args = (array(dtype, 5, 4), random.integers(-5, 5, (13, 3)), array(dtype, 13, 3))
-            yield Sample("scatter_elements", args, {"axis": 0, "reduction": reduction})
-            args = (array(dtype, 3, 4, 5), random.integers(-3, 3, (7, 2)), array(dtype, 7, 5))
-            attributes = {"depth": 2, "reduction": reduction}
-            yield Sample("scatter_slices", args, attributes, keep=frozenset((2,)))
-    yield Sample("scatter_elements", (array("bool", 4), np.array([1, 1, 3]), array("bool", 3)), {"axis": 0})
-    yield from slice_samples()
-    yield from ordering_samples()
-
-
-def slice_samples() -> Iterator[Sample]:
-    random = np.random.default_rng(13)
-    for shape, rows, depth in (
-        ((3, 4, 5), (2, 6), 1),
-        ((3, 4, 5), (6,), 2),
-        ((3, 4, 5), (2, 1, 7), 3),
-        ((3, 4), (5,), 0),
-        ((3, 4), (), 2),
-        ((2, 0), (3,), 1),
-        ((2, 3), (0,), 1),
-    ):
-        sizes = np.array(shape[:depth], np.int32)
-        args = (array("f32", *shape), random.integers(-sizes, sizes, (*rows, depth)).astype(np.int32))
-        keep = frozenset((depth,))
-        yield Sample("gather_slices", args, {"depth": depth}, keep=keep)
-        updates = array("f32", *rows, *shape[depth:])
-        yield Sample("scatter_slices", (*args, updates), {"depth": depth}, keep=keep)
-    for row in ((0, 4), (0, -5), (3, 0)):
-        args = (array("f32", 3, 4, 6), np.array([(0, 0), row]), array("f32", 2, 6))
-        yield Sample("gather_slices", args[:2], {"depth": 2}, keep=frozenset((2,)), fails=RelvmIndexError)
-        yield Sample("scatter_slices", args, {"depth": 2}, keep=frozenset((2,)), fails=RelvmIndexError)
-
-
-def ordering_samples() -> Iterator[Sample]:
-    for largest in (True, False):
-        for dtype in ("bool", *NUMBERS):
-            yield Sample("top_positions", (array(dtype, 5, 20), (5, 7)), {"axis": 1, "largest": largest})
-        for count in (1, 2, 3, 40, 41):
-            x = array("i8", 41, 3, low=0, high=4, special=False)
-            yield Sample("top_positions", (x, (count, 3)), {"axis": 0, "largest": largest})
-        shapes = [((2, 6, 5), (2, 4, 5), 1), ((4,), (0,), 0), ((0, 3), (0, 2), -1), ((3, 0), (3, 0), 1)]
-        for shape, wanted, axis in shapes:
-            yield Sample("top_positions", (array("f64", *shape), wanted), {"axis": axis, "largest": largest})
-        x = np.array([np.nan, 1, np.nan, np.inf, -np.inf, 1], np.float32)
-        yield Sample("top_positions", (x, (6,)), {"axis": 0, "largest": largest})
-    for shape in ((13,), (3, 5), (), (0, 4), (2, 3, 4)):
-        cond = array("bool", *shape)
-        yield Sample("true_positions", (cond, (int(cond.sum()),)))
-    yield Sample("true_positions", (np.zeros((2, 3), bool), (0,)))
-    yield Sample("true_positions", (np.ones((2, 3), bool), (5,)), fails=RelvmShapeError)
 
 
 def scalar_samples() -> Iterator[Sample]:

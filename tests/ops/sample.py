@@ -1,0 +1,62 @@
+"""A call of an operator as a test has it, and arrays for it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+FLOATS = ("f32", "f64")
+INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+NUMBERS = FLOATS + INTEGERS
+NUMPY = {"bool": "bool", "f32": "float32", "f64": "float64"} | {
+    name: ("int" if name[0] == "i" else "uint") + name[1:] for name in INTEGERS
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A call.  args: arrays, tuples of int for shapes, and scalars.  keep: the sizes that cannot be symbolic; None: all
+    of them. fails: what the kernel raises."""
+
+    op: str
+    args: tuple[Any, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    keep: frozenset[int] | None = frozenset()
+    fails: type[Exception] | None = None
+
+    def __str__(self) -> str:
+        attributes = [f"{name}={value}" for name, value in self.attributes.items()]
+        return f"{self.op}({', '.join([*map(_text, self.args), *attributes])})"
+
+
+def _text(arg: Any) -> str:
+    match arg:
+        case np.ndarray():
+            return f"{arg.dtype}{list(arg.shape)}"
+        case tuple():
+            return f"shape{list(arg)}"
+    return repr(arg)
+
+
+_seeds = itertools.count()
+
+
+def array(dtype: str, *shape: int, special: bool = True, low: float = -5, high: float = 6) -> np.ndarray:
+    """Numbers in [low, high), and where `special` is set the dtype's extreme ones among them."""
+    random, kind = np.random.default_rng(next(_seeds)), np.dtype(NUMPY[dtype])
+    if kind.kind == "f":
+        made = random.uniform(low, high, shape).astype(kind)
+        extremes = [np.nan, np.inf, -np.inf, -0.0, 0.0, 0.5, -1.5, 2.5]
+    elif kind.kind == "b":
+        return np.asarray(random.integers(0, 2, shape), bool)
+    else:
+        info = np.iinfo(kind)
+        made = np.asarray(random.integers(max(info.min, int(low)), int(high), shape), kind)
+        extremes = [info.min, info.max, 0, 1, info.max, info.min, 3, 7]
+    if special and made.size >= 12:
+        made.reshape(-1)[: len(extremes)] = extremes
+        random.shuffle(made.reshape(-1))
+    return made
