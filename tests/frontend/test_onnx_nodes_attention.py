@@ -1,4 +1,4 @@
-"""The ONNX suite's cases of attention, by NumPy's kernels: it is products and softmaxes, tested by themselves elsewhere;
+"""The ONNX suite's cases of attention, by NumPy's kernels: products and softmaxes are tested by themselves;
 and a program with symbolic sizes in both modes."""
 
 from __future__ import annotations
