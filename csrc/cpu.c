@@ -1,10 +1,13 @@
 /* cpu.c: the processor asked itself, with no help of the compiler's run-time library: not every compiler has one. */
-#include "relvm.h"
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-static unsigned has(unsigned word, unsigned bits) { return (word & bits) == bits; }
+enum { LEAF_1_C, LEAF_7_B, LEAF_7_C, LEAF_7_D, LEAF_7_1_A, LEAF_7_1_D, EXTENDED_C, WORD_COUNT };
 
 /* The register sets that the system saves: bits 1 and 2 for AVX, 5 to 7 for AVX-512 too. */
 static unsigned saved_state(void) {
@@ -13,16 +16,83 @@ static unsigned saved_state(void) {
   return low;
 }
 
-int rvm_cpu_level(void) {
-  unsigned a, b, c1, d, b7, c, c81;
-  if (!__get_cpuid(1, &a, &b, &c1, &d) || !__get_cpuid(0x80000001u, &a, &b, &c81, &d)) return 1;
-  if (!has(c1, bit_SSE3 | bit_SSSE3 | bit_CMPXCHG16B | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT) || !has(c81, bit_LAHF_LM)) return 1;
-  if (!has(c1, bit_AVX | bit_FMA | bit_MOVBE | bit_F16C | bit_OSXSAVE) || !has(saved_state(), 0x06)) return 2;
-  if (!__get_cpuid_count(7, 0, &a, &b7, &c, &d)) return 2;
-  if (!has(b7, bit_AVX2 | bit_BMI | bit_BMI2) || !has(c81, bit_LZCNT)) return 2;
-  unsigned avx512 = bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
-  return has(b7, avx512) && has(saved_state(), 0xe6) ? 4 : 3;
+static uint64_t ask_features(void) {
+  unsigned words[WORD_COUNT] = {0}, a, b, c, d, leaves;
+  if (!__get_cpuid(1, &a, &b, &words[LEAF_1_C], &d)) return 0;
+  if (__get_cpuid_count(7, 0, &leaves, &words[LEAF_7_B], &words[LEAF_7_C], &words[LEAF_7_D]) && leaves >= 1)
+    __get_cpuid_count(7, 1, &words[LEAF_7_1_A], &b, &c, &words[LEAF_7_1_D]);
+  __get_cpuid(0x80000001u, &a, &b, &words[EXTENDED_C], &d);
+  const unsigned saved = words[LEAF_1_C] & bit_OSXSAVE ? saved_state() : 0;
+  uint64_t features = 0, row = 1;
+#define FEATURE(name, option, macro, level, word, bit, state)                                  \
+  if ((words[word] >> (bit)&1) && (saved & (state)) == (state)) features |= row;               \
+  row <<= 1;
+#include "cpu_features.def"
+#undef FEATURE
+  return features;
+}
+
+uint64_t rvm_cpu_features(void) {
+  static _Atomic uint64_t known; /* all ones but the answer's: asking takes microseconds on a virtual machine */
+  uint64_t missing = atomic_load_explicit(&known, memory_order_relaxed);
+  if (!missing) atomic_store_explicit(&known, missing = ~ask_features(), memory_order_relaxed);
+  return ~missing;
+}
+
+void rvm_cpu_name(char *name) {
+  unsigned words[12] = {0};
+  for (unsigned i = 0; i < 3; i++) {
+    unsigned *part = words + 4 * i;
+    if (!__get_cpuid(0x80000002u + i, &part[0], &part[1], &part[2], &part[3])) break;
+  }
+  memcpy(name, words, sizeof words);
+  name[sizeof words] = '\0';
+  for (size_t length = strlen(name); length && name[length - 1] == ' ';) name[--length] = '\0';
+  if (!*name) strcpy(name, "this processor");
 }
 #else
-int rvm_cpu_level(void) { return 0; }
+uint64_t rvm_cpu_features(void) { return 0; }
+
+void rvm_cpu_name(char *name) { strcpy(name, "this processor"); }
 #endif
+
+static const struct {
+  const char *option;
+  int level;
+} rows[] = {
+#define FEATURE(name, option, macro, level, word, bit, state) {option, level},
+#include "cpu_features.def"
+#undef FEATURE
+};
+
+/* The features that one word of a list names, of `length` bytes: a row, or a level and all below it; 0: neither. */
+static uint64_t features_of_word(const char *word, size_t length) {
+  static const char level_prefix[] = "x86-64-v";
+  const size_t prefix = sizeof level_prefix - 1;
+  const int level = length == prefix + 1 && memcmp(word, level_prefix, prefix) == 0 ? word[prefix] - '0' : 0;
+  uint64_t features = 0;
+  for (int i = 0; i < RVM_CPU_FEATURE_COUNT; i++)
+    if ((level && rows[i].level && rows[i].level <= level && level <= 4) ||
+        (strlen(rows[i].option) == length && memcmp(rows[i].option, word, length) == 0))
+      features |= (uint64_t)1 << i;
+  return features;
+}
+
+int rvm_cpu_missing(const char *needed, char *missing, size_t missing_bytes) {
+  const uint64_t present = rvm_cpu_features();
+  size_t used = 0;
+  missing[0] = '\0';
+  for (const char *word = needed; *word;) {
+    const size_t length = strcspn(word, " ");
+    const uint64_t features = features_of_word(word, length);
+    if (length && (!features || features & ~present)) {
+      const size_t space = used ? 2 : 0;
+      if (used + space + length + 1 > missing_bytes) return 1;
+      memcpy(missing + used, ", ", space);
+      memcpy(missing + used + space, word, length);
+      missing[used += space + length] = '\0';
+    }
+    word += length + (word[length] == ' ');
+  }
+  return used > 0;
+}

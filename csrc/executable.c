@@ -343,6 +343,8 @@ static rvm_status read_constants(rvm_executable *executable, rvm_value *error) {
 
 static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_native];
+  const int may_be_elsewhere = executable->is_elsewhere;
+  executable->is_elsewhere = 0;
   if (!section->bytes) return RVM_OK;
   const native_header *header = (const native_header *)section->bytes;
   if (section->size_bytes < (int64_t)sizeof *header || !string_exists(executable, header->triple) ||
@@ -351,12 +353,24 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
   if (header->abi_version != RVM_ABI_VERSION)
     return rvm_fail(error, RVM_UNSUPPORTED, "native code has abi version %u, this runtime version %d",
                     header->abi_version, RVM_ABI_VERSION);
-  return rvm_library_open(&executable->library, header + 1, section->size_bytes - (int64_t)sizeof *header,
-                          rvm_executable_string(executable, header->triple),
+  rvm_status status = rvm_executable_check_native(executable, error);
+  if (status && may_be_elsewhere) {
+    executable->is_elsewhere = 1;
+    rvm_value_release(error);
+    return RVM_OK;
+  }
+  if (status) return status;
+  return rvm_library_open(&executable->library, header + 1, section->size_bytes - (int64_t)sizeof *header, error);
+}
+
+rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error) {
+  const native_header *header = (const native_header *)executable->sections[RVM_SECTION_native].bytes;
+  return rvm_native_check(rvm_executable_string(executable, header->triple),
                           rvm_executable_string(executable, header->cpu), error);
 }
 
 static rvm_status find_symbols(rvm_executable *executable, rvm_value *error) {
+  if (executable->is_elsewhere) return RVM_OK;
   executable->symbols = rvm_allocate_zeroed((size_t)executable->function_count * sizeof *executable->symbols);
   if (!executable->symbols) return rvm_out_of_memory(error);
   for (int32_t i = 0; i < executable->function_count; i++) {
@@ -378,6 +392,7 @@ rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_
   rvm_executable *executable = rvm_allocate_zeroed(sizeof *executable);
   if (!executable) return rvm_out_of_memory(error);
   executable->library.descriptor = -1;
+  executable->is_elsewhere = options && options->elsewhere;
   atomic_init(&executable->users, 1);
   rvm_status status = read_sections(executable, bytes, size_bytes, options && options->check_data, error);
   if (!status && executable->sections[RVM_SECTION_native].bytes && !(options && options->trust_native))

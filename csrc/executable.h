@@ -87,6 +87,7 @@ struct rvm_executable {
   rvm_value *literals;        /* operands of steps; a FUNCTION holds its index, a CONTEXT nothing */
   int64_t literal_count;
   rvm_library library;
+  int32_t is_elsewhere; /* its native code cannot run here, and is not loaded; while it is loaded: whether that may be */
   void (*release)(void *); /* rvm_load_options */
   void *release_argument;
   atomic_int users; /* its host and its machines */
@@ -100,10 +101,12 @@ extern const rvm_native_api rvm_machine_native_api;
 void rvm_executable_retain(rvm_executable *executable);
 const char *rvm_executable_string(const rvm_executable *executable, uint32_t index);
 
-/* Loads the shared library of a native section and calls its relvm_native_open; UNSUPPORTED when it is for another
-   processor, BAD_EXECUTABLE when it is no library. */
-rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, const char *triple,
-                            const char *cpu, rvm_value *error);
+/* Whether native code of that triple and those features of the processor (cpu_features.def) can run here; UNSUPPORTED: no. */
+rvm_status rvm_native_check(const char *triple, const char *cpu, rvm_value *error);
+/* The same of an executable's native code. */
+rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error);
+/* Loads the shared library of a native section and calls its relvm_native_open; BAD_EXECUTABLE when it is no library. */
+rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error);
 /* The address of a symbol, or NULL. */
 void *rvm_library_find(const rvm_library *library, const char *symbol);
 void rvm_library_close(rvm_library *library);

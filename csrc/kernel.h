@@ -51,20 +51,30 @@ static inline void rvm_parallel(void *self, rvm_part part, const void *shared, i
 
 /* Float to integer as NumPy has it on x86-64: towards zero; what does not fit, NaN included, is the type's smallest value
    (64 and 32 bits) or the low bits of the 32-bit result (narrower types). */
-static inline int64_t rvm_i64_of_float(double x) {
+static inline int64_t rvm_i64_of_f64(double x) {
   return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
-static inline int32_t rvm_i32_of_float(double x) {
+static inline int32_t rvm_i32_of_f64(double x) {
   return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
 }
-static inline int16_t rvm_i16_of_float(double x) { return (int16_t)rvm_i32_of_float(x); }
-static inline int8_t rvm_i8_of_float(double x) { return (int8_t)rvm_i32_of_float(x); }
-static inline uint16_t rvm_u16_of_float(double x) { return (uint16_t)rvm_i32_of_float(x); }
-static inline uint8_t rvm_u8_of_float(double x) { return (uint8_t)rvm_i32_of_float(x); }
-static inline uint32_t rvm_u32_of_float(double x) { return (uint32_t)rvm_i64_of_float(x); }
-static inline uint64_t rvm_u64_of_float(double x) {
-  return x >= 9223372036854775808.0 && x < 18446744073709551616.0 ? (uint64_t)x : (uint64_t)rvm_i64_of_float(x);
+static inline int32_t rvm_i32_of_f32(float x) {
+  return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;
 }
+static inline uint64_t rvm_u64_of_f64(double x) {
+  return x >= 9223372036854775808.0 && x < 18446744073709551616.0 ? (uint64_t)x : (uint64_t)rvm_i64_of_f64(x);
+}
+static inline int64_t rvm_i64_of_f32(float x) { return rvm_i64_of_f64(x); }
+static inline uint64_t rvm_u64_of_f32(float x) { return rvm_u64_of_f64(x); }
+static inline uint32_t rvm_u32_of_f64(double x) { return (uint32_t)rvm_i64_of_f64(x); }
+static inline uint32_t rvm_u32_of_f32(float x) { return (uint32_t)rvm_i64_of_f64(x); }
+#define RVM_NARROW(name, type)                                                        \
+  static inline type rvm_##name##_of_f64(double x) { return (type)rvm_i32_of_f64(x); } \
+  static inline type rvm_##name##_of_f32(float x) { return (type)rvm_i32_of_f32(x); }
+RVM_NARROW(i16, int16_t)
+RVM_NARROW(i8, int8_t)
+RVM_NARROW(u16, uint16_t)
+RVM_NARROW(u8, uint8_t)
+#undef RVM_NARROW
 
 /* base to the power of exponent modulo 2^64. */
 static inline uint64_t rvm_power_u64(uint64_t base, uint64_t exponent) {

@@ -92,6 +92,7 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
 rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **result,
                            rvm_value *error) {
   _Static_assert(RVM_TAG_NIL == 0, "zeroed memory is a stack of NILs");
+  if (executable->is_elsewhere) return rvm_executable_check_native(executable, error);
   rvm_machine *machine = rvm_allocate_zeroed(sizeof *machine);
   if (!machine) return rvm_out_of_memory(error);
   rvm_status status = machine_fill(machine, executable, options, error);
@@ -188,6 +189,7 @@ void rvm_machine_leave(rvm_machine *machine) {
 
 rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error) {
   const rvm_executable *executable = machine->executable;
+  if (compiled->is_elsewhere) return rvm_executable_check_native(compiled, error);
   int same = compiled->function_count == executable->function_count;
   for (int32_t i = 0; same && i < executable->function_count; i++) {
     const rvm_function_record *old = &executable->functions[i], *new = &compiled->functions[i];

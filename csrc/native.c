@@ -26,12 +26,15 @@ static rvm_status check_triple(const char *triple, rvm_value *error) {
 }
 
 static rvm_status check_cpu(const char *cpu, rvm_value *error) {
-  static const char *const levels[] = {"", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
-  int32_t level = 0, known = (int32_t)(sizeof levels / sizeof *levels);
-  while (level < known && strcmp(levels[level], cpu) != 0) level++;
-  if (level <= rvm_cpu_level()) return RVM_OK;
-  return rvm_fail(error, RVM_UNSUPPORTED, "native code needs a processor of level \"%s\"; this one has level \"%s\"",
-                  cpu, levels[rvm_cpu_level()]);
+  char missing[200], name[49];
+  if (!rvm_cpu_missing(cpu, missing, sizeof missing)) return RVM_OK;
+  rvm_cpu_name(name);
+  return rvm_fail(error, RVM_UNSUPPORTED, "native code is for processors with %s; %s lacks %s", cpu, name, missing);
+}
+
+rvm_status rvm_native_check(const char *triple, const char *cpu, rvm_value *error) {
+  rvm_status status = check_triple(triple, error);
+  return status ? status : check_cpu(cpu, error);
 }
 
 static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {
@@ -82,10 +85,8 @@ static rvm_status library_initialise(const rvm_library *library, rvm_value *erro
   return rvm_fail(error, RVM_UNSUPPORTED, "native code refuses this runtime (abi version %d)", RVM_ABI_VERSION);
 }
 
-rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, const char *triple,
-                            const char *cpu, rvm_value *error) {
+rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error) {
   rvm_status status;
-  if ((status = check_triple(triple, error)) || (status = check_cpu(cpu, error))) return status;
   if ((status = library_load(library, bytes, size_bytes, error)) || (status = library_initialise(library, error)))
     rvm_library_close(library);
   return status;

@@ -33,11 +33,14 @@ static int64_t block_bytes(int64_t size_bytes, int32_t *class) {
   return (int64_t)((last >> shift) + 1) << shift;
 }
 
+static int64_t class_bytes(int32_t class) {
+  return (int64_t)(STEPS + class % STEPS + 1) << (class / STEPS + SMALLEST_LOG2 - 3);
+}
+
 static void push(rvm_pool *pool, rvm_storage *storage) {
-  int32_t class;
-  int64_t size_bytes = block_bytes(storage->size_bytes, &class);
-  storage->next = pool->kept[class];
-  pool->kept[class] = storage;
+  int64_t size_bytes = class_bytes(storage->class);
+  storage->next = pool->kept[storage->class];
+  pool->kept[storage->class] = storage;
   pool->live_count--;
   pool->sizes.live_bytes -= size_bytes;
   pool->sizes.kept_bytes += size_bytes;
@@ -63,9 +66,8 @@ static void make_room(rvm_pool *pool, int64_t size_bytes, int64_t limit) {
     while (pool->kept[class]) {
       rvm_storage *storage = pool->kept[class];
       if (pool->sizes.live_bytes + pool->sizes.kept_bytes + size_bytes <= limit) return;
-      int32_t same;
       pool->kept[class] = storage->next;
-      pool->sizes.kept_bytes -= block_bytes(storage->size_bytes, &same);
+      pool->sizes.kept_bytes -= class_bytes(class);
       block_free(storage);
     }
   }
@@ -85,10 +87,14 @@ rvm_pool_sizes rvm_pool_measure(rvm_pool *pool) {
   return pool->sizes;
 }
 
+/* What may be held: a quarter more than was ever alive, without which sizes that do not fit each other push each other
+   out in every run. */
+static int64_t limit(const rvm_pool *pool) { return pool->sizes.peak_bytes + pool->sizes.peak_bytes / 4; }
+
 /* A block from the system, for which there is room. */
 static rvm_storage *block_new(rvm_pool *pool, int64_t size_bytes) {
   int64_t live = pool->sizes.live_bytes + size_bytes;
-  make_room(pool, size_bytes, live > pool->sizes.peak_bytes ? live : pool->sizes.peak_bytes);
+  make_room(pool, size_bytes, live > limit(pool) ? live : limit(pool));
   rvm_storage *storage = rvm_allocate((size_t)size_bytes);
   if (storage || pool->sizes.kept_bytes == 0) return storage;
   make_room(pool, 0, 0);
@@ -101,6 +107,14 @@ rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result
   int32_t class;
   int64_t whole = block_bytes(size_bytes, &class);
   if (!pool->kept[class] && atomic_load_explicit(&pool->returned, memory_order_relaxed)) collect(pool, NULL);
+  /* Where something would have to go first, one up to twice as large will do: sizes that take turns settle. */
+  if (!pool->kept[class] && pool->sizes.live_bytes + pool->sizes.kept_bytes + whole > limit(pool))
+    for (int32_t larger = class + 1; larger <= class + STEPS && larger < CLASSES; larger++)
+      if (pool->kept[larger]) {
+        class = larger;
+        whole = class_bytes(larger);
+        break;
+      }
   rvm_storage *storage = pool->kept[class];
   if (storage) {
     ASAN_UNPOISON_MEMORY_REGION(storage->bytes, (size_t)(whole - ((char *)storage->bytes - (char *)storage)));
@@ -113,6 +127,7 @@ rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result
   pool->sizes.live_bytes += whole;
   if (pool->sizes.live_bytes > pool->sizes.peak_bytes) pool->sizes.peak_bytes = pool->sizes.live_bytes;
   *storage = (rvm_storage){.base = {.tag = RVM_TAG_STORAGE, .references = 1},
+                           .class = class,
                            .size_bytes = size_bytes,
                            .bytes = (unsigned char *)rvm_align((int64_t)(intptr_t)(storage + 1)),
                            .pool = pool};

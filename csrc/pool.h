@@ -8,7 +8,7 @@ typedef struct rvm_pool rvm_pool;
 
 typedef struct rvm_pool_sizes {
   int64_t live_bytes, kept_bytes; /* of storages, and of what is kept for more */
-  int64_t peak_bytes;             /* the most that was ever live; live and kept together never exceed it */
+  int64_t peak_bytes;             /* the most that was ever live; live and kept together never exceed that and a quarter */
 } rvm_pool_sizes;
 
 rvm_pool *rvm_pool_new(void); /* NULL: no memory */

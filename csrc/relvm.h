@@ -166,8 +166,8 @@ rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result); 
 rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result); /* retains the items */
 rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result);
 
-/* The highest level of the x86-64 psABI that this processor and its system have, 1 to 4; 0 on other architectures. */
-int rvm_cpu_level(void);
+/* The rows of cpu_features.def that this processor has and its system lets programs use: bit i is row i. */
+uint64_t rvm_cpu_features(void);
 
 /* CRC-32C of bytes that follow those whose checksum is `crc` (0 at the start). */
 uint32_t rvm_crc32c(uint32_t crc, const void *bytes, int64_t size_bytes);
@@ -183,6 +183,7 @@ int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered fu
 #define RVM_CHECKED_DATA_BYTES 1000000
 typedef struct rvm_load_options {
   int32_t trust_native; /* 0: refuse an executable that has a native section */
+  int32_t elsewhere;    /* 1: native code may be for another processor or architecture: machines refuse it, not the load */
   int32_t check_data;   /* 0: of more than RVM_CHECKED_DATA_BYTES of tensors' elements, which are then not even read, the
                            checksum is not looked at */
   /* Called once with release_argument when the executable, if it is loaded at all, no longer uses its bytes.  May be

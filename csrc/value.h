@@ -10,6 +10,7 @@
 /* A block of memory that tensors are placed in; `bytes` is RVM_ALIGNMENT-aligned. */
 struct rvm_storage {
   rvm_object base;
+  int32_t class; /* of the block's size (pool.c) */
   int64_t size_bytes;
   unsigned char *bytes;
   struct rvm_pool *pool;

@@ -20,11 +20,17 @@ enum {
 /* Differences of what is larger may overflow, or be NaN, where the results are not: such blocks are computed plainly. */
 #define RVM_WINOGRAD_LARGEST 1e30f
 
-/* An image: `channels` planes, and zeros around them; its tiles are counted row-major, `tiles_wide` in a row. */
+/* An image: `channels` planes, with zeros around them, `top` above and `left` in front. */
 typedef struct rvm_winograd_image {
   const float *planes;
-  int64_t channels, high, wide, top, left, tiles_wide;
+  int64_t channels, high, wide, top, left;
 } rvm_winograd_image;
+
+/* The first row of the result that line number `line` of tiles is for; the other is `spread` rows below, as the rows are
+   that a window sees. */
+static inline int64_t rvm_winograd_first_row(int64_t line, int64_t spread) {
+  return line / spread * (2 * spread) + line % spread;
+}
 
 static inline int64_t rvm_winograd_step(int64_t channels, int64_t columns) {
   return channels * columns + RVM_WINOGRAD_LANES; /* not a multiple of the cache's ways */
@@ -57,12 +63,12 @@ static int64_t rvm_winograd_row(const rvm_winograd_image *image, int64_t channel
 }
 
 /* v[p * step + c * columns + j] = element p of B' d B of tile first + j in channel c, for j < count, 0 for j < columns.
-   *too_large: whether some element is. */
+   Tiles are counted row-major, tiles_wide in a line.  *too_large: whether some element is. */
 static __attribute__((noinline, unused)) void rvm_winograd_input(const float *planes, int64_t channels, int64_t high,
                                                                  int64_t wide, int64_t top, int64_t left,
-                                                                 int64_t tiles_wide, int64_t first, int64_t count,
+                                                                 int64_t spread, int64_t tiles_wide, int64_t first, int64_t count,
                                                                  int64_t columns, float *v, int64_t *too_large) {
-  const rvm_winograd_image image = {planes, channels, high, wide, top, left, tiles_wide};
+  const rvm_winograd_image image = {planes, channels, high, wide, top, left};
   const int64_t step = rvm_winograd_step(channels, columns);
   float even[4][RVM_WINOGRAD_PAIRS], odd[4][RVM_WINOGRAD_PAIRS];
   memset(even, 0, sizeof even);
@@ -72,9 +78,9 @@ static __attribute__((noinline, unused)) void rvm_winograd_input(const float *pl
     for (int64_t line = first / tiles_wide; line * tiles_wide < first + count; line++) {
       const int64_t low = line * tiles_wide > first ? line * tiles_wide - first : 0;
       const int64_t rest = (line + 1) * tiles_wide - first, stop = rest < count ? rest : count;
-      const int64_t column = 2 * (first + low - line * tiles_wide) - left;
+      const int64_t row = rvm_winograd_first_row(line, spread) - top, column = 2 * (first + low - line * tiles_wide) - left;
       for (int r = 0; r < 4; r++)
-        *too_large += rvm_winograd_row(&image, c, 2 * line - top + r, column, stop - low + 1, even[r], odd[r]);
+        *too_large += rvm_winograd_row(&image, c, row + r * spread, column, stop - low + 1, even[r], odd[r]);
       float *restrict to = v + c * columns + low;
       /* Lanes behind the line's last tile are overwritten by what comes next. */
       for (int64_t j = 0; j < stop - low; j += RVM_WINOGRAD_LANES) {
@@ -148,14 +154,15 @@ static __attribute__((noinline, unused)) void rvm_winograd_output(int64_t rows, 
 /* The same as rvm_winograd_input, _product and _output, as it is defined: G g G' has g in it. */
 static __attribute__((noinline, unused)) void rvm_winograd_plain(const float *planes, int64_t channels, int64_t high,
                                                                  int64_t wide, int64_t top, int64_t left,
-                                                                 int64_t tiles_wide, int64_t first, int64_t count,
+                                                                 int64_t spread, int64_t tiles_wide, int64_t first, int64_t count,
                                                                  int64_t columns, int64_t rows, int64_t filters,
                                                                  const float *u, float *out) {
   for (int64_t r = 0; r < rows; r++) {
     for (int64_t j = 0; j < 2 * count; j++)
       for (int a = 0; a < 2; a++) {
         const int64_t tile = first + j / 2;
-        const int64_t y = tile / tiles_wide * 2 + a - top, x = tile % tiles_wide * 2 + j % 2 - left;
+        const int64_t y = rvm_winograd_first_row(tile / tiles_wide, spread) + a * spread - top;
+        const int64_t x = tile % tiles_wide * 2 + j % 2 - left;
         float sum = 0;
         for (int64_t c = 0; c < channels; c++) {
           float part[4][3], g[3][3]; /* G g without and with G' undone */
@@ -171,7 +178,7 @@ static __attribute__((noinline, unused)) void rvm_winograd_plain(const float *pl
             g[2][s] = part[3][s];
           }
           for (int64_t n = 0; n < 9; n++) {
-            const int64_t row = y + n / 3, column = x + n % 3;
+            const int64_t row = y + n / 3 * spread, column = x + n % 3;
             if (row >= 0 && row < high && column >= 0 && column < wide)
               sum += g[n / 3][n % 3] * planes[(c * high + row) * wide + column];
           }

@@ -52,6 +52,7 @@ SECTIONS = read_table("sections.def", "SECTION", "name id meaning")
 BUILTINS = read_table("builtins.def", "BUILTIN", "name signature effect meaning")
 SHAPE_CODES = read_table("shape_codes.def", "SHAPE_CODE", "name number meaning")
 DIM_OPERATORS = read_table("dim_operators.def", "DIM_OPERATOR", "name number form")
+CPU_FEATURES = read_table("cpu_features.def", "FEATURE", "name option macro level word bit state")
 PRIM_OPERATORS = read_table("prim_operators.def", "PRIM_OPERATOR", "name function operands result form fails meaning")
 
 ABI_VERSION = int(re.search(r"#define RVM_ABI_VERSION (\d+)", _read("relvm.h")).group(1))

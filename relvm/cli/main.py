@@ -64,9 +64,9 @@ def _add_model(command: argparse.ArgumentParser, what: str) -> None:
     )
     command.add_argument(
         "--target",
-        choices=("auto", "c", "numpy"),
         default="auto",
-        help="kernels: compiled C, or NumPy (auto: C where there is a compiler)",
+        help='kernels: c, compiled for this processor; x86-64-v3 (or another level), "c -march=NAME", compiled for '
+        "others; numpy; auto, C where there is a compiler (default)",
     )
     command.add_argument("--unfused", action="store_true", help="a kernel for each operator")
 

@@ -19,6 +19,7 @@ from relvm.vm.building import lower
 from relvm.vm.runtime.assembly import as_text, listing
 from relvm.vm.runtime.decode import decode
 from relvm.vm.runtime.files import map_executable
+from relvm.vm.target import parse_target
 
 
 def show(options: argparse.Namespace) -> int:
@@ -47,7 +48,7 @@ def show(options: argparse.Namespace) -> int:
 
 def _at(module: Module, stage: Stage, options: argparse.Namespace) -> Module:
     """The module after the last pass whose result is at `stage`."""
-    steps = build_pipeline(chosen_target(options), fused=not options.unfused)
+    steps = build_pipeline(parse_target(chosen_target(options)).kind, fused=not options.unfused)
     return run_passes(module, [step for step in steps if step.to <= stage])
 
 

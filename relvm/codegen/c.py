@@ -27,6 +27,7 @@ rvm_status relvm_native_open(const rvm_native_api *api) {
 
 
 _UNIT_KERNELS = 10
+_HEADERS = {"rvm_tile_bytes": "byte_tile.h"}  # of what takes long to compile, where it is called
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,10 @@ class CSource:
 def _kernel_units(kernels: tuple[Kernel, ...]) -> Iterator[str]:
     for first in range(0, max(1, len(kernels)), _UNIT_KERNELS):
         texts = map(print_kernel, kernels[first : first + _UNIT_KERNELS])
-        head = ("/* kernels */", '#include "kernel.h"', *(() if first else (_OPEN,)))
-        yield "\n\n".join((*head, *texts)) + "\n"
+        body = "\n\n".join(texts)
+        headers = ["kernel.h", *(header for function, header in _HEADERS.items() if f" {function}(" in body)]
+        includes = "\n".join(f'#include "{header}"' for header in headers)
+        yield "\n\n".join(("/* kernels */", includes, *(() if first else (_OPEN,)), body)) + "\n"
 
 
 def print_c(module: LirModule, *, routines: Container[str]) -> CSource:

@@ -11,7 +11,6 @@ import math
 from relvm.codegen.c_names import kernel_symbol
 from relvm.ir.dims import AnyDim, DimVar, as_var, format_dim
 from relvm.ir.dtypes import DType
-from relvm.lir.captures import captures
 from relvm.lir.kernel import (
     Address,
     Allocate,
@@ -58,12 +57,12 @@ def print_kernel(kernel: Kernel) -> str:
     for buffer in buffers:
         const = "const " if buffer in kernel.inputs else ""
         restrict = "restrict " if buffer in kernel.outputs and not kernel.in_place else ""
-        pointers[buffer] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
+        pointers[buffer.name] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
     body = _Body(kernel_symbol(kernel.name), sizes, pointers)
     body.statements(kernel.body, "  ")
     lines = [f"/* {_comment(kernel.comment)} */", *body.parts, kernel_prototype(kernel)]
     lines += [f"{_signature(body.symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
-    lines += [f"  {pointers[buffer]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
+    lines += [f"  {pointers[buffer.name]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
     lines += [*body.lines, "  return RVM_OK;", "}"]
     return "\n".join(lines)
@@ -116,15 +115,17 @@ def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bo
 class _Body:
     """Prints statements, and before them a function for the body of each parallel loop.
 
-    sizes: the C names of size variables.   pointers: the declarations of buffers.   used: the names of the size
-    variables that the statements use, and "self".
+    sizes: the C names of size variables.   pointers: the declarations of buffers.   used: the names of what the
+    statements use, "self" among them, in order of first use, and how each is declared.   own: of those, what they
+    declare.
     """
 
-    def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[Buffer, str]) -> None:
+    def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str]) -> None:
         self.symbol = symbol
         self.sizes = sizes
         self.pointers = pointers
-        self.used: set[str] = set()
+        self.used: dict[str, str] = {}
+        self.own: set[str] = set()
         self.lines: list[str] = []
         self.parts: list[str] = []
 
@@ -135,6 +136,7 @@ class _Body:
     def statement(self, statement: Statement, indent: str) -> None:
         match statement:
             case Loop(counter, start, stop, body, simd, reduce):
+                self.own.add(counter.name)
                 if simd:
                     clauses = "".join(f" reduction({function}:{local.name})" for function, local in reduce)
                     self.lines.append(f"#pragma omp simd{clauses}")
@@ -146,12 +148,16 @@ class _Body:
             case Parallel():
                 self.parallel(statement, indent)
             case Store(buffer, indices, value):
-                self.lines.append(f"{indent}{buffer.name}[{self.index(buffer, indices)}] = {self.scalar(value)};")
+                self.lines.append(
+                    f"{indent}{self.buffer(buffer)}[{self.index(buffer, indices)}] = {self.scalar(value)};"
+                )
             case Declare(local, value):
+                self.own.add(local.name)
                 self.lines.append(f"{indent}{local.dtype.ctype} {local.name} = {self.scalar(value)};")
             case Allocate(buffer):
                 elements = math.prod(buffer.shape)
-                self.pointers[buffer] = f"{buffer.dtype.ctype} *{buffer.name}"
+                self.own.add(buffer.name)
+                self.pointers[buffer.name] = f"{buffer.dtype.ctype} *{buffer.name}"
                 self.lines.append(f"{indent}_Alignas(64) {buffer.dtype.ctype} {buffer.name}[{elements}];")
             case Fail(status, message, values):
                 arguments = "".join(f", (long long){self.scalar(value, _UNARY)}" for value in values)
@@ -172,13 +178,11 @@ class _Body:
     def parallel(self, loop: Parallel, indent: str) -> None:
         """A function that does a part, and a struct of what it uses of the kernel's."""
         name = f"{self.symbol}_part{len(self.parts)}"
-        buffers, locals_ = captures(loop)
         inner = _Body(name, self.sizes, dict(self.pointers))
+        inner.own |= {loop.first.name, loop.last.name}
         inner.statements(loop.body, "  ")
         assert not inner.parts, "a parallel loop inside a parallel loop"
-        shared = {buffer.name: self.pointers[buffer] for buffer in buffers}
-        shared |= {local.name: f"{local.dtype.ctype} {local.name}" for local in locals_}
-        shared |= {size: f"int64_t {size}" for size in self.sizes.values() if size in inner.used}
+        shared = {used: declaration for used, declaration in inner.used.items() if used not in inner.own}
         fields = "".join(f"\n  {declaration.replace('restrict ', '')};" for declaration in shared.values())
         first, last = loop.first.name, loop.last.name
         lines = [f"struct {name} {{{fields}", "};"]
@@ -190,7 +194,7 @@ class _Body:
             const = "" if "*" in declaration else "const "
             lines.append(f"  {const}{declaration} = shared->{field};")
         self.parts.append("\n".join([*lines, *inner.lines, "}"]))
-        self.used |= {"self", *inner.used}
+        self.used |= {"self": "", **shared}
         values = ", ".join(shared)
         arguments = f"{self.scalar(loop.count)}, {self.scalar(loop.grain)}"
         self.lines.append(f"{indent}const struct {name} {name}_shared = {{{values}}};")
@@ -202,12 +206,13 @@ class _Body:
             case Literal(value, dtype):
                 text = literal(value, dtype)
                 return f"({text})" if text.startswith("-") and outer else text
-            case Local(name):
+            case Local(name, dtype):
+                self.used.setdefault(name, f"{dtype.ctype} {name}")
                 return name
             case Size(dim):
                 return self.size(dim, outer)
             case Load(buffer, indices):
-                return f"{buffer.name}[{self.index(buffer, indices)}]"
+                return f"{self.buffer(buffer)}[{self.index(buffer, indices)}]"
             case Binary(function, left, right):
                 level = _PRECEDENCE[function]
                 text = f"{self.scalar(left, level)} {function} {self.scalar(right, level + 1)}"
@@ -226,7 +231,11 @@ class _Body:
         raise AssertionError(f"no C for {type(scalar).__name__}")
 
     def address(self, address: Address) -> str:
-        return f"{address.buffer.name} + {self.scalar(address.position, _PRECEDENCE['+'])}"
+        return f"{self.buffer(address.buffer)} + {self.scalar(address.position, _PRECEDENCE['+'])}"
+
+    def buffer(self, buffer: Buffer) -> str:
+        self.used.setdefault(buffer.name, self.pointers[buffer.name])
+        return buffer.name
 
     def convert(self, convert: Convert) -> str:
         source, target = convert.operand.dtype, convert.dtype
@@ -234,13 +243,14 @@ class _Body:
         if target.is_bool:
             return f"({inner} != 0)"
         if source.is_float and target.is_integer:
-            return f"rvm_{target}_of_float({self.scalar(convert.operand)})"
+            return f"rvm_{target}_of_{source}({self.scalar(convert.operand)})"
         return f"({target.ctype}){inner}"
 
     def size(self, dim: AnyDim, outer: int) -> str:
         def name_of(var: DimVar) -> str:
-            self.used.add(self.sizes[var])
-            return self.sizes[var]
+            name = self.sizes[var]
+            self.used.setdefault(name, f"int64_t {name}")
+            return name
 
         text = format_dim(dim, name_of)
         return text if isinstance(dim, int) or as_var(dim) or not outer else f"({text})"

@@ -21,11 +21,12 @@ from relvm.ops.folding import fold
 from relvm.ops.gathering import gather_elements, gather_slices
 from relvm.ops.indexing import gather, pad
 from relvm.ops.indexing import slice_ as slice
-from relvm.ops.integer import matmul_integer
+from relvm.ops.integer import matmul_integer, matmul_integer_packed
 from relvm.ops.linear import matmul, matmul_packed
 from relvm.ops.margins import extend
 from relvm.ops.ordering import top_positions, true_positions
 from relvm.ops.pooling import average_pool, max_pool, max_pool_indices
+from relvm.ops.quantisation import quantise_by_range
 from relvm.ops.recurrent import gru, lstm, rnn
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
@@ -38,6 +40,7 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
     """For each image and group, a matrix product: the weights times what each output position's window sees."""
     x, w = inputs
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
+    x, w, result, window = _without_points(x, w, result, window)
     if groups > 1 and isinstance(w.shape[0], int) and w.shape[0] // groups < ROWS:
         write = write_depthwise if is_depthwise(x, w, window) else _conv_rows
         write(k, x, w, result, window, w.shape[0] // groups)
@@ -59,6 +62,24 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
 
     sizes = (filters, k.size((places,)), k.size((depth,)))
     matrix_product(k, (x.shape[0], groups), sizes, width, result, operands)
+
+
+def _without_points(x: Buffer, w: Buffer, result: Result, window: Window) -> tuple[Buffer, Buffer, Result, Window]:
+    """The same without spatial axes of one place, of which one stays at least: along a line of one place there is
+    nothing to go through in order."""
+    rank = len(window.sizes)
+    points = [x.shape[2 + n] == 1 and window.sizes[n] == 1 and not any(window.pads[n::rank]) for n in range(rank)]
+    kept = [n for n in range(rank) if not points[n]] or [rank - 1]
+
+    def shape(dims: Shape) -> Shape:
+        return (*dims[:2], *(dims[2 + n] for n in kept))
+
+    pads = (*(window.pads[n] for n in kept), *(window.pads[rank + n] for n in kept))
+    sizes, strides, dilations = (
+        tuple(given[n] for n in kept) for given in (window.sizes, window.strides, window.dilations)
+    )
+    small_x, small_w = (replace(buffer, shape=shape(buffer.shape)) for buffer in (x, w))
+    return small_x, small_w, replace(result, shape=shape(result.shape)), Window(sizes, strides, pads, dilations)
 
 
 def _fill_from_windows(

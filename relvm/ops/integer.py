@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.errors import RelvmShapeError
+from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dims import AnyDim, product
-from relvm.ir.dtypes import I8, I32, U8
+from relvm.ir.dtypes import I8, I32, I64, U8
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Local, Scalar
-from relvm.ops.linear import batch_start
+from relvm.lir.kernel import KernelBuilder, Literal, Scalar, as_scalar
+from relvm.ops.byte_product import Zeros, byte_rows, fill_words, signs_of, sum_of_row
+from relvm.ops.linear import batch_start, pack_columns, rows_and_columns
 from relvm.ops.lowering import Product
-from relvm.ops.panel import Computed, Copied, Counters, matrix_product, panel_width
+from relvm.ops.panel import Bytes, Copied, Counters, Packed, matrix_product, panel_width
 from relvm.ops.products import Result
 from relvm.ops.rules import broadcast_dims, expect_equal_dims, expect_tensor
 
@@ -25,30 +26,37 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Result) -> None:
     left = _rows_of(a.shape, b.shape, a_zero.shape)
     rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))
     batch = broadcast_dims("matmul_integer", (left[:-2], b.shape[:-2], a_zero.shape[:-2], b_zero.shape[:-2]))
-    width = panel_width(b.shape[-1])
+    width, signs = panel_width(b.shape[-1]), signs_of(a.dtype, b.dtype)
 
-    def operands(counters: tuple[Scalar, ...]) -> tuple[Computed, Copied, Counters]:
+    def operands(counters: tuple[Scalar, ...]) -> tuple[Bytes, Copied, Counters]:
+        sums = k.allocate("sums", I32, (width,))
         at_a, at_b, at_a_zero, at_b_zero = (
             k.declare("start", batch_start(counters, batch, shape))
             for shape in (left, b.shape, a_zero.shape, b_zero.shape)
         )
 
-        def element(i: Scalar, p: Scalar) -> Scalar:
-            zero = a_zero.flat(at_a_zero + i if a_zero.shape and a_zero.shape[-2] != 1 else at_a_zero)
-            return a.flat(at_a + i * depth + p).to(I32) - zero.to(I32)
+        def zero_of_row(i: Scalar) -> Scalar:
+            each = a_zero.shape and a_zero.shape[-2] != 1
+            return k.declare("zero", a_zero.flat(at_a_zero + i if each else at_a_zero).to(I32) + signs.left)
 
-        def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
-            with k.loop(span, name="p") as p:
-                source = k.declare("source", at_b + (first + p) * columns + column)
-                with k.loop(count, name="j", simd=True) as j:
-                    zero = b_zero.flat(at_b_zero + column + j if b_zero.shape and b_zero.shape[-1] != 1 else at_b_zero)
-                    k.store(panel, (p * width + j,), b.flat(source + j).to(I32) - zero.to(I32))
-                with k.loop(width, start=count, name="j", simd=True) as j:
-                    k.store(panel, (p * width + j,), 0)
+        def zero_of_column(j: Scalar) -> Scalar:
+            each = b_zero.shape and b_zero.shape[-1] != 1
+            return b_zero.flat(at_b_zero + j if each else at_b_zero).to(I32) + signs.right
 
-        return Computed(element), Copied(fill), lambda i, j: (*counters, i, j)
+        def row_sum(i: Scalar) -> Scalar:
+            return sum_of_row(k, a, at_a + i * depth, depth, signs.left)
 
-    matrix_product(k, batch, (rows, columns, depth), width, result, operands)
+        zeros = Zeros(zero_of_row, zero_of_column, row_sum, lambda first, j: sums[j])
+        matrix = byte_rows(k, a, at_a, depth, signs, zeros)
+        right = fill_words(k, b, at_b, (depth, columns), width, signs.right, sums)
+        return matrix, right, lambda i, j: (*counters, i, j)
+
+    matrix_product(k, batch, (rows, columns, _words(left[-1])), width, result, operands)
+
+
+def _words(depth: AnyDim) -> Scalar:
+    """How many words a row of so many bytes is."""
+    return Literal(-(-depth // 4), I64) if isinstance(depth, int) else (as_scalar(depth, I64) + 3) / 4
 
 
 def _rows_of(a: Shape, b: Shape, a_zero: Shape) -> Shape:
@@ -103,3 +111,102 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
             expect_equal_dims(name, f"axis {axis} of {parameter}_zero and {parameter} differs", zero.shape[axis], size)
     batch = broadcast_dims(name, [type_.shape[:-2] for type_ in types])
     return TensorType(I32, (*batch, a.shape[-2], b.shape[-1]))
+
+
+def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The last three arguments of `matmul_integer_packed` but for a_zero: panels, sums, zero points.
+
+    b: (depth, columns) of i8 or u8.   b_zero: a number, or one for each column.
+    """
+    depth, columns = b.shape
+    shifted = b.astype(np.int32) - np.reshape(b_zero.astype(np.int32), (-1,))
+    fits = shifted.min() >= -128 and shifted.max() <= 127
+    zeros = np.zeros(0, np.int32)
+    if not fits:
+        move = 128 if b.dtype == np.uint8 else 0
+        shifted = b.astype(np.int32) - move
+        zeros = np.broadcast_to(b_zero.astype(np.int32).reshape(-1) - move, (columns,)).copy()
+    filled = np.zeros((-(-depth // 4) * 4, columns), np.int8)
+    filled[:depth] = shifted
+    words = np.ascontiguousarray(filled.reshape(-1, 4, columns).swapaxes(1, 2)).view("<i4")[..., 0]
+    panels = pack_columns(words)
+    sums = np.zeros(panels.shape[0] * panels.shape[2], np.int32)
+    sums[:columns] = shifted.sum(axis=0, dtype=np.int32)
+    return panels, sums, zeros
+
+
+def _unpacked(b: np.ndarray, columns: int) -> np.ndarray:
+    """The bytes (depth rounded up, columns) as i32."""
+    panels, groups, width = b.shape
+    filled = np.ascontiguousarray(b.transpose(1, 0, 2).reshape(groups, panels * width)[:, :columns, None])
+    return filled.view(np.int8).swapaxes(1, 2).reshape(groups * 4, columns).astype(np.int32)
+
+
+def _numpy_packed(
+    a: np.ndarray, b: np.ndarray, sums: np.ndarray, a_zero: np.ndarray, b_zero: np.ndarray, *, columns: int
+) -> np.ndarray:
+    right = _unpacked(b, columns)[: a.shape[-1]] - (b_zero if b_zero.size else np.int32(0))
+    return np.matmul(a.astype(np.int32) - a_zero.astype(np.int32), right)
+
+
+def _packed(k: KernelBuilder, inputs, result: Result, *, columns: int) -> None:
+    a, b, sums, a_zero, b_zero = inputs
+    depth, width = a.shape[-1], b.shape[2]
+    signs = signs_of(a.dtype, I8)
+    zero = k.declare("zero", a_zero.flat(Literal(0, I64)).to(I32) + signs.left)
+    nothing, deep = Literal(0, I64), k.size((depth,))
+    zeros = Zeros(
+        left=lambda i: zero,
+        right=b_zero.flat if b_zero.shape[0] != 0 else None,
+        row_sum=lambda i: sum_of_row(k, a, i * deep, deep, signs.left),
+        column_sum=lambda first, j: sums.flat(first + j),
+    )
+    sizes = (k.size((product(a.shape[:-1]),)), Literal(columns, I64), Literal(b.shape[1], I64))
+    left, right = byte_rows(k, a, nothing, deep, signs, zeros), Packed(b, nothing)
+
+    def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
+        return (i, j) if len(a.shape) > 1 else (j,)
+
+    matrix_product(k, (), sizes, width, result, lambda place: (left, right, counters))
+
+
+@op("matmul_integer_packed", numpy=_numpy_packed, lower=Product(_packed, rows_and_columns))
+def matmul_integer_packed(
+    a: TensorType, b: TensorType, sums: TensorType, a_zero: TensorType, b_zero: TensorType, *, columns: int
+) -> TensorType:
+    """(a - a_zero) times (b - b_zero), b being a constant matrix of signed bytes that lies as products read it.
+
+    a: i8 or u8, rank >= 1, (..., k).   b, sums, b_zero: i32, what `pack_bytes` makes of a matrix: words of four bytes
+    of a column (panels, k / 4 rounded up, width), the sums of the columns (panels * width), the zero points (columns),
+    or (0) where all are 0.   a_zero: the dtype of a, rank 0.   columns: in ((panels - 1) * width, panels * width].
+    Result: i32, (..., columns); sums wrap around.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: shapes that do not fit.  RelvmArgumentError: columns
+    out of range.   Source: the pass pack_weights.
+    """
+    name = "matmul_integer_packed"
+    expect_tensor(name, a=a, b=b, sums=sums, a_zero=a_zero, b_zero=b_zero)
+    expect(a.dtype in (I8, U8), "{}: a has dtype {}, expected i8 or u8", name, a.dtype)
+    expect(a.rank != 0, "{}: a has rank 0, expected at least 1", name)
+    message = "{}: a_zero is {}, expected {} of rank 0"
+    expect(a_zero.dtype == a.dtype and a_zero.rank in (None, 0), message, name, a_zero, a.dtype)
+    for parameter, type_, rank in (("b", b, 3), ("sums", sums, 1), ("b_zero", b_zero, 1)):
+        known = all(isinstance(dim, int) for dim in type_.shape or ())
+        right = type_.dtype == I32 and known and type_.rank in (None, rank)
+        expect(right, "{}: {} is {}, expected i32 of rank {} with known dimensions", name, parameter, type_, rank)
+    if None in (b.shape, sums.shape, b_zero.shape):
+        return TensorType(I32, None, a.rank)
+    panels, groups, width = b.shape
+    is_integer = isinstance(columns, int) and not isinstance(columns, bool)
+    fits = is_integer and (panels - 1) * width < columns <= panels * width
+    message = "{}: columns is {!r}, expected more than {} and not more than {}"
+    expect(fits, message, name, columns, (panels - 1) * width, panels * width, error=RelvmArgumentError)
+    message = "{}: sums has {} elements and b_zero {}, expected {}, and 0 or {}"
+    sizes = (sums.shape[0], b_zero.shape[0])
+    right = sizes[0] == panels * width and sizes[1] in (0, columns)
+    expect(right, message, name, *sizes, panels * width, columns, error=RelvmShapeError)
+    if a.shape is None:
+        return TensorType(I32, None, a.rank)
+    depth = a.shape[-1]
+    right = isinstance(depth, int) and -(-depth // 4) == groups
+    expect(right, "{}: a has {} columns, b {} words of four", name, depth, groups, error=RelvmShapeError)
+    return TensorType(I32, (*a.shape[:-1], columns))

@@ -149,8 +149,9 @@ def _matmul_packed(k: KernelBuilder, inputs, result: Result, *, columns: int) ->
     matrix_product(k, (), sizes, width, result, lambda place: (left, right, counters))
 
 
-def _rows_and_columns(a: Shape, b: Shape, out: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    last = len(out) - 1
+def rows_and_columns(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
+    """All axes of the result but the last, which is the last of `shapes`, as one, and the last."""
+    last = len(shapes[-1]) - 1
     return (tuple(range(last)), (last,)) if last else ((0,),)
 
 
@@ -169,7 +170,7 @@ def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.nd
     return np.matmul(a, b.swapaxes(0, 1).reshape(depth, panels * width)[:, :columns])
 
 
-@op("matmul_packed", numpy=_numpy_matmul_packed, lower=Product(_matmul_packed, _rows_and_columns))
+@op("matmul_packed", numpy=_numpy_matmul_packed, lower=Product(_matmul_packed, rows_and_columns))
 def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
     """The product of a matrix, or of many, and a constant one that lies in panels, ready to be read in order.
 

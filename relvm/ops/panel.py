@@ -50,10 +50,29 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Computed:
-    """A left matrix whose elements are computed: element(row, column)."""
+class Bytes:
+    """A left matrix of bytes, of rows that lie in memory: column c of a row is buffer.flat[start + row * row_step + c].
 
-    element: Callable[[Scalar, Scalar], Scalar]
+    The product goes four columns at a time: its depth is counted in words, and the right matrix is of words, as
+    csrc/byte_tile.h says.
+
+    depth: of the rows, in bytes.   flip: which bits of four bytes are inverted before they are multiplied.   is_signed:
+    they are signed then, and the right matrix is not; else the other way round.
+    begin(row, goes_on): gives, for a row, a function of the panel's first column and of a column counted from there:
+    what is added to that sum of products for the rows of the right matrix that the panel holds, and, where `goes_on` is
+    None or does not hold, for all of them.
+    """
+
+    buffer: Buffer
+    start: Scalar
+    row_step: Scalar
+    depth: Scalar
+    flip: int
+    is_signed: bool
+    begin: Callable[[Local, Scalar | None], Callable[[Local, Local], Scalar]]
+
+    def position(self, row: Scalar, column: Scalar) -> Scalar:
+        return self.start + row * self.row_step + column
 
 
 @dataclass(frozen=True)
@@ -80,13 +99,13 @@ def matrix_product(
     sizes: tuple[Scalar, Scalar, Scalar],
     width: int,
     result: Result,
-    operands: Callable[[tuple[Scalar, ...]], tuple[Left | Computed, Packed | Copied, Counters]],
+    operands: Callable[[tuple[Scalar, ...]], tuple[Left | Bytes, Packed | Copied, Counters]],
 ) -> None:
     """Hands `result` the sum over p of left(i, p) * right(p, j) for the element at counters(i, j), for each place of a
     batch.
 
-    sizes: rows, columns, depth.   operands: (left, right, counters) at a place of the batch; they are of the same kinds
-    at all places.
+    sizes: rows, columns, depth, which is in words where the left matrix is of bytes.   operands: left, right and
+    counters at a place of the batch; they are of the same kinds at all places.
     """
     rows, columns, depth = sizes
     blocks, groups = _blocks(columns, width), _blocks(rows, ROWS)
@@ -145,7 +164,7 @@ class _Product:
     rows: Scalar
     column: Local
     count: Local
-    left: Left | Computed
+    left: Left | Bytes
     width: int
     last: int | None  # columns of the last panel, 0 where it is a whole one; None: not known
     tile: Buffer
@@ -206,6 +225,8 @@ class _Product:
                 k.invoke("rvm_tile_f32", count, columns, span, *where)
 
             self._in_columns(add)
+        elif isinstance(left, Bytes):
+            self._tile_of_bytes(row, count, first, span, right, start, goes_on)
         else:
             self._plain_tile(row, count, first, span, right, start, goes_on)
         if is_part is None:
@@ -216,6 +237,25 @@ class _Product:
             self._each(row, count, lambda at, place: k.store(out, (place,), tile[at]))
         with k.branch(Unary("!", is_part, BOOL)):
             self._finish(row, count)
+
+    def _tile_of_bytes(
+        self, row: Local, count: int, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None
+    ) -> None:
+        k, width, tile, left = self.k, self.width, self.tile, self.left
+        with k.loop(count, name="r") as r:
+            term = left.begin(k.declare("i", row + r), goes_on)
+            with k.loop(self.count, name="j", simd=True) as j:
+                at, value = r * width + j, term(self.column, j)
+                before = None if goes_on is None else Select(goes_on, tile[at], Literal(0, tile.dtype))
+                k.store(tile, (at,), value if before is None else before + value)
+        depth = k.declare("bytes", smaller_of(span * 4, left.depth - first * 4))
+        a, to_tile = Address(left.buffer, left.position(row, first * 4)), Address(tile, Literal(0, I64))
+        how = left.row_step, left.flip, int(left.is_signed)
+
+        def add(columns: int) -> None:
+            k.invoke("rvm_tile_bytes", count, columns, depth, a, *how, Address(right, start), width, to_tile, width)
+
+        self._in_columns(add)
 
     def _in_columns(self, body: Callable[[int], None]) -> None:
         """body(columns) for the number of columns, rounded up; which it is is known in the last panel only."""

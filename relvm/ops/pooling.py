@@ -13,41 +13,85 @@ from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
 from relvm.ops.lowering import Loops, flat_position, loop_nest, part_loops
+from relvm.ops.panel import larger, larger_of, smaller
 from relvm.ops.reduction import lowest
 from relvm.ops.rules import expect_float, expect_integers, expect_numeric, with_dtype
-from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, window_of
+from relvm.ops.window import Window, each_row, each_tap, numpy_windows, output_dims, window_of
+
+_STRIP, _MOST_ELEMENTS = 128, 2048  # places, and elements of the input, that are taken at a time
 
 
 def _pool(
     k: KernelBuilder, x: Buffer, out: Buffer, window: Window, start: float, combine: Callable, finish: Callable
 ) -> None:
-    """Row after row of the result, one window position at a time; finish(k, row, target) ends each row."""
-    dims, places = x.shape[2:], out.shape[2:]
+    """Row after row of the result; finish(k, row) is a function of a place in the row and what its window came to."""
+    places = out.shape[2:]
     planes: AnyDim = product(out.shape[:2])
     deeper = places[1:] if len(places) > 1 else places
+    write = _write_line if (window.sizes[-1] - 1) * window.dilations[-1] < _STRIP else _write_row
     with part_loops(k, [planes, *places[:-1]], k.size((*deeper, *window.sizes))) as (plane, *row):
         target = k.declare("target", flat_position((plane, *row, Literal(0, I64)), (planes, *places)))
-        with k.loop(places[-1], name="o", simd=True) as o:
-            k.store(out, (target + o,), start)
+        write(k, x, out, window, start, combine, finish(k, row), plane, row, target)
 
-        def take(tap: Scalar, source: Scalar, first: Scalar, stop: Scalar) -> None:
-            source = k.declare("source", plane * k.size(dims) + source)
-            with k.loop(stop, start=first, name="o", simd=True) as o:
-                element = x.flat(source + o * window.strides[-1])
-                k.store(out, (target + o,), combine(out.flat(target + o), element))
 
-        each_tap(k, window, dims, places, row, take)
-        finish(k, row, target)
+def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
+    """Some places at a time: the rows of the input that the window meets become one, then each place takes its part."""
+    dims, places = x.shape[2:], out.shape[2:]
+    size, stride, dilation = window.sizes[-1], window.strides[-1], window.dilations[-1]
+    pad = window.pads[len(dims) - 1]
+    strip = max(1, min(_STRIP, _MOST_ELEMENTS // stride))
+    if isinstance(places[-1], int):
+        strip = max(1, min(strip, places[-1]))
+    reach = (strip - 1) * stride + (size - 1) * dilation + 1
+    wide, across = as_scalar(dims[-1], I64), as_scalar(places[-1], I64)
+    line = k.allocate("line", x.dtype, (reach,))
+    with k.loop((across + (strip - 1)) / strip, name="part") as part:
+        at = k.declare("at", part * strip)
+        count = k.declare("count", smaller(across - at, strip))
+        shift = k.declare("shift", at * stride - pad)
+        low = k.declare("low", smaller(larger(-shift, 0), reach))
+        high = k.declare("high", larger_of(smaller(wide - shift, reach), low))
+        with k.loop(reach, name="i", simd=True) as i:
+            k.store(line, (i,), start)
+
+        def bring(tap: Scalar, source: Scalar) -> None:
+            begin = k.declare("begin", plane * k.size(dims) + source * wide + shift)
+            with k.loop(high, start=low, name="i", simd=True) as i:
+                k.store(line, (i,), combine(line[i], x.flat(begin + i)))
+
+        each_row(k, window, dims, row, bring)
+        with k.loop(count, name="o", simd=True) as o:
+            total: Scalar = k.declare("total", line[o * stride])
+            for tap in range(1, size):
+                total = k.declare("total", combine(total, line[o * stride + tap * dilation]))
+            k.store(out, (target + at + o,), finish(at + o, total))
+
+
+def _write_row(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
+    """One position of a wide window at a time."""
+    dims, places = x.shape[2:], out.shape[2:]
+    with k.loop(places[-1], name="o", simd=True) as o:
+        k.store(out, (target + o,), start)
+
+    def take(tap: Scalar, source: Scalar, first: Scalar, stop: Scalar) -> None:
+        source = k.declare("source", plane * k.size(dims) + source)
+        with k.loop(stop, start=first, name="o", simd=True) as o:
+            element = x.flat(source + o * window.strides[-1])
+            k.store(out, (target + o,), combine(out.flat(target + o), element))
+
+    each_tap(k, window, dims, places, row, take)
+    with k.loop(places[-1], name="o", simd=True) as o:
+        k.store(out, (target + o,), finish(o, out.flat(target + o)))
 
 
 def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilations) -> None:
     (x,), (out,) = inputs, outputs
 
-    def larger(total: Scalar, element: Scalar) -> Scalar:
+    def larger_or_nan(total: Scalar, element: Scalar) -> Scalar:
         return Select((element > total).either(element.differs(element)), element, total)
 
     window = window_of("max_pool", kernel, strides, pads, dilations)
-    _pool(k, x, out, window, lowest(x.dtype), larger, lambda k, row, target: None)
+    _pool(k, x, out, window, lowest(x.dtype), larger_or_nan, lambda k, row: lambda place, total: total)
 
 
 def _average_pool(
@@ -56,17 +100,15 @@ def _average_pool(
     (x,), (out,) = inputs, outputs
     window = window_of("average_pool", kernel, strides, pads, dilations)
 
-    def divide(k: KernelBuilder, row: list[Scalar], target: Scalar) -> None:
+    def mean(k: KernelBuilder, row: list[Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
+        if count_include_pad:
+            return lambda place, total: total / Literal(int(np.prod(window.sizes)), out.dtype)
         rows = k.declare("rows", Literal(1, I64))
-        if not count_include_pad:
-            for axis, place in enumerate(row):
-                k.assign(rows, rows * _taps_inside(x, window, axis, place))
-        with k.loop(out.shape[-1], name="o", simd=True) as o:
-            inside = _taps_inside(x, window, len(row), o)
-            count = Literal(int(np.prod(window.sizes)), I64) if count_include_pad else rows * inside
-            k.store(out, (target + o,), out.flat(target + o) / count.to(out.dtype))
+        for axis, place in enumerate(row):
+            k.assign(rows, rows * _taps_inside(x, window, axis, place))
+        return lambda place, total: total / (rows * _taps_inside(x, window, len(row), place)).to(out.dtype)
 
-    _pool(k, x, out, window, 0, lambda total, element: total + element, divide)
+    _pool(k, x, out, window, 0, lambda total, element: total + element, mean)
 
 
 def _taps_inside(x: Buffer, window: Window, axis: int, place: Scalar) -> Scalar:

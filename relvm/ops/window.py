@@ -98,21 +98,42 @@ def each_tap(
     the last. body(tap, source, first, stop): the window position, counted row-major; output positions o in [first,
     stop) of the row meet the input, inside its channel, at `source + o * stride`.
     """
+    last = len(dims) - 1
+
+    def along(tap: Scalar, source: Scalar) -> None:
+        dim = as_scalar(dims[last], I64)
+        with k.loop(window.sizes[last], name="at") as at:
+            offset = k.declare("offset", at * window.dilations[last] - window.pads[last])
+            first, stop = valid_range(dim, as_scalar(places[last], I64), window.strides[last], offset)
+            tap = tap * as_scalar(window.sizes[last], I64) + at
+            body(tap, source * dim + offset, k.declare("first", first), k.declare("stop", stop))
+
+    each_row(k, window, dims, row, along)
+
+
+def each_row(
+    k: KernelBuilder,
+    window: Window,
+    dims: tuple[AnyDim, ...],
+    row: Sequence[Scalar],
+    body: Callable[[Scalar, Scalar], None],
+) -> None:
+    """For each position of the window on all axes but the last, in order, where that meets the input.
+
+    body(tap, source): the position and the row of the input inside its channel, both counted row-major.
+    """
     with ExitStack() as loops:
         tap: Scalar = Literal(0, I64)
         source: Scalar = Literal(0, I64)
-        last = len(dims) - 1
-        for axis, size in enumerate(window.sizes):
+        for axis, size in enumerate(window.sizes[:-1]):
             at = loops.enter_context(k.loop(size, name="at"))
             tap = tap * as_scalar(size, I64) + at
-            dim, offset = as_scalar(dims[axis], I64), at * window.dilations[axis] - window.pads[axis]
-            if axis < last:
-                place = k.declare("place", row[axis] * window.strides[axis] + offset)
-                loops.enter_context(k.branch((place >= 0).both(place < dim)))
-                source = source * dim + place
-        offset = k.declare("offset", offset)
-        first, stop = valid_range(dim, as_scalar(places[last], I64), window.strides[last], offset)
-        body(tap, source * dim + offset, k.declare("first", first), k.declare("stop", stop))
+            dim = as_scalar(dims[axis], I64)
+            offset = at * window.dilations[axis] - window.pads[axis]
+            place = k.declare("place", row[axis] * window.strides[axis] + offset)
+            loops.enter_context(k.branch((place >= 0).both(place < dim)))
+            source = source * dim + place
+        body(tap, source)
 
 
 def numpy_windows(x: np.ndarray, window: Window, fill: float) -> np.ndarray:

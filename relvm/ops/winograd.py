@@ -39,20 +39,20 @@ def _windows(u: np.ndarray) -> np.ndarray:
     return undo @ g @ undo.T
 
 
-def _conv_tiles(k: KernelBuilder, inputs, result: Result, *, pads: tuple[int, ...]) -> None:
+def _conv_tiles(k: KernelBuilder, inputs, result: Result, *, pads: tuple[int, ...], spread: int) -> None:
     """Blocks of tiles, which are transformed once, times groups of ROWS filters."""
     x, u = inputs
     _, filters, channels = u.shape
     columns = _columns(channels)
     high, wide = (as_scalar(dim, I64) for dim in result.shape[2:])
     tiles_wide = k.declare("tiles_wide", (wide + 1) / 2)
-    tiles = k.declare("tiles", (high + 1) / 2 * tiles_wide)
+    tiles = k.declare("tiles", (high + (2 * spread - 1)) / (2 * spread) * spread * tiles_wide)
     blocks, groups = (tiles + (columns - 1)) / columns, -(-filters // ROWS)
     with k.parallel(blocks * k.size(x.shape[:1]) * groups, channels * columns * 8, least=_LEAST_GROUPS) as (
         first,
         last,
     ):
-        block = _Block(k, x, u, result, pads, columns, tiles_wide)
+        block = _Block(k, x, u, result, pads, spread, columns, tiles_wide)
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
             low, stop = clip(k, first, last, number, Literal(groups, I64))
             image = k.declare("image", number / blocks)
@@ -75,7 +75,15 @@ class _Block:
     """A block of tiles of an image, next to each other row-major, on all channels."""
 
     def __init__(
-        self, k: KernelBuilder, x: Buffer, u: Buffer, result: Result, pads: tuple, columns: int, tiles_wide: Local
+        self,
+        k: KernelBuilder,
+        x: Buffer,
+        u: Buffer,
+        result: Result,
+        pads: tuple[int, ...],
+        spread: int,
+        columns: int,
+        tiles_wide: Local,
     ) -> None:
         self.k = k
         self.x = x
@@ -85,6 +93,7 @@ class _Block:
         self.tiles_wide = tiles_wide
         self.channels = u.shape[2]
         self.pads = pads
+        self.spread = spread
         self.v = k.allocate("v", F32, (16 * (self.channels * columns + _LANES),))
         self.m = k.allocate("m", F32, (16 * ROWS * columns,))
         self.out = k.allocate("tile", F32, (ROWS * 4 * columns,))
@@ -95,7 +104,8 @@ class _Block:
         k, x = self.k, self.x
         high, wide = (as_scalar(dim, I64) for dim in x.shape[2:])
         plane = Address(x, image * k.size(x.shape[1:]))
-        self.where = (plane, self.channels, high, wide, *self.pads[:2], self.tiles_wide, start, count, self.columns)
+        sizes = (self.channels, high, wide, *self.pads[:2], self.spread, self.tiles_wide)
+        self.where = (plane, *sizes, start, count, self.columns)
         k.invoke("rvm_winograd_input", *self.where, self.at(self.v), self.at(self.too_large))
 
     def at(self, buffer: Buffer) -> Address:
@@ -125,9 +135,11 @@ class _Block:
             stop = k.declare("stop", smaller_of((line + 1) * across - self.start, self.count))
             column = k.declare("column", (self.start + low - line * across) * 2)
             width = k.declare("width", smaller_of((stop - low) * 2, wide - column))
-            with k.loop(smaller_of(high - line * 2, Literal(2, I64)), name="a") as a:
+            top = k.declare("top", line / self.spread * (2 * self.spread) + line % self.spread)
+            rows_here = Select(top + self.spread < high, Literal(2, I64), (top < high).to(I64))
+            with k.loop(rows_here, name="a") as a:
                 source = k.declare("source", (r * 2 + a) * (2 * self.columns) + low * 2)
-                place = k.declare("place", (line * 2 + a) * wide + column)
+                place = k.declare("place", (top + a * self.spread) * wide + column)
                 with k.loop(width, name="j", simd=True) as j:
                     self.result.store(k, (self.image, filter_ + r, place + j), self.out[source + j])
 
@@ -141,16 +153,17 @@ def _walked(x: tuple[AnyDim, ...], u: tuple[AnyDim, ...], out: tuple[AnyDim, ...
     return (0,), (1,), (2, 3)
 
 
-def _numpy_conv_tiles(x: np.ndarray, u: np.ndarray, *, pads: tuple[int, ...]) -> np.ndarray:
-    return numpy_conv(x, _windows(u), strides=None, pads=pads, dilations=None, groups=1)
+def _numpy_conv_tiles(x: np.ndarray, u: np.ndarray, *, pads: tuple[int, ...], spread: int) -> np.ndarray:
+    return numpy_conv(x, _windows(u), strides=None, pads=pads, dilations=(spread, 1), groups=1)
 
 
 @op("conv_tiles", numpy=_numpy_conv_tiles, lower=Product(_conv_tiles, _walked))
-def conv_tiles(x: TensorType, u: TensorType, *, pads: tuple[int, ...]) -> TensorType:
+def conv_tiles(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
     """`conv` over two spatial axes by constant windows of 3 x 3, for tiles of 2 x 2 places of the result at a time.
 
     x: f32, (batch, channels, h, w).   u: f32, (16, filters, channels), what `transform_windows` makes of the weights,
-    at most MOST_CHANNELS channels.   pads: numbers >= 0, before both spatial axes, then after both.
+    at most MOST_CHANNELS channels.   pads: numbers >= 0, before both spatial axes, then after both.   spread: the
+    dilation along the first spatial axis, a number >= 1.
     Result: f32, (batch, filters, h', w'), as of conv, but for rounding: what is added up are sums and differences of
     elements.  Where an element of x is 1e30 or more, infinite or NaN, the results near it are computed as conv does.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: channels that are not provably right, a padded input
@@ -165,7 +178,7 @@ def conv_tiles(x: TensorType, u: TensorType, *, pads: tuple[int, ...]) -> Tensor
     known = all(isinstance(dim, int) for dim in u.shape)
     fits = known and u.shape[0] == 16 and u.shape[1] > 0 and 0 < u.shape[2] <= MOST_CHANNELS
     expect(fits, "conv_tiles: u is {}, expected f32[16, filters, channels] with at most {} channels", u, MOST_CHANNELS)
-    window = window_of("conv_tiles", (3, 3), None, pads, None)
+    window = window_of("conv_tiles", (3, 3), None, pads, (spread, 1))
     if x.shape is None:
         return TensorType(F32, None, 4)
     expect_equal_dims("conv_tiles", "channels of x and u differ", x.shape[1], u.shape[2])

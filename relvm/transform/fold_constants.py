@@ -84,7 +84,7 @@ def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
             return _named(binding, Shape(dims), known)
         case Tuple():
             known[binding.var] = value
-        case OpCall() if folded := _evaluate(value):
+        case OpCall() if folded := evaluate(value):
             known[binding.var] = folded
             return []
         case PrimCall() if folded := _evaluate_scalar(value):
@@ -110,7 +110,7 @@ def _atom(expr: Expr, known: dict[Var, Expr]) -> Expr:
     return expr if value is None or isinstance(value, Tuple) else value
 
 
-def _evaluate(call: OpCall) -> Constant | None:
+def evaluate(call: OpCall) -> Constant | None:
     """The call's value, or None where an argument is not known or the result is large."""
     if call.op.effect is not Effect.PURE or not isinstance(call.type, TensorType) or not call.args:
         return None

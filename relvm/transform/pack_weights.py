@@ -8,7 +8,8 @@ import numpy as np
 
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, If, OpCall, constant
 from relvm.ir.stages import Stage
-from relvm.ops import conv, conv_tiles, matmul, matmul_packed
+from relvm.ops import conv, conv_tiles, matmul, matmul_integer, matmul_integer_packed, matmul_packed
+from relvm.ops.integer import pack_bytes
 from relvm.ops.linear import pack_columns
 from relvm.ops.window import window_of
 from relvm.ops.winograd import MOST_CHANNELS, transform_windows
@@ -25,8 +26,10 @@ def pack_weights(module):
     y = matmul(x, const(f32[768, 64], ...))   ->   y = matmul_packed(x, const(f32[1, 768, 64], ...), columns=64)
     y = conv(x, const(f32[64, 32, 3, 3], ...), pads=(1, 1, 1, 1))   ->
     y = conv_tiles(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
+
+    Matrices of bytes become panels of words, with the sums of their columns: matmul_integer_packed.
     """
-    packed: dict[tuple, Constant] = {}
+    packed: dict[tuple, tuple[Constant, ...]] = {}
     functions = tuple(_function(function, packed) for function in module.functions)
     unchanged = all(a is b for a, b in zip(functions, module.functions, strict=True))
     return module if unchanged else module.with_functions(functions)
@@ -59,19 +62,37 @@ def _block(block: Block, packed: dict) -> Block:
 
 
 def _is_product(call: OpCall) -> bool:
-    if call.op is not matmul or not isinstance(call.args[1], Constant):
+    if call.op not in (matmul, matmul_integer) or not isinstance(call.args[1], Constant):
         return False
     a, b = call.args[0].type, call.args[1].value
-    return b.ndim == 2 and b.size > 0 and a.shape is not None and not dict(call.attributes)["transpose_a"]
+    if b.ndim != 2 or b.size == 0 or a.shape is None:
+        return False
+    if call.op is matmul_integer:
+        a_zero, b_zero = call.args[2:]
+        return a_zero.type.rank == 0 and isinstance(b_zero, Constant) and b_zero.value.ndim in (0, 2)
+    return not dict(call.attributes)["transpose_a"]
 
 
-def _product(call: OpCall, packed: dict[tuple, Constant]) -> Expr:
+def _product(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    if call.op is matmul_integer:
+        return _product_of_bytes(call, packed)
     weights, transposed = call.args[1], dict(call.attributes)["transpose_b"]
     matrix = weights.value.T if transposed else weights.value
     key = (id(weights.value), transposed)
     if key not in packed:
-        packed[key] = constant(pack_columns(np.asarray(matrix)))
-    return replace(matmul_packed(call.args[0], packed[key], columns=matrix.shape[1]), type=call.type)
+        packed[key] = (constant(pack_columns(np.asarray(matrix))),)
+    return replace(matmul_packed(call.args[0], *packed[key], columns=matrix.shape[1]), type=call.type)
+
+
+def _product_of_bytes(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    a, weights, a_zero, b_zero = call.args
+    key = (id(weights.value), id(b_zero.value))
+    if key not in packed:
+        packed[key] = tuple(map(constant, pack_bytes(weights.value, b_zero.value)))
+    panels, sums, zeros = packed[key]
+    return replace(
+        matmul_integer_packed(a, panels, sums, a_zero, zeros, columns=weights.value.shape[1]), type=call.type
+    )
 
 
 def _has_tiles(call: OpCall) -> bool:
@@ -82,7 +103,7 @@ def _has_tiles(call: OpCall) -> bool:
     if w.shape[2:] != (3, 3) or w.dtype != np.float32 or attributes["groups"] != 1:
         return False
     window = window_of("conv", w.shape[2:], *(attributes[name] for name in ("strides", "pads", "dilations")))
-    if set(window.strides + window.dilations) != {1} or not np.abs(w).max(initial=0) < 1e30:
+    if {*window.strides, window.dilations[1]} != {1} or not np.abs(w).max(initial=0) < 1e30:
         return False
     places = [dim for dim in call.type.shape[2:] if isinstance(dim, int)]
     if min(places, default=_LEAST_PLACES) < _LEAST_PLACES:
@@ -90,9 +111,11 @@ def _has_tiles(call: OpCall) -> bool:
     return min(w.shape[:2]) >= _LEAST_CHANNELS and w.shape[1] <= MOST_CHANNELS
 
 
-def _tiles(call: OpCall, packed: dict[tuple, Constant]) -> Expr:
-    weights, pads = call.args[1], dict(call.attributes)["pads"]
+def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    weights, attributes = call.args[1], dict(call.attributes)
     key = (id(weights.value), "tiles")
     if key not in packed:
-        packed[key] = constant(transform_windows(weights.value))
-    return replace(conv_tiles(call.args[0], packed[key], pads=pads or (0, 0, 0, 0)), type=call.type)
+        packed[key] = (constant(transform_windows(weights.value)),)
+    spread = (attributes["dilations"] or (1, 1))[0]
+    new = conv_tiles(call.args[0], *packed[key], pads=attributes["pads"] or (0, 0, 0, 0), spread=spread)
+    return replace(new, type=call.type)

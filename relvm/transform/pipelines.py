@@ -8,6 +8,7 @@ from relvm.transform.decompose import decompose
 from relvm.transform.eliminate_common import eliminate_common
 from relvm.transform.eliminate_dead import eliminate_dead
 from relvm.transform.fold_constants import fold_constants
+from relvm.transform.fold_scales import fold_scales
 from relvm.transform.fuse import fuse
 from relvm.transform.inline_functions import inline_functions
 from relvm.transform.kill_dead import kill_dead
@@ -18,6 +19,7 @@ from relvm.transform.normalize import normalize
 from relvm.transform.pack_weights import pack_weights
 from relvm.transform.passes import Pass
 from relvm.transform.plan_memory import plan_memory
+from relvm.transform.simplify import simplify
 
 TARGETS = ("c", "numpy")
 
@@ -37,10 +39,11 @@ def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
         normalize,
         inline_functions,
         fold_constants,
+        simplify,
         eliminate_common,
         eliminate_dead,
         lift_lambdas,
-        *((pack_weights,) if target == "c" else ()),
+        *((fold_scales, pack_weights) if target == "c" else ()),
         *((decompose, fuse) if target == "c" and fused else ()),
         legalize(target),
         plan_memory,

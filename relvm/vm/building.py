@@ -18,10 +18,11 @@ from relvm.lir.loop_variables import loop_variables
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.lir.tail_calls import tail_calls
 from relvm.transform.passes import Observer, run_passes
-from relvm.transform.pipelines import TARGETS, build_pipeline
+from relvm.transform.pipelines import build_pipeline
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.program import FunctionEntry, Program
 from relvm.vm.runtime.upgrade import Upgrade
+from relvm.vm.target import HERE, Target, parse_target
 from relvm.vm.toolchain import compile_native
 
 EXEC_MODES = ("bytecode", "compiled", "auto")
@@ -53,8 +54,10 @@ def build(
         "*" for all others (without it: bytecode); private functions that it does not name go with the first public
         function, in the module's order, that uses them.
     target
-        "c": kernels are compiled with the system's C compiler.  "numpy": kernels are the operators' NumPy meanings;
-        slower, and needs no compiler in bytecode mode.
+        "c": kernels are compiled with the system's C compiler, for this processor.  "numpy": kernels are the operators'
+        NumPy meanings; slower, and needs no compiler in bytecode mode.  "x86-64-v3", or another level, "c -march=znver4
+        -mno-avx512vnni" and the like: for other processors, see relvm.vm.target; where this one lacks something, the
+        executable can be saved, and no machine here runs it.
     fused
         Whether operators share kernels.  Without it every operator has its own, as a profile by operators wants it.
     verified
@@ -73,7 +76,7 @@ def build(
     RelvmTypeError, RelvmShapeError, RelvmNameError
         The module is not well typed; `exec_mode` names a function that the module does not have.
     RelvmArgumentError
-        No such mode or target.
+        No such mode, target or feature of processors.
     RelvmToolchainError
         A compiler is needed and there is none, or it failed.  With "auto" for the kernels only: `wait_compiled` raises
         what the rest raises.
@@ -89,21 +92,21 @@ def build(
     (42, {'f': 'native', 'main': 'bytecode'})
     """
     _expect_modes(exec_mode)
-    _expect_choice("target", target, TARGETS)
+    chosen = parse_target(target)
     if not isinstance(module, Module):
         what = "; give its .module" if hasattr(module, "module") else ""
         raise RelvmTypeError(f"build: expected an ir.Module, got {type(module).__name__}{what}")
     report = progress or (lambda step: None)
     with _no_garbage_collection():
         report("passes")
-        module = run_passes(module, build_pipeline(target, fused=fused), verified=verified, observer=observer)
+        module = run_passes(module, build_pipeline(chosen.kind, fused=fused), verified=verified, observer=observer)
         report("code generation")
         lir = lower(module)
         compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
-        executable = Executable.from_program(assemble(lir, compiled, report))
+        executable = Executable.from_program(assemble(lir, compiled, report, chosen), elsewhere=True)
     if exec_mode == "auto":
         names = frozenset(routine.name for routine in lir.routines)
-        executable.upgrade = Upgrade(lambda: Executable.from_program(assemble(lir, names)))
+        executable.upgrade = Upgrade(lambda: Executable.from_program(assemble(lir, names, target=chosen)))
     return executable
 
 
@@ -152,13 +155,15 @@ def _spread(mode: str, start: Routine, routines: dict[str, Routine], functions: 
                 waiting.append(routines[name])
 
 
-def assemble(lir: LirModule, compiled: Collection[str], report: Progress = lambda step: None) -> Program:
+def assemble(
+    lir: LirModule, compiled: Collection[str], report: Progress = lambda step: None, target: Target = HERE
+) -> Program:
     """The program of lowered functions.  compiled: those that are native code; the others are bytecode."""
     native, source = None, ""
     if lir.kernels or compiled:
         text = print_c(lir, routines=compiled)
         report("C compilation")
-        native, source = compile_native(text), str(text)
+        native, source = compile_native(text, target), str(text)
     bytecode = print_bytecode(lir, [routine for routine in lir.routines if routine.name not in compiled])
     functions = tuple(map(_Entries(lir, bytecode), lir.functions))
     debug = {name: {"instructions": lines} for name, lines in bytecode.comments.items()}

@@ -2,8 +2,8 @@
 
 Environment: RELVM_CC names the compiler (`none`: pretend there is none), else CC, else the first of gcc, clang, zig cc,
 tcc that is installed.  RELVM_CACHE_DIR is where compiled libraries are kept (default: the user's cache directory,
-relvm/).  RELVM_CPU is the x86-64 level that native code is made for, `x86-64` to `x86-64-v4`, and every processor from
-that on can load (default: this machine's).
+relvm/).  RELVM_CPU is the x86-64 level that target "c" makes native code for, `x86-64` to `x86-64-v4`, and every
+processor from that on can load (default: all that this machine's processor has for kernels).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import platform
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,9 +25,9 @@ from typing import Any
 from relvm.codegen.c import CSource
 from relvm.errors import RelvmToolchainError
 from relvm.tables import csrc_directory
-from relvm.vm.runtime._native import lib
 from relvm.vm.runtime.program import NativeCode
 from relvm.vm.runtime.trust import cache_directory, is_built_here, record_built
+from relvm.vm.target import HERE, Target, described, own_options
 
 # -fwrapv: integers wrap as NumPy's.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
 # Routines without vectors: values are stored as two words, and to load them as one makes the processor wait.
@@ -36,6 +35,8 @@ _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
 _KERNELS = ("-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math")
 _WORDS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 _ROUTINES = ("-O2", *_WORDS, "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off")
+
+_ARCHITECTURES = {"__x86_64__": "x86_64", "__aarch64__": "aarch64"}
 
 
 @dataclass(frozen=True)
@@ -86,64 +87,56 @@ def expect_compiler(otherwise: str = "") -> Compiler:
     return compiler
 
 
-_LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
-
-
-def target_cpu() -> str:
-    """The x86-64 level that native code is made for: RELVM_CPU, or the highest that this processor has; "" for the base
-    level and for other architectures.
-
-    Raises
-    ------
-    RelvmToolchainError
-        RELVM_CPU is no level.
-    """
-    level = os.environ.get("RELVM_CPU") or _LEVELS[max(lib.rvm_cpu_level(), 1) - 1]
-    if level not in _LEVELS:
-        raise RelvmToolchainError(f"RELVM_CPU: expected one of {', '.join(_LEVELS)}, got {level!r}")
-    return "" if level == "x86-64" else level
-
-
-def host_triple() -> str:
-    """What the machine runs: `x86_64-linux-gnu`."""
-    return f"{platform.machine()}-{sys.platform}-gnu"
-
-
-def compile_native(source: CSource) -> NativeCode:
+def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
     """The shared library of a module's C, from the cache where the same was compiled before.
 
     Raises
     ------
     RelvmToolchainError
-        There is no compiler, or it failed.
+        There is no compiler, or it failed, or it does not know the processors that the target names.
     """
     compiler = expect_compiler('; target="numpy" needs none')
-    cpu = target_cpu()
-    units = [(text, (*_COMMON, *_KERNELS, *_cpu_flags(cpu))) for text in source.kernels]
+    options = target.options
+    if options is None:
+        options = own_options() if "__x86_64__" in _macros(compiler, ()) else ()
+    macros = _macros(compiler, options)
+    cpu = described(macros)
+    wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
+    units = [(text, (*_COMMON, *_KERNELS, *options, *wide)) for text in source.kernels]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))
-    library = _cached(compiler, units)
-    return NativeCode(library=library, triple=host_triple(), cpu=cpu)
+    return NativeCode(library=_cached(compiler, cpu, units), triple=_triple(compiler, macros), cpu=cpu)
 
 
-def _cpu_flags(cpu: str) -> tuple[str, ...]:
-    if not cpu:
-        return ()
-    wide = ("-mprefer-vector-width=512",) if cpu == "x86-64-v4" else ()
-    return (f"-march={cpu}", *wide)
+@functools.lru_cache(maxsize=32)
+def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
+    """The macros that the compiler defines by itself, which say what it makes code for."""
+    with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
+        text = run_compiler(compiler, [*options, "-dM", "-E", "-x", "c", os.devnull], Path(folder))
+    return frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
 
 
-def _cached(compiler: Compiler, units: list[tuple[str, tuple[str, ...]]]) -> bytes:
-    """The library of some units, each the text and the flags of one."""
+def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
+    """What the compiler makes code for: `x86_64-linux-gnu`."""
+    architecture = next((name for macro, name in _ARCHITECTURES.items() if macro in macros), None)
+    if architecture is None or "__linux__" not in macros:
+        command = shlex.join(compiler.command)
+        raise RelvmToolchainError(f"{command} makes code for another system than x86-64 or AArch64 Linux")
+    return f"{architecture}-linux-gnu"
+
+
+def _cached(compiler: Compiler, cpu: str, units: list[tuple[str, tuple[str, ...]]]) -> bytes:
+    """The library of some units, each the text and the flags of one.  cpu: what the flags mean, which may depend on the
+    machine."""
 
     def link() -> bytes:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             objects = list(
-                pool.map(lambda unit: _kept(_digest(compiler, unit), lambda: _compile(compiler, *unit)), units)
+                pool.map(lambda unit: _kept(_digest(compiler, (cpu, unit)), lambda: _compile(compiler, *unit)), units)
             )
         return _link(compiler, objects)
 
-    return _kept(_digest(compiler, units), link)
+    return _kept(_digest(compiler, (cpu, units)), link)
 
 
 def _digest(compiler: Compiler, what: Any) -> str:
@@ -192,8 +185,8 @@ def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
         return Path(folder, "library.so").read_bytes()
 
 
-def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> None:
-    """Call the compiler in a directory.
+def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> str:
+    """What the compiler prints, called in a directory.
 
     Raises
     ------
@@ -203,6 +196,7 @@ def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> 
     command = [*compiler.command, *arguments]
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     _expect_success(command, done.returncode, done.stdout)
+    return done.stdout
 
 
 def _expect_success(command: list[str], code: int, output: str) -> None:

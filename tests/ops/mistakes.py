@@ -362,6 +362,8 @@ def _scalars() -> list[Mistake]:
 def _integer() -> list[Mistake]:
     a, b, zero = tensor("u8", "3, 5"), tensor("i8", "5, 4"), tensor("u8")
     return [
+        *_packed_bytes(),
+        Mistake("quantise_by_range", (a,), "x has dtype u8, expected f32"),
         Mistake("matmul_integer", (F32, b, zero, tensor("i8")), "a has dtype f32, expected i8 or u8"),
         Mistake("matmul_integer", (a, b, zero, zero), "b_zero has dtype u8, expected that of b, i8"),
         Mistake("matmul_integer", (tensor("u8", "5"), b, zero, tensor("i8")), "a has rank 1, expected at least 2"),
@@ -370,6 +372,23 @@ def _integer() -> list[Mistake]:
         Mistake("matmul_integer", (a, b, a, tensor("i8")), "a_zero has 5 numbers along axis -1", RelvmShapeError),
         Mistake(
             "matmul_integer", (a, b, zero, tensor("i8", "1, 3")), "axis -1 of b_zero and b differs", RelvmShapeError
+        ),
+    ]
+
+
+def _packed_bytes() -> list[Mistake]:
+    a, b, sums, none = tensor("u8", "3, 5"), tensor("i32", "1, 2, 16"), tensor("i32", "16"), tensor("i32", "0")
+    name, zero, seven = "matmul_integer_packed", tensor("u8"), {"columns": 7}
+    return [
+        Mistake(name, (F32, b, sums, zero, none), "a has dtype f32, expected i8 or u8", attributes=seven),
+        Mistake(name, (zero, b, sums, zero, none), "a has rank 0, expected at least 1", attributes=seven),
+        Mistake(name, (a, b, sums, sums, none), "a_zero is i32[16], expected u8 of rank 0", attributes=seven),
+        Mistake(name, (a, sums, sums, zero, none), "b is i32[16], expected i32 of rank 3", attributes=seven),
+        Mistake(name, (a, b, none, zero, none), "sums has 0 elements and b_zero 0", RelvmShapeError, seven),
+        Mistake(name, (a, b, sums, zero, sums), "b_zero 16, expected 16, and 0 or 7", RelvmShapeError, seven),
+        Mistake(name, (a, b, sums, zero, none), "columns is 17", RelvmArgumentError, {"columns": 17}),
+        Mistake(
+            name, (tensor("u8", "9"), b, sums, zero, none), "a has 9 columns, b 2 words of four", RelvmShapeError, seven
         ),
     ]
 

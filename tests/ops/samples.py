@@ -6,11 +6,12 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
-from ops.position_samples import position_samples
-from ops.sample import FLOATS, INTEGERS, NUMBERS, NUMPY, Sample, array
+from ops.place_samples import indexing_samples, position_samples, shape_samples
+from ops.sample_values import FLOATS, INTEGERS, NUMBERS, NUMPY_NAMES, Sample, array
 
-from relvm.errors import RelvmIndexError, RelvmShapeError
+from relvm.errors import RelvmShapeError
 from relvm.ops.activation import ACTIVATIONS
+from relvm.ops.integer import pack_bytes
 from relvm.ops.linear import pack_columns
 from relvm.ops.winograd import transform_windows
 
@@ -25,14 +26,16 @@ _SHAPES = [
 ]
 
 
-# channels, filters, height, width, pads: one tile, tiles cut off, several blocks, parts of rows in a block
+# channels, filters, height, width, pads, spread: one tile, tiles cut off, several blocks, parts of rows in a block
 _TILED = (
-    (1, 1, 3, 3, (0, 0, 0, 0)),
-    (3, 5, 6, 7, (1, 1, 1, 1)),
-    (2, 13, 5, 70, (0, 1, 2, 0)),
-    (2, 6, 33, 5, (3, 3, 3, 3)),
-    (100, 7, 11, 12, (1, 1, 1, 1)),
-    (2, 3, 2, 2, (1, 1, 0, 0)),
+    (1, 1, 3, 3, (0, 0, 0, 0), 1),
+    (3, 5, 6, 7, (1, 1, 1, 1), 1),
+    (2, 13, 5, 70, (0, 1, 2, 0), 1),
+    (2, 6, 33, 5, (3, 3, 3, 3), 2),
+    (100, 7, 11, 12, (1, 1, 1, 1), 1),
+    (2, 3, 2, 2, (1, 1, 0, 0), 1),
+    (2, 7, 13, 20, (1, 1, 1, 1), 2),
+    (1, 2, 9, 4, (4, 0, 1, 0), 3),
 )
 
 
@@ -43,9 +46,9 @@ def binary_samples() -> Iterator[Sample]:
         for x, y in _SHAPES:
             yield Sample(op, (array("f32", *x), array("f32", *y)))
     for dtype in ("i8", "i32", "i64"):
-        lowest = np.iinfo(NUMPY[dtype]).min
-        x = np.array([lowest, lowest, lowest, 7, -7, 7, -7, 0], NUMPY[dtype])
-        y = np.array([-1, 0, 1, 2, 2, -2, -2, 0], NUMPY[dtype])
+        lowest = np.iinfo(NUMPY_NAMES[dtype]).min
+        x = np.array([lowest, lowest, lowest, 7, -7, 7, -7, 0], NUMPY_NAMES[dtype])
+        y = np.array([-1, 0, 1, 2, 2, -2, -2, 0], NUMPY_NAMES[dtype])
         yield Sample("divide", (x, y))
     for dtype in FLOATS:
         yield Sample("power", (array(dtype, 6, 6), array(dtype, 6, 6, special=False)))
@@ -68,7 +71,7 @@ def more_binary_samples() -> Iterator[Sample]:
             yield Sample(op, (array(dtype, 6, 7), array(dtype, 7)))
         yield Sample(op, (array("u8", 0, 7), array("u8")))
     for op, dtype in itertools.product(("shift_left", "shift_right"), INTEGERS):
-        yield Sample(op, (array(dtype, 13, 1), np.arange(66).astype(NUMPY[dtype])))
+        yield Sample(op, (array(dtype, 13, 1), np.arange(66).astype(NUMPY_NAMES[dtype])))
     for op, exclusive, reverse in itertools.product(
         ("cumulative_sum", "cumulative_product"), (False, True), (False, True)
     ):
@@ -123,6 +126,9 @@ def selection_samples() -> Iterator[Sample]:
             x = array(source, 4, 5) if fits else array(source, 4, 5, special=False, low=low)
             yield Sample("cast", (x,), {"to": target})
     yield Sample("cast", (np.array([np.nan, np.inf, -np.inf, 1e30, -2.9]),), {"to": "i64"})
+    edges = np.array([np.nan, np.inf, -np.inf, 1e30, -2.9, 2147483520, 2147483648, -2147483648, -2147483904])
+    for dtype, target in itertools.product((np.float32, np.float64), ("i8", "u8", "i16", "u16", "i32")):
+        yield Sample("cast", (edges.astype(dtype),), {"to": target})
 
 
 def reduction_samples() -> Iterator[Sample]:
@@ -182,9 +188,10 @@ def linear_samples() -> Iterator[Sample]:
     packed = pack_columns(numbers("f64", 4, 20))
     for shape in ((4,), (2, 7, 4), (2, 0, 4)):
         yield Sample("matmul_packed", (numbers("f64", *shape), packed), {"columns": 20}, frozenset(packed.shape))
-    for channels, filters, high, wide, pads in _TILED:
+    for channels, filters, high, wide, pads, spread in _TILED:
         u = transform_windows(numbers("f32", filters, channels, 3, 3))
-        yield Sample("conv_tiles", (numbers("f32", 2, channels, high, wide), u), {"pads": pads}, frozenset(u.shape))
+        attributes = {"pads": pads, "spread": spread}
+        yield Sample("conv_tiles", (numbers("f32", 2, channels, high, wide), u), attributes, frozenset(u.shape))
     for huge in (np.inf, -np.inf, np.nan, 3e38):
         x, u = numbers("f32", 1, 2, 9, 40), transform_windows(numbers("f32", 7, 2, 3, 3))
         x[0, 1, 4, 17] = huge
@@ -269,114 +276,6 @@ def fold_samples() -> Iterator[Sample]:
     yield Sample("fold", (numbers("f32", 0, 3, 4, 2), (0, 3, 5)))
 
 
-def shape_samples() -> Iterator[Sample]:
-    for x in (array("f32"), array("i8", 3, 4), array("f64", 0, 2, 1)):
-        yield Sample("shape_of", (x,))
-    yield Sample("shape_to_tensor", ((3, 4, 5),))
-    yield Sample("shape_to_tensor", ((),))
-    yield Sample("tensor_to_shape", (np.array([3, 4], np.int64),), keep=None)
-    yield Sample("reshape", (array("f32", 3, 4), (2, 6)))
-    yield Sample("reshape", (array("f32", 3, 4), (12,)))
-    yield Sample("reshape", (array("u8", 1, 1), ()))
-    yield Sample("reshape", (array("f32", 0, 4), (2, 0)))
-    yield Sample("expand_dims", (array("f32", 3, 4),), {"axes": (0, -1)})
-    yield Sample("expand_dims", (array("f32"),), {"axes": (0,)})
-    yield Sample("squeeze", (array("f32", 1, 3, 1),), {"axes": (0, -1)})
-    yield Sample("squeeze", (array("f32", 1, 3, 1),), keep=None)
-    for source, target in (((), (2, 3)), ((3, 1), (2, 3, 4)), ((4,), (3, 4)), ((1, 1), (0, 2)), ((2, 3), (2, 3))):
-        yield Sample("broadcast_to", (array("i16", *source), target))
-    for perm in itertools.permutations(range(3)):
-        yield Sample("transpose", (array("f32", 2, 3, 4),), {"perm": perm})
-    yield Sample("transpose", (array("bool", 2, 3),))
-    yield Sample("transpose", (array("f32"),))
-    yield Sample("transpose", (array("f32", 2, 3, 4, 5),), {"perm": (0, -1, 1, 2)})
-    for axis in (0, 1, -1):
-        shapes = [(2, 3, 2), (2, 3, 2), (2, 3, 2)]
-        shapes[1] = tuple(5 if at == axis % 3 else size for at, size in enumerate(shapes[1]))
-        shapes[2] = tuple(0 if at == axis % 3 else size for at, size in enumerate(shapes[2]))
-        yield Sample("concat", tuple(array("i64", *shape) for shape in shapes), {"axis": axis})
-    yield Sample("concat", (array("f32", 4),), {"axis": 0})
-
-
-def indexing_samples() -> Iterator[Sample]:
-    far = 2**63 - 1
-    x = array("f32", 7)
-    bounds = [
-        (0, far, 1),
-        (1, far, 1),
-        (0, -1, 1),
-        (-3, far, 1),
-        (2, 5, 1),
-        (5, 2, 1),
-        (-100, 100, 1),
-        (0, far, 2),
-        (1, 6, 3),
-    ]
-    bounds += [
-        (9, far, 1),
-        (far, -far, -1),
-        (-1, -far - 1, -1),
-        (5, 1, -2),
-        (-2, -6, -3),
-        (100, 2, -1),
-        (0, far, -1),
-        (3, 3, 1),
-    ]
-    for begin, end, step in bounds:
-        yield Sample("slice", (x,), {"begin": (begin,), "end": (end,), "steps": (step,)})
-    grid = array("i32", 4, 5, 6)
-    yield Sample("slice", (grid,), {"begin": (1, 0), "end": (3, far), "axes": (0, -1), "steps": (1, 2)})
-    yield Sample("slice", (grid,), {"begin": (far, 1), "end": (-far, 4), "axes": (1, 2), "steps": (-1, 1)})
-    yield Sample("slice", (grid,), {"begin": (), "end": ()})
-    yield Sample("slice", (array("f32", 0, 3),), {"begin": (1,), "end": (far,), "axes": (0,)})
-    for dtype in ("i32", "i64"):
-        indices = np.array([[0, -1], [2, -3]], NUMPY[dtype])
-        for axis in (0, 1, -1):
-            yield Sample("gather", (array("f32", 3, 4, 5), indices), {"axis": axis})
-        yield Sample("gather", (array("f32", 3, 4), np.array(1, NUMPY[dtype])))
-        yield Sample("gather", (array("f32", 0, 4), np.zeros((0,), NUMPY[dtype])))
-        for index in (3, -4):
-            yield Sample("gather", (array("f32", 3, 2), np.array([0, index], NUMPY[dtype])), fails=RelvmIndexError)
-    yield Sample("gather", (array("f32", 0, 3), np.array([5])), {"axis": 1}, fails=RelvmIndexError)
-    for pads in ((1, 2, 0, 3), (0, 0, 0, 0), (-1, 1, 2, -2), (-2, -1, -1, -1)):
-        yield Sample("pad", (array("f32", 4, 5),), {"pads": pads, "value": 1.5})
-    yield Sample("pad", (array("i8", 3),), {"pads": (2, 2), "value": -7})
-    yield Sample("pad", (array("f32"),), {"pads": ()})
-    yield Sample("pad", (array("f32", 2),), {"pads": (1, 1), "value": -np.inf})
-    yield from margin_samples()
-    yield from resampling_samples()
-
-
-def margin_samples() -> Iterator[Sample]:
-    for mode in ("edge", "reflect", "wrap"):
-        for pads in ((1, 2, 0, 3), (0, 0, 0, 0), (9, 11, 10, 13)):
-            yield Sample("extend", (array("f32", 4, 5),), {"pads": pads, "mode": mode})
-        yield Sample("extend", (array("bool", 2, 3, 4),), {"pads": (0, 2, 0, 1, 0, 3), "mode": mode})
-        yield Sample("extend", (array("i8", 1, 3),), {"pads": (2, 0, 3, 0), "mode": mode})
-        yield Sample("extend", (array("f64"),), {"pads": (), "mode": mode})
-        yield Sample("extend", (array("f32", 0, 3),), {"pads": (0, 1, 0, 1), "mode": mode})
-
-
-def resampling_samples() -> Iterator[Sample]:
-    random = np.random.default_rng(7)
-    for shape in ((5,), (2, 3), (), (0, 4)):
-        yield Sample("iota", (shape,))
-    for dtype, shape, axis in (("f32", (4, 6), -1), ("f64", (4, 6), 0), ("f32", (2, 3, 5), 1), ("f32", (6,), 0)):
-        for taps, places in ((1, 7), (2, 9), (4, 3), (11, 8), (2, 0)):
-            indices = random.integers(0, shape[axis], (taps, places))
-            yield Sample(
-                "resample",
-                (array(dtype, *shape, special=False), indices, array(dtype, taps, places, special=False)),
-                {"axis": axis},
-            )
-    indices, weights = random.integers(0, 3, (0, 2)), array("f32", 0, 2)
-    yield Sample("resample", (array("f32", 2, 3), indices, weights), {"axis": 1})
-    yield Sample("resample", (array("f32", 0, 3), np.zeros((2, 5), np.int64), array("f32", 2, 5)), {"axis": 1})
-    for index in (3, -1):
-        args = (array("f32", 3, 2), np.array([[0, index]]), array("f32", 1, 2))
-        yield Sample("resample", args, {"axis": 0}, fails=RelvmIndexError)
-
-
 def scalar_samples() -> Iterator[Sample]:
     for dtype in ("bool", *NUMBERS):
         yield Sample("to_scalar", (array(dtype),), keep=None)
@@ -412,8 +311,8 @@ def _cell(op: str, steps: int, batch: int, hidden: int, directions: int = 1, dty
 
 def integer_samples() -> Iterator[Sample]:
     def both(a: str, b: str, left: tuple, right: tuple, a_zero: tuple = (), b_zero: tuple = ()) -> Sample:
-        zeros = array(a, *a_zero, special=False), array(b, *b_zero, special=False)
-        return Sample("matmul_integer", (array(a, *left), array(b, *right), *zeros))
+        zeros = _bytes(a, *a_zero), _bytes(b, *b_zero)
+        return Sample("matmul_integer", (_bytes(a, *left), _bytes(b, *right), *zeros))
 
     for a, b in itertools.product(("i8", "u8"), repeat=2):
         yield both(a, b, (3, 5), (5, 4))
@@ -423,6 +322,34 @@ def integer_samples() -> Iterator[Sample]:
     yield both("i8", "u8", (2, 1, 3, 5), (7, 5, 4), (3, 1), (7, 1, 4))
     for left, right in (((0, 5), (5, 4)), ((3, 0), (0, 4)), ((3, 5), (5, 0)), ((0, 3, 5), (5, 4))):
         yield both("u8", "u8", left, right)
+    for a, b in itertools.product(("i8", "u8"), repeat=2):  # words that are not full, two panels and chunks
+        yield both(a, b, (7, 2051), (2051, 70), (7, 1), (1, 70))
+    for a, b, b_zero in itertools.product(("i8", "u8"), ("i8", "u8"), ((), (1, 37))):
+        for left in ((13, 9), (9,), (2, 3, 9), (0, 9)):
+            yield _packed_bytes(_bytes(a, *left), _bytes(b, 9, 37), _bytes(a), _bytes(b, *b_zero))
+    for rows, depth, columns in ((6, 64, 64), (1, 2, 16), (5, 7, 129), (3, 1, 48)):
+        yield _packed_bytes(_bytes("u8", rows, depth), _bytes("i8", depth, columns), _bytes("u8"), np.int8(0))
+    narrow = array("u8", 9, 37, special=False, low=100, high=140)  # less its zero point it is of signed bytes
+    yield _packed_bytes(_bytes("i8", 3, 9), narrow, _bytes("i8"), np.uint8(120))
+
+
+def quantisation_samples() -> Iterator[Sample]:
+    for shape in ((), (1,), (7,), (3, 130), (2, 0, 3), (5, 1, 9)):
+        yield Sample("quantise_by_range", (array("f32", *shape, special=False),))
+    for x in ([0.0, 0.0], [1.0, 2.0, 7.5], [-3.0, -1.0], [0.5, -np.nan, 2.5, -1.5], [np.inf, 1.0, -2.0], [3e38, -3e38]):
+        yield Sample("quantise_by_range", (np.array(x, np.float32),))
+    halves = np.arange(-128, 128, dtype=np.float32) + np.float32(0.5)
+    yield Sample("quantise_by_range", (np.concatenate([halves, np.float32([-127, 128])]),))
+
+
+def _bytes(dtype: str, *shape: int) -> np.ndarray:
+    return array(dtype, *shape, low=-128 if dtype == "i8" else 0, high=128 if dtype == "i8" else 256)
+
+
+def _packed_bytes(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_zero: np.ndarray) -> Sample:
+    panels, sums, zeros = pack_bytes(b, np.asarray(b_zero))
+    keep = frozenset((a.shape[-1], b.shape[1], *panels.shape, *sums.shape, *zeros.shape))
+    return Sample("matmul_integer_packed", (a, panels, sums, a_zero, zeros), {"columns": b.shape[1]}, keep)
 
 
 def recurrent_samples() -> Iterator[Sample]:
@@ -472,6 +399,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         position_samples(),
         scalar_samples(),
         integer_samples(),
+        quantisation_samples(),
         recurrent_samples(),
     )
 )

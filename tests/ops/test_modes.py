@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 from harness import Call, function_of
 from modes import WAYS, assert_same_bits, plain
-from samples import SAMPLES
+from ops.samples import SAMPLES
 from test_operators import assert_same, numpy_result, outputs_of, static_result, static_type, symbolic_types
 
 from relvm import vm

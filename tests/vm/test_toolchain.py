@@ -68,7 +68,18 @@ def test_a_cache_that_cannot_be_written_does_not_stop_a_build(monkeypatch, tmp_p
     vm.build(MODULE)
 
 
-@pytest.mark.parametrize(("options", "words"), [({"exec_mode": "bytcode"}, "bytecode"), ({"target": "cuda"}, "numpy")])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"exec_mode": "bytcode"}, "bytecode"),
+        ({"target": "cuda"}, "numpy"),
+        ({"target": "x86-64-v5"}, "x86-64-v4"),
+        ({"target": "numpy -march=native"}, "c and options"),
+        ({"target": "c -march="}, "-march="),
+        ({"target": "c -O3"}, "-O3"),
+        ({"target": "c -mavx512vnn"}, "avx512vnni"),
+    ],
+)
 def test_a_mode_or_target_that_is_not_there_is_named(options, words) -> None:
     with pytest.raises(RelvmArgumentError, match=words):
         vm.build(MODULE, **options)

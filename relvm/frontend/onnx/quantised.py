@@ -11,7 +11,7 @@ from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node, converter_for, converts
 from relvm.ir.dims import exact_quotient
 from relvm.ir.dtypes import F32, U8, DType
-from relvm.ir.expr import Expr, constant
+from relvm.ir.expr import Expr, TupleItem, constant
 from relvm.ir.types import TensorType
 
 _MICROSOFT = "com.microsoft"
@@ -129,21 +129,12 @@ def _dynamic_quantize(node: Node) -> tuple[Expr, Expr, Expr]:
 
 
 def quantised_by_range(node: Node, x: Expr) -> tuple[Expr, Expr, Expr]:
-    """x as u8, the scale, the zero point, such that the range of x, with 0, is that of u8.  All zeros: a scale of 1.
-
-    Source: ONNX DynamicQuantizeLinear-11; what it leaves open, ONNX Runtime.
-    """
+    """x as u8, the scale, the zero point, such that the range of x, with 0, is that of u8."""
     if x.type.dtype != F32:
         raise RelvmUnsupportedError(f"x has dtype {x.type.dtype}, expected f32")
-    nothing = constant(np.float32(0))
-    low = node.emit(ops.minimum(node.emit(ops.min(x)), nothing))
-    high = node.emit(ops.maximum(node.emit(ops.max(x)), nothing))
-    span = node.emit(ops.subtract(high, low))
-    empty = node.emit(ops.equal(span, nothing))
-    part = node.emit(ops.divide(span, constant(np.float32(255))))
-    scale = node.emit(ops.where(empty, constant(np.float32(1)), part))
-    zero = quantised(node, node.emit(ops.negative(low)), scale, None, U8)
-    return quantised(node, x, scale, zero, U8), scale, zero
+    made = node.emit(ops.quantise_by_range(x))
+    places, scale, zero = (node.emit(TupleItem(made, i, type=type_)) for i, type_ in enumerate(made.type.fields))
+    return places, scale, zero
 
 
 # ---- products ----

@@ -90,6 +90,7 @@ class Executable:
         *,
         trust_native: bool,
         check_data: bool = False,
+        elsewhere: bool = False,
         program: Program | None = None,
         where: str = "",
     ) -> None:
@@ -100,8 +101,8 @@ class Executable:
         view = ffi.from_buffer(buffer)
         held = ffi.cast("void *", binding.hold(view))
         let_go = ffi.cast("void(*)(void *)", binding.LET_GO)
-        chosen = {"trust_native": trusted, "check_data": check_data, "release": let_go, "release_argument": held}
-        options = ffi.new("rvm_load_options *", chosen)
+        chosen = {"trust_native": trusted, "check_data": check_data, "elsewhere": elsewhere}
+        options = ffi.new("rvm_load_options *", chosen | {"release": let_go, "release_argument": held})
         status = lib.rvm_executable_load(view, len(view), options, pointer, error)
         if status:
             let_go(held)
@@ -114,15 +115,22 @@ class Executable:
         weakref.finalize(self, lib.rvm_executable_release, self.pointer).atexit = False
 
     @classmethod
-    def from_program(cls, program: Program) -> Executable:
+    def from_program(cls, program: Program, *, elsewhere: bool = False) -> Executable:
         """The executable of a program made in this process, whose native code is trusted.
+
+        Parameters
+        ----------
+        elsewhere
+            Whether native code may be for another processor: the executable can be saved, and no machine runs it.
 
         Raises
         ------
         RelvmFormatError
             A program that breaks a rule of the format: a register read before it is written, two functions of one name.
+        RelvmUnsupportedError
+            Native code for another processor.
         """
-        return cls(encode(program), trust_native=True, program=program)
+        return cls(encode(program), trust_native=True, elsewhere=elsewhere, program=program)
 
     @classmethod
     def from_bytes(cls, content: bytes | bytearray | memoryview, *, trust_native: bool = False) -> Executable:

@@ -140,7 +140,11 @@ class FunctionEntry:
 
 @dataclass(frozen=True)
 class NativeCode:
-    """A shared library.  triple: its target, "x86_64-linux-gnu".  cpu: the level it needs, "x86-64-v3"; empty: none."""
+    """A shared library.
+
+    triple: its target, "x86_64-linux-gnu".  cpu: the features that the processor must have, words of
+    csrc/cpu_features.def or x86-64 levels: "x86-64-v3 avxvnni"; empty: none beyond the architecture's base.
+    """
 
     library: bytes
     triple: str

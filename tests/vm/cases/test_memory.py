@@ -68,7 +68,7 @@ def test_two_tensors_of_one_size_share_one_storage_when_lifetimes_are_apart() ->
 
 SEVERAL_SIZES = """def main(x: f32[{rows}, 8]) -> f32[1] {attributes} {{
   a = concat(x, x, x, axis=0)
-  b = transpose(a, perm=(1, 0))
+  b = softmax(transpose(a, perm=(1, 0)), axis=0)
   c = matmul(a, b)
   d = max(c, axes=(1,))
   e = softmax(reshape(d, shape(1, {rows} * 3)), axis=1)
@@ -89,7 +89,7 @@ def test_dtypes_of_other_width_share_when_aligned() -> None:
   a = cast(concat(x, x, axis=0), to=i64)
   b = cast(a, to=i8)
   c = cast(b, to=f64)
-  d = cast(c, to=f32)
+  d = cast(negative(c), to=f32)
   e = softmax(d, axis=1)
   return max(e, axes=(0,))
 }"""

@@ -21,6 +21,7 @@ TABLES = {
     "builtins.def": ("BUILTIN", tables.BUILTINS),
     "shape_codes.def": ("SHAPE_CODE", tables.SHAPE_CODES),
     "dim_operators.def": ("DIM_OPERATOR", tables.DIM_OPERATORS),
+    "cpu_features.def": ("FEATURE", tables.CPU_FEATURES),
     "prim_operators.def": ("PRIM_OPERATOR", tables.PRIM_OPERATORS),
 }
 

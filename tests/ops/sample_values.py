@@ -1,4 +1,4 @@
-"""A call of an operator as a test has it, and arrays for it."""
+"""A call of an operator, and numbers for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 FLOATS = ("f32", "f64")
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 NUMBERS = FLOATS + INTEGERS
-NUMPY = {"bool": "bool", "f32": "float32", "f64": "float64"} | {
+NUMPY_NAMES = {"bool": "bool", "f32": "float32", "f64": "float64"} | {
     name: ("int" if name[0] == "i" else "uint") + name[1:] for name in INTEGERS
 }
 
@@ -46,7 +46,7 @@ _seeds = itertools.count()
 
 def array(dtype: str, *shape: int, special: bool = True, low: float = -5, high: float = 6) -> np.ndarray:
     """Numbers in [low, high), and where `special` is set the dtype's extreme ones among them."""
-    random, kind = np.random.default_rng(next(_seeds)), np.dtype(NUMPY[dtype])
+    random, kind = np.random.default_rng(next(_seeds)), np.dtype(NUMPY_NAMES[dtype])
     if kind.kind == "f":
         made = random.uniform(low, high, shape).astype(kind)
         extremes = [np.nan, np.inf, -np.inf, -0.0, 0.0, 0.5, -1.5, 2.5]

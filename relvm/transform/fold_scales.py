@@ -1,0 +1,235 @@
+"""Constant factors and terms go into constants that are there anyway."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from relvm import ops
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, If, MatchCast, OpCall, Var
+from relvm.ir.node import map_children, walk
+from relvm.ir.stages import Stage
+from relvm.transform.factors import (
+    combined,
+    factor_of,
+    of_transposed,
+    of_viewed,
+    reciprocal,
+    shift_of,
+    times,
+    varies_along,
+)
+from relvm.transform.passes import module_pass
+
+_DEEPEST = 8  # operators between a factor and the weights that it goes into
+_SHARED_BYTES = 4096  # a constant larger than this that is used twice is not copied
+_STEPS = (ops.round, ops.floor, ops.ceil)  # what makes a large difference of a small one
+
+Changes = dict[Var, OpCall]  # variables -> what they are from now on
+
+
+@module_pass("fold_scales", at=Stage.NORMAL)
+def fold_scales(module):
+    """Multiply constant weights instead of what is computed with them:
+
+    y = conv(x, w); z = multiply(y, s); t = add(z, b)   ->   y = conv(x, w * s); t = add(y, b)
+
+    A factor behind a convolution or a product with a constant matrix goes into the weights, and into what is added in
+    between, where it is the same for a filter or a column; so does one before it.  Transpositions, views and, for a
+    single number, products of two computed matrices may lie between.  What is added twice is added once.  Only what
+    nothing else uses is changed.
+
+    A weight times a factor is rounded once, where each result was; a factor that makes a weight infinite stays where it
+    is, and so does one right before a rounding to whole numbers, as of quantisation.  A division by a constant that
+    cannot go becomes a multiplication, where there may be many.  Adding 0 goes, with which a -0 stays one.
+    """
+    folder = _Folder(module)
+    functions = tuple(folder.function(function) for function in module.functions)
+    unchanged = all(a is b for a, b in zip(functions, module.functions, strict=True))
+    return module if unchanged else module.with_functions(functions)
+
+
+class _Folder:
+    """uses: how often each variable is used, in the whole module.  stepped: what is rounded to whole numbers.  shared:
+    arrays that several operators use.  values: the operators of the present block, as they are by now.  renamed:
+    variables removed -> what they are."""
+
+    def __init__(self, module) -> None:
+        items = [item for function in module.functions for item in walk(function.body)]
+        self.uses = Counter(item for item in items if isinstance(item, Var))
+        self.uses.subtract(item.var for item in items if isinstance(item, Binding | MatchCast))
+        self.stepped = {item.args[0] for item in items if isinstance(item, OpCall) and item.op in _STEPS}
+        arrays = Counter(id(item.value) for item in items if isinstance(item, Constant))
+        self.shared = {array for array, count in arrays.items() if count > 1}
+        self.values: Changes = {}
+        self.renamed: dict[Var, Expr] = {}
+
+    def function(self, function: Function) -> Function:
+        body = self.block(function.body)
+        return function if body is function.body else replace(function, body=body)
+
+    def block(self, block: Block) -> Block:
+        outer, self.values = self.values, {}
+        others: dict[Var, Binding | MatchCast] = {}
+        for binding in block.bindings:
+            if changed := self.binding(binding):
+                others[binding.var] = changed
+        bindings = []
+        for binding in block.bindings:
+            if binding.var in self.values:
+                value = self.values[binding.var]
+                bindings.append(binding if value is binding.value else replace(binding, value=value))
+            elif binding.var in others:
+                bindings.append(others[binding.var])
+        self.values = outer
+        result = self.atom(block.result)
+        same = len(bindings) == len(block.bindings) and result is block.result
+        if same and all(a is b for a, b in zip(bindings, block.bindings, strict=True)):
+            return block
+        return replace(block, bindings=tuple(bindings), result=result)
+
+    def binding(self, binding: Binding | MatchCast) -> Binding | MatchCast | None:
+        """`binding` with what is in it folded; None where it is an operator, among `values` now, or no more needed."""
+        value = self.value(binding.value)
+        is_operator = isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type
+        if not is_operator:
+            return binding if value is binding.value else replace(binding, value=value)
+        self.values[binding.var] = self.with_scaled_input(value)
+        self.fold(binding.var)
+        return None
+
+    def value(self, value: Expr) -> Expr:
+        match value:
+            case If(cond, then, orelse):
+                changed = self.atom(cond), self.block(then), self.block(orelse)
+                same = all(a is b for a, b in zip(changed, (cond, then, orelse), strict=True))
+                return value if same else replace(value, cond=changed[0], then=changed[1], orelse=changed[2])
+            case Function():
+                return self.function(value)
+            case Var():
+                return self.atom(value)
+        return map_children(self.atom, value) if self.renamed else value
+
+    def atom(self, expr: Expr) -> Expr:
+        return self.renamed.get(expr, expr)
+
+    def fold(self, var: Var) -> None:
+        """Takes the factor or the term that `var` is computed with to where it goes."""
+        call = self.values[var]
+        if var in self.stepped:
+            return
+        if found := factor_of(call):
+            x, factor = found
+            changes = self.scaled(x, factor, _DEEPEST)
+        elif found := shift_of(call):
+            x, shift = found
+            changes = self.shifted(x, shift) if shift.any() else {}
+        else:
+            return
+        if changes is not None:
+            del self.values[var]
+            self.values.update(changes)
+            self.renamed[var] = x
+            self.uses[x] += self.uses[var] - 1
+        elif call.op is ops.divide and call.type.rank > 0 and (inverse := reciprocal(call.args[1])):
+            self.values[var] = ops.multiply(x, inverse)
+
+    def own(self, expr: Expr) -> OpCall | None:
+        """The operator that computes `expr` for one other alone, in this block; else None."""
+        return self.values.get(expr) if self.uses[expr] == 1 else None
+
+    def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
+        """What makes `expr` itself and a constant; None where that takes one operator more."""
+        call = self.own(expr)
+        if call is None or (found := shift_of(call)) is None:
+            return None
+        x, first = found
+        total = combined(np.add, first, shift, call.type.dtype)
+        return total and {expr: ops.add(x, total)}
+
+    def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
+        """What makes `expr` itself times a factor; None where that takes one operator more."""
+        call = self.own(expr)
+        if call is None or depth == 0 or call.type.shape is None:
+            return None
+        if found := factor_of(call):
+            x, first = found
+            total = combined(np.multiply, first, factor, call.type.dtype)
+            return total and {expr: ops.multiply(x, total)}
+        if found := shift_of(call):
+            x, shift = found
+            total = combined(np.multiply, shift, factor, call.type.dtype)
+            changes = total and self.scaled(x, factor, depth - 1)
+            return changes and {**changes, expr: ops.add(x, total)}
+        match call.op:
+            case ops.transpose:
+                return self.scaled(call.args[0], of_transposed(factor, call), depth - 1)
+            case ops.reshape | ops.expand_dims | ops.squeeze:
+                x = call.args[0]
+                inner = None if x.type.shape is None else of_viewed(factor, call.type.shape, x.type.shape)
+                return None if inner is None else self.scaled(x, inner, depth - 1)
+            case ops.fold if varies_along(factor, 1):
+                x = call.args[0]
+                return self.scaled(x, factor.reshape(1, -1, *(1,) * (x.type.rank - 2)), depth - 1)
+            case ops.conv if varies_along(factor, 1):
+                weights = self.weights(call, 1, factor.reshape(-1, *(1,) * (call.type.rank - 1)))
+                return weights and {expr: replace(call, args=(call.args[0], weights))}
+            case ops.matmul:
+                return self.scaled_product(expr, call, factor, depth)
+        return None
+
+    def scaled_product(self, expr: Expr, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
+        """What makes a matrix product itself times a factor: of the columns, the rows, or all."""
+        a, b = call.args
+        attributes, vector = dict(call.attributes), factor.reshape(-1)
+        if a.type.rank < 2 or b.type.rank < 2:
+            return None
+        if varies_along(factor, -1):
+            columns = vector[:, None] if attributes["transpose_b"] else vector
+            if weights := self.weights(call, 1, columns):
+                return {expr: replace(call, args=(a, weights))}
+        if varies_along(factor, -2):
+            rows = vector if attributes["transpose_a"] else vector[:, None]
+            if weights := self.weights(call, 0, rows):
+                return {expr: replace(call, args=(weights, b))}
+        for side in (a, b) if factor.size == 1 else ():
+            if changes := self.scaled(side, factor.reshape((1,) * side.type.rank), depth - 1):
+                return changes
+        return None
+
+    def weights(self, call: OpCall, at: int, factor: np.ndarray) -> Constant | None:
+        """The constant argument times a factor; None where it is none, or shared and large."""
+        arg = call.args[at]
+        if not isinstance(arg, Constant) or (arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared):
+            return None
+        return times(arg, factor)
+
+    def with_scaled_input(self, call: OpCall) -> OpCall:
+        """A convolution or a product with a constant matrix that takes over the factors of its input."""
+        while call.op in (ops.conv, ops.matmul) and (inner := self.own(call.args[0])) and (found := factor_of(inner)):
+            x, factor = found
+            of_weights = _of_input(call, factor)
+            weights = None if of_weights is None else self.weights(call, 1, of_weights)
+            if weights is None:
+                return call
+            del self.values[call.args[0]]
+            call = replace(call, args=(x, weights))
+        return call
+
+
+def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
+    """The factor of the weights that stands for one of the first argument; None where there is none."""
+    attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
+    if call.op is ops.matmul:
+        if weights.type.rank < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
+            return None
+        return vector if attributes["transpose_b"] else vector[:, None]
+    if not varies_along(factor, 1):
+        return None
+    groups, units = attributes["groups"], (1,) * (call.type.rank - 2)
+    if factor.size == 1 or not isinstance(weights, Constant):
+        return factor.reshape(1, 1, *units)
+    of_groups = vector.reshape(groups, -1)
+    return np.repeat(of_groups, weights.value.shape[0] // groups, axis=0).reshape(weights.value.shape[0], -1, *units)

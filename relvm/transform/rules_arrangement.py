@@ -1,0 +1,274 @@
+"""Rules of `simplify` for operators that arrange elements, and for some that read arranged ones.
+
+A rule gets a call and, as a function, how its arguments were computed; it gives what the call is, or None.
+"""
+
+from __future__ import annotations
+
+from relvm import ops
+from relvm.ir.expr import Constant, Expr, OpCall, Shape, constant
+
+_VIEWS = (ops.reshape, ops.expand_dims, ops.squeeze)
+_MOST_PARTS = 32  # of a concatenation that others go into
+_FAR = 1 << 31  # a bound that means the end of an axis
+
+
+def view_of_view(call: OpCall, defined) -> Expr | None:
+    """reshape(reshape(x, s), t)   ->   reshape(x, t),   and x where that is its shape; so for expand_dims, squeeze"""
+    (x, *_), shape = call.args, call.type.shape
+    if x.type == call.type:
+        return x if shape is not None else None
+    inner = defined(x)
+    if inner is None or inner.op not in _VIEWS or shape is None:
+        return None
+    (source, *_) = inner.args
+    return source if source.type == call.type else ops.reshape(source, Shape(shape))
+
+
+def transpose_of_transpose(call: OpCall, defined) -> Expr | None:
+    """transpose(transpose(x))   ->   transpose(x),   of both orders in one"""
+    inner = defined(call.args[0])
+    if inner is None or inner.op is not ops.transpose or call.type.rank is None:
+        return None
+    first, second = order_of(inner), order_of(call)
+    return ops.transpose(inner.args[0], perm=tuple(first[axis] for axis in second))
+
+
+def transpose_of_units(call: OpCall, defined) -> Expr | None:
+    """A transposition that moves axes of size 1 only   ->   a reshape,   or nothing where it moves none"""
+    x, shape = call.args[0], call.type.shape
+    if shape is None:
+        return None
+    moved = [axis for axis in order_of(call) if x.type.shape[axis] != 1]
+    if moved != sorted(moved):
+        return None
+    return x if order_of(call) == tuple(range(len(shape))) else ops.reshape(x, Shape(shape))
+
+
+def order_of(call: OpCall) -> tuple[int, ...]:
+    """The axes of the argument of a transposition, counted from 0, in the order of the result's."""
+    perm, rank = dict(call.attributes)["perm"], call.type.rank
+    return tuple(range(rank))[::-1] if perm is None else tuple(axis % rank for axis in perm)
+
+
+def whole_slice(call: OpCall, defined) -> Expr | None:
+    """slice(x) that leaves nothing out   ->   x"""
+    if call.type.shape is None or any(step != 1 for _, _, step in _bounds(call).values()):
+        return None
+    return call.args[0]
+
+
+def _bounds(call: OpCall) -> dict[int, tuple[int, int, int]]:
+    """Begin, end and step of a slice by the axis, counted from 0."""
+    attributes = dict(call.attributes)
+    begin, end = attributes["begin"], attributes["end"]
+    axes, steps = attributes["axes"] or range(len(begin)), attributes["steps"] or (1,) * len(begin)
+    bounds = zip(begin, end, steps, strict=True)
+    return {axis % call.type.rank: bound for axis, bound in zip(axes, bounds, strict=True)}
+
+
+def _slice(x: Expr, bounds: dict[int, tuple[int, int, int]]) -> Expr:
+    axes = tuple(sorted(bounds))
+    begin, end, steps = zip(*(bounds[axis] for axis in axes), strict=True)
+    return ops.slice(x, begin=begin, end=end, axes=axes, steps=steps)
+
+
+def _within(taken: range) -> tuple[int, int, int]:
+    """The bounds that take these places, whose first and last are not negative."""
+    if not taken:
+        return 0, 0, 1
+    return taken.start, taken.stop if taken.stop >= 0 else -_FAR, taken.step
+
+
+def slice_of_slice(call: OpCall, defined) -> Expr | None:
+    """slice(slice(x))   ->   slice(x),   where an axis that both cut is of known size"""
+    inner = defined(call.args[0])
+    if inner is None or inner.op is not ops.slice or call.type.shape is None:
+        return None
+    (x,), bounds = inner.args, _bounds(inner)
+    for axis, bound in _bounds(call).items():
+        if axis not in bounds:
+            bounds[axis] = bound
+            continue
+        if not isinstance(x.type.shape[axis], int):
+            return None
+        places = range(x.type.shape[axis])[_python(bounds[axis])]
+        bounds[axis] = _within(places[_python(bound)])
+    return _slice(x, bounds)
+
+
+def _python(bound: tuple[int, int, int]) -> slice:
+    """A slice's bounds as Python has them."""
+    begin, end, step = bound
+    return slice(begin, None if step < 0 and end <= -_FAR else end, step)
+
+
+def slice_of_broadcast(call: OpCall, defined) -> Expr | None:
+    """slice(broadcast_to(x, s))   ->   broadcast_to(x, t),   where it cuts axes only that x is repeated along"""
+    inner = defined(call.args[0])
+    if inner is None or inner.op is not ops.broadcast_to or call.type.shape is None:
+        return None
+    x = inner.args[0]
+    if x.type.shape is None:
+        return None
+    own = (1,) * (call.type.rank - x.type.rank) + x.type.shape
+    if any(own[axis] != 1 for axis in _bounds(call)):
+        return None
+    return ops.broadcast_to(x, Shape(call.type.shape))
+
+
+def slice_of_concat(call: OpCall, defined) -> Expr | None:
+    """slice(concat(x, y))   ->   slice(y),   where it takes elements of y only"""
+    inner = defined(call.args[0])
+    if inner is None or inner.op is not ops.concat or call.type.shape is None:
+        return None
+    axis, bounds = dict(inner.attributes)["axis"] % call.type.rank, _bounds(call)
+    sizes = [part.type.shape[axis] if part.type.shape else None for part in inner.args]
+    if axis not in bounds or not all(isinstance(size, int) for size in sizes):
+        return None
+    taken = range(sum(sizes))[_python(bounds[axis])]
+    first = 0
+    for part, size in zip(inner.args, sizes, strict=True):
+        if taken and first <= min(taken) and max(taken) < first + size:
+            moved = range(taken.start - first, taken.stop - first, taken.step)
+            return _slice(part, {**bounds, axis: _within(moved)})
+        first += size
+    return None
+
+
+def gather_of_known(call: OpCall, defined) -> Expr | None:
+    """gather(x, 2, axis=1)   ->   the slice of x at 2, without that axis;   gather(x, (2, 4, 6))   ->   a slice
+
+    The places are known to be inside the axis, and rise by equal steps.
+    """
+    x, indices = call.args
+    known = isinstance(indices, Constant) and indices.value.size > 0 and indices.type.rank <= 1
+    if not known or x.type.shape is None:
+        return None
+    axis = dict(call.attributes)["axis"] % x.type.rank
+    size, places = x.type.shape[axis], [int(index) for index in indices.value.flat]
+    if not isinstance(size, int) or not all(-size <= place < size for place in places):
+        return None
+    places = [place % size for place in places]
+    step = places[1] - places[0] if len(places) > 1 else 1
+    if step < 1 or places != list(range(places[0], places[-1] + 1, step)):
+        return None
+    taken = _slice(x, {axis: (places[0], places[-1] + 1, step)})
+    return taken if indices.type.rank else ops.squeeze(taken, axes=(axis,))
+
+
+def concat_of_few(call: OpCall, defined) -> Expr | None:
+    """concat(x)   ->   x;   what has no elements along the axis is left out"""
+    axis = dict(call.attributes)["axis"]
+    if any(part.type.shape is None for part in call.args):
+        return None
+    kept = [part for part in call.args if part.type.shape[axis] != 0] or list(call.args[:1])
+    if len(kept) == 1:
+        return kept[0]
+    return ops.concat(*kept, axis=axis) if len(kept) < len(call.args) else None
+
+
+def concat_of_concat(call: OpCall, defined) -> Expr | None:
+    """concat(concat(x, y), z)   ->   concat(x, y, z)"""
+    axis = dict(call.attributes)["axis"] % (call.type.rank or 1)
+    parts: list[Expr] = []
+    for part in call.args:
+        inner = defined(part)
+        same = inner is not None and inner.op is ops.concat and dict(inner.attributes)["axis"] % part.type.rank == axis
+        parts += inner.args if same else (part,)
+    if len(parts) == len(call.args) or len(parts) > _MOST_PARTS:
+        return None
+    return ops.concat(*parts, axis=axis)
+
+
+def no_margin(call: OpCall, defined) -> Expr | None:
+    """pad(x) or extend(x) by nothing   ->   x"""
+    return None if any(dict(call.attributes)["pads"]) else call.args[0]
+
+
+def reduction_of_units(call: OpCall, defined) -> Expr | None:
+    """max(x, axes=(1,)), where axis 1 has one element   ->   a view of x
+
+    Sums begin with 0: that of one float is the float and 0, which makes 0 of -0.
+    """
+    (x,), shape = call.args, call.type.shape
+    if x.type.shape is None:
+        return None
+    axes, is_sum = dict(call.attributes)["axes"], call.op in (ops.sum, ops.mean)
+    gone = x.type.shape if axes is None else [x.type.shape[axis] for axis in axes]
+    if any(dim != 1 for dim in gone) or (is_sum and not gone):
+        return None
+    view = x if x.type == call.type else ops.reshape(x, Shape(shape))
+    return ops.add(view, constant(0, x.type.dtype)) if is_sum and x.type.dtype.is_float else view
+
+
+def product_of_transposed(call: OpCall, defined) -> Expr | None:
+    """matmul(a, transpose(b))   ->   matmul(a, b, transpose_b=true),   where only the last two axes are exchanged"""
+    attributes, args = dict(call.attributes), list(call.args)
+    for at, name in enumerate(("transpose_a", "transpose_b")):
+        inner = defined(args[at])
+        if inner is None or inner.op is not ops.transpose or (inner.type.rank or 0) < 2:
+            continue
+        if at == 0 and isinstance(args[1], Constant):
+            continue  # that is stored for a left matrix that is not transposed
+        *_, last, first = range(inner.type.rank)
+        if order_of(inner) == (*range(last), first, last):
+            args[at], attributes[name] = inner.args[0], not attributes[name]
+    return ops.matmul(*args, **attributes) if tuple(args) != call.args else None
+
+
+def convolution_of_padded(call: OpCall, defined) -> Expr | None:
+    """conv(pad(x))   ->   conv(x, pads=...),   where zeros are put around the spatial axes;   and so for
+    conv(transpose(pad(x))), and a view between them that only moves axes of size 1"""
+    image = moved = defined(call.args[0])
+    if moved is not None and moved.op in (ops.transpose, *_VIEWS):
+        image = defined(moved.args[0])
+    if image is None or image.op is not ops.pad or image.type.shape is None or moved.type.shape is None:
+        return None
+    (x,), margin, attributes = image.args, dict(image.attributes), dict(call.attributes)
+    sides, axes = (margin["pads"][: image.type.rank], margin["pads"][image.type.rank :]), _axes_of_moved(moved)
+    outside = axes is None or any(side[axis] for side in sides for axis in range(len(side)) if axis not in axes[2:])
+    if outside or margin["value"] != 0 or min(margin["pads"]) < 0:
+        return None
+    added = [0 if axis is None else side[axis] for side in sides for axis in axes[2:]]
+    attributes["pads"] = tuple(a + b for a, b in zip(attributes["pads"] or (0,) * len(added), added, strict=True))
+    if moved.op is ops.transpose:
+        x = ops.transpose(x, perm=axes)
+    elif moved.op in _VIEWS:
+        x = ops.reshape(x, Shape(tuple(1 if axis is None else x.type.shape[axis] for axis in axes)))
+    return ops.conv(x, call.args[1], **attributes)
+
+
+def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
+    """For each axis of the result the argument's axis that it is, or None where it is one of size 1 that a view put in;
+    None for a view that does more than move such axes."""
+    if call.op is ops.transpose:
+        return order_of(call)
+    shape = call.args[0].type.shape
+    if call.op not in _VIEWS:
+        return tuple(range(len(shape)))
+    kept = [axis for axis, dim in enumerate(shape) if dim != 1]
+    if [shape[axis] for axis in kept] != [dim for dim in call.type.shape if dim != 1]:
+        return None
+    remaining = iter(kept)
+    return tuple(None if dim == 1 else next(remaining) for dim in call.type.shape)
+
+
+def known_shape(call: OpCall, defined) -> Expr | None:
+    """shape_of(x)   ->   its dimensions,   where x has a known rank"""
+    return None if call.type.dims is None else Shape(call.type.dims)
+
+
+RULES = {
+    **dict.fromkeys(_VIEWS, (view_of_view,)),
+    **dict.fromkeys((ops.sum, ops.mean, ops.prod, ops.max, ops.min), (reduction_of_units,)),
+    ops.transpose: (transpose_of_units, transpose_of_transpose),
+    ops.slice: (whole_slice, slice_of_slice, slice_of_broadcast, slice_of_concat),
+    ops.gather: (gather_of_known,),
+    ops.concat: (concat_of_few, concat_of_concat),
+    ops.pad: (no_margin,),
+    ops.extend: (no_margin,),
+    ops.matmul: (product_of_transposed,),
+    ops.conv: (convolution_of_padded,),
+    ops.shape_of: (known_shape,),
+}

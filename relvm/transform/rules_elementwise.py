@@ -1,0 +1,181 @@
+"""Rules of `simplify` for elementwise operators.
+
+A rule gets a call and, as a function, how its arguments were computed; it gives what the call is, or None.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm import ops
+from relvm.ir.dtypes import DType
+from relvm.ir.expr import Constant, Expr, OpCall, Shape, constant
+from relvm.ops.reduction import highest, lowest
+
+
+def _all_equal(expr: Expr, number: float) -> bool:
+    """Whether every element of a constant is that number, with its sign where it is 0."""
+    if not isinstance(expr, Constant) or not np.all(expr.value == number):
+        return False
+    signed_zero = number == 0 and expr.value.dtype.kind == "f"
+    return not signed_zero or bool(np.all(np.signbit(expr.value) == np.signbit(number)))
+
+
+# What changes nothing as the second argument; and of these operators, those to which it may be the first one.
+_NEUTRAL = {
+    ops.add: lambda dtype: -0.0 if dtype.is_float else 0,  # 0 + -0 is 0
+    ops.subtract: lambda dtype: 0,
+    ops.multiply: lambda dtype: 1,
+    ops.divide: lambda dtype: 1,
+    ops.power: lambda dtype: 1,
+    ops.maximum: lowest,
+    ops.minimum: highest,
+    ops.logical_and: lambda dtype: True,
+    ops.logical_or: lambda dtype: False,
+}
+_EITHER_SIDE = (ops.add, ops.multiply, ops.maximum, ops.minimum, ops.logical_and, ops.logical_or)
+
+
+def neutral_element(call: OpCall, defined) -> Expr | None:
+    """x * 1, x - 0, x / 1, maximum(x, -inf), x and true   ->   x"""
+    x, y = call.args
+    neutral = _NEUTRAL[call.op](call.type.dtype)
+    if _all_equal(y, neutral):
+        return x
+    return y if call.op in _EITHER_SIDE and _all_equal(x, neutral) else None
+
+
+def known_power(call: OpCall, defined) -> Expr | None:
+    """power(x, 2)   ->   x * x,   and so for 3, and of floats for 1/2, -1/2 and -1
+
+    The square root of -inf is NaN and that of -0 is -0, where a power is inf and 0.
+    """
+    x, exponent = call.args
+    if not isinstance(exponent, Constant) or exponent.value.size == 0:
+        return None
+    number = exponent.value.flat[0]
+    if not _all_equal(exponent, number):
+        return None
+    match number.item():
+        case 2:
+            return ops.multiply(x, x)
+        case 3:
+            return ops.multiply(ops.multiply(x, x), x)
+        case -1 if x.type.dtype.is_float:
+            return ops.reciprocal(x)
+        case 0.5:
+            return _root(x)
+        case -0.5:
+            return ops.reciprocal(_root(x))
+    return None
+
+
+def _root(x: Expr) -> Expr:
+    endless = constant(np.inf, x.type.dtype)
+    return ops.where(ops.equal(x, constant(-np.inf, x.type.dtype)), endless, ops.abs(ops.sqrt(x)))
+
+
+def inverse_twice(call: OpCall, defined) -> Expr | None:
+    """negative(negative(x)), not not x   ->   x"""
+    inner = defined(call.args[0])
+    return inner.args[0] if inner is not None and inner.op is call.op else None
+
+
+def argument_itself(call: OpCall, defined) -> Expr | None:
+    """identity(x), cast(x, its dtype), broadcast_to(x, its shape)   ->   x"""
+    return call.args[0]
+
+
+def no_bounds(call: OpCall, defined) -> Expr | None:
+    """clip(x), clip(x, min=-inf, max=inf)   ->   x"""
+    bounds, dtype = dict(call.attributes), call.type.dtype
+    free = bounds["min"] in (None, lowest(dtype)) and bounds["max"] in (None, highest(dtype))
+    return call.args[0] if free else None
+
+
+def cast_of_cast(call: OpCall, defined) -> Expr | None:
+    """cast(cast(x, wide), any)   ->   cast(x, any),   where every number of x is one of the wide dtype"""
+    inner = defined(call.args[0])
+    if inner is None or inner.op is not ops.cast:
+        return None
+    (x,) = inner.args
+    if not _holds(inner.type.dtype, x.type.dtype):
+        return None
+    return ops.cast(x, to=dict(call.attributes)["to"])
+
+
+def _holds(wide: DType, narrow: DType) -> bool:
+    """Whether `wide` has every number of `narrow`; what NumPy takes to be safe for i64 to f64 is not."""
+    if wide.is_float and narrow.is_integer and narrow.size_bytes >= wide.size_bytes:
+        return False
+    return np.can_cast(narrow.numpy, wide.numpy, "safe")
+
+
+def known_condition(call: OpCall, defined) -> Expr | None:
+    """where(true, x, y)   ->   x,   repeated where the result has more elements;   where(c, x, x)   ->   x"""
+    cond, x, y = call.args
+    if x is y:
+        return x
+    if not isinstance(cond, Constant) or cond.value.size == 0:
+        return None
+    if not (cond.value.all() or not cond.value.any()):
+        return None
+    chosen = x if cond.value.all() else y
+    if chosen.type == call.type or call.type.shape is None:
+        return chosen
+    return ops.broadcast_to(chosen, Shape(call.type.shape))
+
+
+def broadcast_of_broadcast(call: OpCall, defined) -> Expr | None:
+    """broadcast_to(broadcast_to(x, s), t)   ->   broadcast_to(x, t)"""
+    inner = defined(call.args[0])
+    if inner is None or inner.op is not ops.broadcast_to:
+        return None
+    return ops.broadcast_to(inner.args[0], call.args[1])
+
+
+def broadcast_argument(call: OpCall, defined) -> Expr | None:
+    """add(x, broadcast_to(y, s))   ->   add(x, y),   where add repeats the elements of y as well"""
+    if call.op is ops.broadcast_to or len(call.args) < 2:
+        return None
+    inner = [_source(arg, defined) for arg in call.args]
+    for changed in (tuple(inner), *(_with(call.args, at, source) for at, source in enumerate(inner))):
+        if changed == call.args:
+            continue
+        simpler = call.op(*changed, **dict(call.attributes))
+        if simpler.type == call.type:
+            return simpler
+    return None
+
+
+def _source(arg: Expr, defined) -> Expr:
+    inner = defined(arg)
+    return arg if inner is None or inner.op is not ops.broadcast_to else inner.args[0]
+
+
+def _with(args: tuple[Expr, ...], at: int, arg: Expr) -> tuple[Expr, ...]:
+    return (*args[:at], arg, *args[at + 1 :])
+
+
+def function_of_broadcast(call: OpCall, defined) -> Expr | None:
+    """exp(broadcast_to(x, s))   ->   broadcast_to(exp(x), s)"""
+    if call.op is ops.broadcast_to or len(call.args) != 1:
+        return None
+    inner = defined(call.args[0])
+    if inner is None or inner.op is not ops.broadcast_to:
+        return None
+    return ops.broadcast_to(call.op(inner.args[0], **dict(call.attributes)), inner.args[1])
+
+
+RULES = {
+    **dict.fromkeys(_NEUTRAL, (neutral_element,)),
+    ops.power: (neutral_element, known_power),
+    ops.negative: (inverse_twice,),
+    ops.logical_not: (inverse_twice,),
+    ops.identity: (argument_itself,),
+    ops.clip: (no_bounds,),
+    ops.cast: (argument_itself, cast_of_cast),
+    ops.broadcast_to: (argument_itself, broadcast_of_broadcast),
+    ops.where: (known_condition,),
+}
+POINTWISE_RULES = (broadcast_argument, function_of_broadcast)

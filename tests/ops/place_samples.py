@@ -1,0 +1,189 @@
+"""Calls of operators that move elements: shapes, indices, slices, orders."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+from ops.sample_values import NUMBERS, NUMPY_NAMES, Sample, array
+
+from relvm.errors import RelvmIndexError, RelvmShapeError
+
+
+def shape_samples() -> Iterator[Sample]:
+    for x in (array("f32"), array("i8", 3, 4), array("f64", 0, 2, 1)):
+        yield Sample("shape_of", (x,))
+    yield Sample("shape_to_tensor", ((3, 4, 5),))
+    yield Sample("shape_to_tensor", ((),))
+    yield Sample("tensor_to_shape", (np.array([3, 4], np.int64),), keep=None)
+    yield Sample("reshape", (array("f32", 3, 4), (2, 6)))
+    yield Sample("reshape", (array("f32", 3, 4), (12,)))
+    yield Sample("reshape", (array("u8", 1, 1), ()))
+    yield Sample("reshape", (array("f32", 0, 4), (2, 0)))
+    yield Sample("expand_dims", (array("f32", 3, 4),), {"axes": (0, -1)})
+    yield Sample("expand_dims", (array("f32"),), {"axes": (0,)})
+    yield Sample("squeeze", (array("f32", 1, 3, 1),), {"axes": (0, -1)})
+    yield Sample("squeeze", (array("f32", 1, 3, 1),), keep=None)
+    for source, target in (((), (2, 3)), ((3, 1), (2, 3, 4)), ((4,), (3, 4)), ((1, 1), (0, 2)), ((2, 3), (2, 3))):
+        yield Sample("broadcast_to", (array("i16", *source), target))
+    for perm in itertools.permutations(range(3)):
+        yield Sample("transpose", (array("f32", 2, 3, 4),), {"perm": perm})
+    yield Sample("transpose", (array("bool", 2, 3),))
+    yield Sample("transpose", (array("f32"),))
+    yield Sample("transpose", (array("f32", 2, 3, 4, 5),), {"perm": (0, -1, 1, 2)})
+    for axis in (0, 1, -1):
+        shapes = [(2, 3, 2), (2, 3, 2), (2, 3, 2)]
+        shapes[1] = tuple(5 if at == axis % 3 else size for at, size in enumerate(shapes[1]))
+        shapes[2] = tuple(0 if at == axis % 3 else size for at, size in enumerate(shapes[2]))
+        yield Sample("concat", tuple(array("i64", *shape) for shape in shapes), {"axis": axis})
+    yield Sample("concat", (array("f32", 4),), {"axis": 0})
+
+
+def indexing_samples() -> Iterator[Sample]:
+    far = 2**63 - 1
+    x = array("f32", 7)
+    bounds = [
+        (0, far, 1),
+        (1, far, 1),
+        (0, -1, 1),
+        (-3, far, 1),
+        (2, 5, 1),
+        (5, 2, 1),
+        (-100, 100, 1),
+        (0, far, 2),
+        (1, 6, 3),
+    ]
+    bounds += [
+        (9, far, 1),
+        (far, -far, -1),
+        (-1, -far - 1, -1),
+        (5, 1, -2),
+        (-2, -6, -3),
+        (100, 2, -1),
+        (0, far, -1),
+        (3, 3, 1),
+    ]
+    for begin, end, step in bounds:
+        yield Sample("slice", (x,), {"begin": (begin,), "end": (end,), "steps": (step,)})
+    grid = array("i32", 4, 5, 6)
+    yield Sample("slice", (grid,), {"begin": (1, 0), "end": (3, far), "axes": (0, -1), "steps": (1, 2)})
+    yield Sample("slice", (grid,), {"begin": (far, 1), "end": (-far, 4), "axes": (1, 2), "steps": (-1, 1)})
+    yield Sample("slice", (grid,), {"begin": (), "end": ()})
+    yield Sample("slice", (array("f32", 0, 3),), {"begin": (1,), "end": (far,), "axes": (0,)})
+    for dtype in ("i32", "i64"):
+        indices = np.array([[0, -1], [2, -3]], NUMPY_NAMES[dtype])
+        for axis in (0, 1, -1):
+            yield Sample("gather", (array("f32", 3, 4, 5), indices), {"axis": axis})
+        yield Sample("gather", (array("f32", 3, 4), np.array(1, NUMPY_NAMES[dtype])))
+        yield Sample("gather", (array("f32", 0, 4), np.zeros((0,), NUMPY_NAMES[dtype])))
+        for index in (3, -4):
+            indices = np.array([0, index], NUMPY_NAMES[dtype])
+            yield Sample("gather", (array("f32", 3, 2), indices), fails=RelvmIndexError)
+    yield Sample("gather", (array("f32", 0, 3), np.array([5])), {"axis": 1}, fails=RelvmIndexError)
+    for pads in ((1, 2, 0, 3), (0, 0, 0, 0), (-1, 1, 2, -2), (-2, -1, -1, -1)):
+        yield Sample("pad", (array("f32", 4, 5),), {"pads": pads, "value": 1.5})
+    yield Sample("pad", (array("i8", 3),), {"pads": (2, 2), "value": -7})
+    yield Sample("pad", (array("f32"),), {"pads": ()})
+    yield Sample("pad", (array("f32", 2),), {"pads": (1, 1), "value": -np.inf})
+    yield from margin_samples()
+    yield from resampling_samples()
+
+
+def margin_samples() -> Iterator[Sample]:
+    for mode in ("edge", "reflect", "wrap"):
+        for pads in ((1, 2, 0, 3), (0, 0, 0, 0), (9, 11, 10, 13)):
+            yield Sample("extend", (array("f32", 4, 5),), {"pads": pads, "mode": mode})
+        yield Sample("extend", (array("bool", 2, 3, 4),), {"pads": (0, 2, 0, 1, 0, 3), "mode": mode})
+        yield Sample("extend", (array("i8", 1, 3),), {"pads": (2, 0, 3, 0), "mode": mode})
+        yield Sample("extend", (array("f64"),), {"pads": (), "mode": mode})
+        yield Sample("extend", (array("f32", 0, 3),), {"pads": (0, 1, 0, 1), "mode": mode})
+
+
+def resampling_samples() -> Iterator[Sample]:
+    random = np.random.default_rng(7)
+    for shape in ((5,), (2, 3), (), (0, 4)):
+        yield Sample("iota", (shape,))
+    for dtype, shape, axis in (("f32", (4, 6), -1), ("f64", (4, 6), 0), ("f32", (2, 3, 5), 1), ("f32", (6,), 0)):
+        for taps, places in ((1, 7), (2, 9), (4, 3), (11, 8), (2, 0)):
+            indices = random.integers(0, shape[axis], (taps, places))
+            yield Sample(
+                "resample",
+                (array(dtype, *shape, special=False), indices, array(dtype, taps, places, special=False)),
+                {"axis": axis},
+            )
+    indices, weights = random.integers(0, 3, (0, 2)), array("f32", 0, 2)
+    yield Sample("resample", (array("f32", 2, 3), indices, weights), {"axis": 1})
+    yield Sample("resample", (array("f32", 0, 3), np.zeros((2, 5), np.int64), array("f32", 2, 5)), {"axis": 1})
+    for index in (3, -1):
+        args = (array("f32", 3, 2), np.array([[0, index]]), array("f32", 1, 2))
+        yield Sample("resample", args, {"axis": 0}, fails=RelvmIndexError)
+
+
+def position_samples() -> Iterator[Sample]:
+    random = np.random.default_rng(11)
+    ops = ("gather_elements", "scatter_elements")
+    for op, dtype in itertools.product(ops, ("i32", "i64")):
+        shapes = [((3, 4, 5), (2, 3, 4), 0), ((3, 4, 5), (3, 9, 5), 1), ((3, 4, 5), (3, 4, 2), -1), ((6,), (8,), 0)]
+        shapes += [((0, 3), (0, 2), 1), ((2, 3), (2, 0), 1), ((1, 4), (1, 4), 0)]
+        for shape, wanted, axis in shapes:
+            size = max(1, shape[axis])
+            indices = random.integers(-size, size, wanted).astype(NUMPY_NAMES[dtype])
+            args = (array("f32", *shape), indices, array("f32", *wanted))
+            yield Sample(op, args[: 2 + (op == "scatter_elements")], {"axis": axis})
+    for index in (4, -5):
+        args = (array("f32", 2, 4), np.array([[1, index]]), array("f32", 1, 2))
+        yield Sample("gather_elements", args[:2], {"axis": 1}, fails=RelvmIndexError)
+        yield Sample("scatter_elements", args, {"axis": 1}, fails=RelvmIndexError)
+    for reduction in ("none", "add", "mul", "max", "min"):
+        for dtype in ("f32", "f64", "i8", "u16"):
+            args = (array(dtype, 5, 4), random.integers(-5, 5, (13, 3)), array(dtype, 13, 3))
+            yield Sample("scatter_elements", args, {"axis": 0, "reduction": reduction})
+            args = (array(dtype, 3, 4, 5), random.integers(-3, 3, (7, 2)), array(dtype, 7, 5))
+            attributes = {"depth": 2, "reduction": reduction}
+            yield Sample("scatter_slices", args, attributes, keep=frozenset((2,)))
+    yield Sample("scatter_elements", (array("bool", 4), np.array([1, 1, 3]), array("bool", 3)), {"axis": 0})
+    yield from slice_samples()
+    yield from ordering_samples()
+
+
+def slice_samples() -> Iterator[Sample]:
+    random = np.random.default_rng(13)
+    for shape, rows, depth in (
+        ((3, 4, 5), (2, 6), 1),
+        ((3, 4, 5), (6,), 2),
+        ((3, 4, 5), (2, 1, 7), 3),
+        ((3, 4), (5,), 0),
+        ((3, 4), (), 2),
+        ((2, 0), (3,), 1),
+        ((2, 3), (0,), 1),
+    ):
+        sizes = np.array(shape[:depth], np.int32)
+        args = (array("f32", *shape), random.integers(-sizes, sizes, (*rows, depth)).astype(np.int32))
+        keep = frozenset((depth,))
+        yield Sample("gather_slices", args, {"depth": depth}, keep=keep)
+        updates = array("f32", *rows, *shape[depth:])
+        yield Sample("scatter_slices", (*args, updates), {"depth": depth}, keep=keep)
+    for row in ((0, 4), (0, -5), (3, 0)):
+        args = (array("f32", 3, 4, 6), np.array([(0, 0), row]), array("f32", 2, 6))
+        yield Sample("gather_slices", args[:2], {"depth": 2}, keep=frozenset((2,)), fails=RelvmIndexError)
+        yield Sample("scatter_slices", args, {"depth": 2}, keep=frozenset((2,)), fails=RelvmIndexError)
+
+
+def ordering_samples() -> Iterator[Sample]:
+    for largest in (True, False):
+        for dtype in ("bool", *NUMBERS):
+            yield Sample("top_positions", (array(dtype, 5, 20), (5, 7)), {"axis": 1, "largest": largest})
+        for count in (1, 2, 3, 40, 41):
+            x = array("i8", 41, 3, low=0, high=4, special=False)
+            yield Sample("top_positions", (x, (count, 3)), {"axis": 0, "largest": largest})
+        shapes = [((2, 6, 5), (2, 4, 5), 1), ((4,), (0,), 0), ((0, 3), (0, 2), -1), ((3, 0), (3, 0), 1)]
+        for shape, wanted, axis in shapes:
+            yield Sample("top_positions", (array("f64", *shape), wanted), {"axis": axis, "largest": largest})
+        x = np.array([np.nan, 1, np.nan, np.inf, -np.inf, 1], np.float32)
+        yield Sample("top_positions", (x, (6,)), {"axis": 0, "largest": largest})
+    for shape in ((13,), (3, 5), (), (0, 4), (2, 3, 4)):
+        cond = array("bool", *shape)
+        yield Sample("true_positions", (cond, (int(cond.sum()),)))
+    yield Sample("true_positions", (np.zeros((2, 3), bool), (0,)))
+    yield Sample("true_positions", (np.ones((2, 3), bool), (5,)), fails=RelvmShapeError)

@@ -1,0 +1,122 @@
+"""Random programs of factors, terms and products: folded, they compute what they did."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from relvm import ops
+from relvm.errors import RelvmError
+from relvm.ir.builder import Builder
+from relvm.ir.dims import as_var, dim_var, evaluate_with
+from relvm.ir.dtypes import F64
+from relvm.ir.expr import Module, OpCall, Shape, constant
+from relvm.ir.infer import infer_types
+from relvm.ir.node import walk
+from relvm.ir.reference import evaluate
+from relvm.ir.types import TensorType
+from relvm.transform.eliminate_dead import eliminate_dead
+from relvm.transform.fold_scales import fold_scales
+from relvm.transform.normalize import normalize
+from relvm.transform.passes import run_passes
+
+FUNCTIONS = 60
+FACTORS = (ops.multiply, ops.divide, ops.add, ops.subtract)
+
+
+def random_module(seed: int) -> tuple[Module, list[list[tuple[int, ...]]]]:
+    random = np.random.default_rng(seed)
+    builder, sizes = Builder(), []
+    for number in range(FUNCTIONS):
+        n = dim_var("n") if random.random() < 0.5 else 3
+        shapes = [(n, 4, 6), (2, n, 6)]
+        with builder.function(f"f{number}", [(f"x{i}", TensorType(F64, shape)) for i, shape in enumerate(shapes)]) as x:
+            made = list(x)
+            for _ in range(int(random.integers(4, 14))):
+                made.append(step(builder, made, random))
+            builder.ret(made[-1])
+        sizes.append([tuple(evaluate_with(dim, {as_var(n): 3}.get) for dim in shape) for shape in shapes])
+    return builder.module(), sizes
+
+
+def numbers(shape: tuple[int, ...], random: np.random.Generator):
+    return constant(random.uniform(0.5, 2, shape) * random.choice((-1, 1), shape))
+
+
+def step(builder: Builder, made: list, random: np.random.Generator):
+    """One more operator on the last value, or on one before; where it does not fit it, another."""
+    while True:
+        x, y = (made[-int(random.choice((1, 1, 1, 2)))] for _ in range(2))
+        dims, rank = x.type.shape, x.type.rank
+        try:
+            match random.integers(10):
+                case 0 | 1 | 2 | 3:
+                    shape = [dim if isinstance(dim, int) and random.random() < 0.3 else 1 for dim in dims]
+                    number = numbers(tuple(shape[int(random.integers(0, rank)) :]), random)
+                    operator = FACTORS[random.integers(len(FACTORS))]
+                    value = operator(x, number) if random.random() < 0.8 else operator(number, x)
+                case 4:
+                    transposed = bool(random.random() < 0.5)
+                    weights = (5, dims[-1]) if transposed else (dims[-1], 5)
+                    value = ops.matmul(x, numbers(weights, random), transpose_b=transposed)
+                case 5:
+                    transposed = bool(random.random() < 0.5)
+                    weights = (dims[-2], 6) if transposed else (6, dims[-2])
+                    value = ops.matmul(numbers(weights, random), x, transpose_a=transposed)
+                case 6:
+                    groups = int(random.choice((1, 2)))
+                    window = (4, dims[1] // groups, *(1,) * (rank - 3), 3)
+                    value = ops.conv(x, numbers(window, random), pads=(*(0,) * (rank - 3), 1) * 2, groups=groups)
+                case 7:
+                    value = ops.transpose(x, perm=tuple(int(axis) for axis in random.permutation(rank)))
+                case 8:
+                    axis = int(random.integers(rank - 1))
+                    joined = (*dims[:axis], dims[axis] * dims[axis + 1], *dims[axis + 2 :])
+                    split = (*dims[:axis], dims[axis] // 2, 2, *dims[axis + 1 :])
+                    value = ops.reshape(x, Shape(joined if random.random() < 0.5 or dims[axis] % 2 else split))
+                case _:
+                    value = ops.matmul(x, y, transpose_b=bool(random.random() < 0.5))
+        except (RelvmError, ValueError, IndexError, TypeError):
+            continue
+        if value.type.rank is None or not 2 <= value.type.rank <= 5:
+            continue
+        return builder.emit(value)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_compute_the_same(seed: int) -> None:
+    made, sizes = random_module(seed)
+    before = run_passes(infer_types(made), (normalize, eliminate_dead))
+    after = run_passes(before, (fold_scales,), verified=True)
+    counts = [sum(isinstance(item, OpCall) for item in walk(module)) for module in (before, after)]
+    assert counts[1] < 0.9 * counts[0]
+    random = np.random.default_rng(seed)
+    for function, shapes in zip(before.functions, sizes, strict=True):
+        args = [random.standard_normal(shape) for shape in shapes]
+        wanted = np.asarray(evaluate(before, function.name, *args))
+        got = np.asarray(evaluate(after, function.name, *args))
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max(initial=0))
+
+
+def test_weights_that_another_operator_uses_are_not_copied() -> None:
+    """A table of 4 kB that is gathered from and multiplied with: its factor stays."""
+    table = constant(np.ones((64, 32)))
+    builder = Builder()
+    with builder.function("main", [("x", TensorType(F64, (3, 32)))]) as (x,):
+        y = builder.emit(ops.matmul(x, table, transpose_b=True))
+        z = builder.emit(ops.multiply(y, constant(np.array(2.0))))
+        builder.ret(builder.emit(ops.matmul(z, table)))
+    module = run_passes(infer_types(builder.module()), (normalize,))
+    assert fold_scales(module) is module
+
+
+def test_a_long_chain_of_factors_is_one() -> None:
+    builder = Builder()
+    with builder.function("main", [("x", TensorType(F64, (3, 4)))]) as (x,):
+        y = builder.emit(ops.matmul(x, constant(np.ones((4, 2)))))
+        for number in range(5_000):
+            y = builder.emit(ops.multiply(y, constant(np.array(2.0 if number % 2 else 0.5))))
+        builder.ret(y)
+    function = fold_scales(run_passes(infer_types(builder.module()), (normalize,))).functions[0]
+    (binding,) = function.body.bindings
+    assert binding.value.op is ops.matmul

@@ -1,0 +1,197 @@
+"""The rules of simplify: each has a golden case, and what they make computes the same, to the sign of a zero."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import read_cases
+
+from relvm import ops
+from relvm.errors import RelvmError
+from relvm.frontend.text import parse_module
+from relvm.ir.builder import Builder
+from relvm.ir.dims import as_var, dim_var, evaluate_with
+from relvm.ir.dtypes import BOOL, F32
+from relvm.ir.expr import Binding, Module, OpCall, Shape, constant
+from relvm.ir.infer import infer_types
+from relvm.ir.node import walk
+from relvm.ir.reference import evaluate
+from relvm.ir.types import PrimType, TensorType
+from relvm.transform.eliminate_dead import eliminate_dead
+from relvm.transform.fold_constants import fold_constants
+from relvm.transform.normalize import normalize
+from relvm.transform.passes import run_passes
+from relvm.transform.simplify import POINTWISE_RULES, RULES, rules_of, simplify
+
+CASES = read_cases(Path(__file__).parent / "simplify.cases")
+
+
+def normal(text: str) -> Module:
+    return run_passes(infer_types(parse_module(text)), (normalize, fold_constants))
+
+
+def rules_that_apply(module: Module) -> set[str]:
+    """The names of the rules that make something of an operator of the module, or of one that they made."""
+    found = set()
+    for _ in range(4):
+        calls = {item.var: item.value for item in walk(module) if isinstance(item, Binding)}
+        definitions = {var: value for var, value in calls.items() if isinstance(value, OpCall)}
+        for call in definitions.values():
+            for rule in rules_of(call.op):
+                made = rule(call, definitions.get)
+                if made is not None and made.type == call.type:
+                    found.add(rule.__name__)
+        module = simplify(module)
+    return found
+
+
+def test_every_rule_has_a_case() -> None:
+    rules = {rule.__name__ for rules in RULES.values() for rule in rules} | {rule.__name__ for rule in POINTWISE_RULES}
+    applied = set().union(*(rules_that_apply(normal(case.source)) for case in CASES))
+    assert applied == rules
+
+
+def value_of(type_, sizes: dict, random: np.random.Generator):
+    if isinstance(type_, PrimType):
+        return True
+    assert isinstance(type_, TensorType)
+    shape = tuple(evaluate_with(dim, lambda var: sizes.setdefault(var, 4)) for dim in type_.shape)
+    if type_.dtype == BOOL:
+        return np.asarray(random.integers(0, 2, shape), bool)
+    if type_.dtype.is_integer:
+        return np.asarray(random.integers(0, 100, shape), type_.dtype.numpy)
+    return np.asarray(random.choice([-2, -1, -0.0, 0, 1, 3, 0.5, np.inf, -np.inf, np.nan], shape), type_.dtype.numpy)
+
+
+def results_of(module: Module, args: list) -> list[np.ndarray]:
+    def flat(value):
+        return [leaf for part in value for leaf in flat(part)] if isinstance(value, tuple) else [np.asarray(value)]
+
+    return flat(evaluate(module, module.functions[0].name, *args))
+
+
+def expect_same(got: list[np.ndarray], wanted: list[np.ndarray]) -> None:
+    """Equal, NaN and the sign of 0 included; floats may differ by two roundings."""
+    assert len(got) == len(wanted)
+    for a, b in zip(got, wanted, strict=True):
+        assert a.shape == b.shape
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=3e-7)
+        if a.dtype.kind == "f":
+            np.testing.assert_array_equal(np.signbit(a[~np.isnan(a)]), np.signbit(b[~np.isnan(b)]))
+
+
+# An index outside on purpose; a function as the result; roots, for which NumPy has not C's special values.
+NOT_COMPARED = ("gathering at known places", "a local function", "roots")
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if not case.title.startswith(NOT_COMPARED)], ids=lambda case: case.title
+)
+def test_a_simpler_program_computes_the_same(case) -> None:
+    before = normal(case.source)
+    random, sizes = np.random.default_rng(0), {}
+    args = [value_of(param.type, sizes, random) for param in before.functions[0].params]
+    expect_same(results_of(simplify(before), args), results_of(before, args))
+
+
+def test_roots_have_the_special_values_of_c() -> None:
+    """C11 F.10.4.4."""
+    text = "def main(x: f64[n]) -> object { return (power(x, const(f64[], 0.5)), power(x, const(f64[], -0.5))) }"
+    x = np.array([2, 0.0, -0.0, np.inf, -np.inf, np.nan, -1])
+    half, inf, nan = np.sqrt(2), np.inf, np.nan
+    root = np.array([half, 0, 0, inf, inf, nan, nan])
+    inverse = np.array([1 / half, inf, inf, 0, 0, nan, nan])
+    expect_same(results_of(simplify(normal(text)), [x]), [root, inverse])
+
+
+FUNCTIONS = 60
+WITH_NEUTRAL = [ops.add, ops.subtract, ops.multiply, ops.divide, ops.maximum, ops.minimum]
+
+
+def random_module(seed: int) -> tuple[Module, list[list[tuple[int, ...]]]]:
+    random = np.random.default_rng(seed)
+    builder, sizes = Builder(), []
+    for number in range(FUNCTIONS):
+        n = dim_var("n") if random.random() < 0.5 else 3
+        shapes = [(2, n, 1, 4), (n, 4), (1, 4)]
+        with builder.function(f"f{number}", [(f"x{i}", TensorType(F32, shape)) for i, shape in enumerate(shapes)]) as x:
+            made = list(x)
+            for _ in range(int(random.integers(4, 16))):
+                made.append(step(builder, made, random))
+            builder.ret(made[-1])
+        sizes.append([tuple(evaluate_with(dim, {as_var(n): 3}.get) for dim in shape) for shape in shapes])
+    return builder.module(), sizes
+
+
+def step(builder: Builder, made: list, random: np.random.Generator):
+    """One more operator on one of the last values; where it does not fit it, another."""
+    while True:
+        x, y = (made[-int(random.integers(1, min(len(made), 4) + 1))] for _ in range(2))
+        rank = x.type.rank
+        axis = int(random.integers(max(rank, 1)))
+        try:
+            match random.integers(13):
+                case 0:
+                    value = ops.transpose(x, perm=tuple(int(a) for a in random.permutation(rank)))
+                case 1:
+                    value = ops.expand_dims(x, axes=(int(random.integers(rank + 1)),))
+                case 2:
+                    value = ops.squeeze(x, axes=(x.type.shape.index(1),))
+                case 3:
+                    dims = x.type.shape
+                    value = ops.reshape(x, Shape((*dims[:axis], dims[axis] * dims[axis + 1], *dims[axis + 2 :])))
+                case 4:
+                    ends = (int(random.integers(-5, 5)), int(random.choice((-(1 << 31), 1 << 31, 1, 2, -1))))
+                    step_ = int(random.choice((1, 1, 2, -1)))
+                    value = ops.slice(x, begin=ends[:1], end=ends[1:], axes=(axis,), steps=(step_,))
+                case 5:
+                    value = ops.concat(x, y, axis=axis)
+                case 6:
+                    index = int(random.integers(x.type.shape[axis]))  # of a known size: ValueError where it is 0
+                    value = ops.gather(x, constant(index, "i64"), axis=axis)
+                case 7:
+                    value = ops.broadcast_to(x, Shape((2, *made[0].type.shape[1:]) if random.random() < 0.5 else (4,)))
+                case 8:
+                    numbers = constant(random.choice((0, -0.0, 1, np.inf, -np.inf)), "f32")
+                    operator = random.choice(
+                        [ops.add, ops.subtract, ops.multiply, ops.divide, ops.maximum, ops.minimum]
+                    )
+                    value = operator(x, numbers) if random.random() < 0.7 else operator(numbers, x)
+                case 9:
+                    value = random.choice([ops.negative, ops.identity, ops.abs, ops.relu])(x)
+                case 10:
+                    value = ops.cast(ops.cast(x, to="f64"), to="f32")
+                case 11:
+                    value = random.choice([ops.add, ops.maximum])(x, y)
+                case _:
+                    value = ops.max(x, axes=(axis,), keepdims=bool(random.random() < 0.5))
+        except (RelvmError, ValueError, IndexError, TypeError):
+            continue
+        if value.type.rank is None or value.type.rank > 5 or value.type.rank == 0:
+            continue
+        return builder.emit(value)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_compute_the_same(seed: int) -> None:
+    made, sizes = random_module(seed)
+    before = run_passes(infer_types(made), (normalize, fold_constants, eliminate_dead))
+    after = run_passes(before, (simplify, eliminate_dead), verified=True)
+    counts = [sum(isinstance(item, OpCall) for item in walk(module)) for module in (before, after)]
+    assert counts[1] < 0.7 * counts[0]
+    random = np.random.default_rng(seed)
+    for function, shapes in zip(before.functions, sizes, strict=True):
+        args = [value_of(TensorType(F32, shape), {}, random) for shape in shapes]
+        wanted = np.asarray(evaluate(before, function.name, *args))
+        got = np.asarray(evaluate(after, function.name, *args))
+        expect_same([got], [wanted])
+
+
+def test_a_long_chain_is_simplified_in_one_go() -> None:
+    lines = [f"  v{i + 1} = transpose(v{i})" for i in range(10_000)]
+    text = "def main(v0: f32[n, m]) -> f32[n, m] {\n" + "\n".join(lines) + "\n  return v10000\n}"
+    function = run_passes(normal(text), (simplify, eliminate_dead)).functions[0]
+    assert function.body.bindings == () and function.body.result is function.params[0]
