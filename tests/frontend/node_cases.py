@@ -61,6 +61,8 @@ INDEXING_OPERATORS: dict[str, Operator] = {
     **{name: Operator(known=(1,)) for name in ("Split", "CumSum", "CumProd")},
 }
 
+ATTENTION_OPERATORS = {name: Operator() for name in ("Attention", "RotaryEmbedding", "SwiGLU")}
+
 
 @cache
 def _single_cases() -> list[Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from frontend.node_cases import INDEXING_OPERATORS, NEURAL_OPERATORS
+from frontend.node_cases import ATTENTION_OPERATORS, INDEXING_OPERATORS, NEURAL_OPERATORS
 from modes import machines, run_everywhere
 
 from relvm.errors import RelvmError, RelvmFormatError, RelvmNameError, RelvmTypeError, RelvmUnsupportedError
@@ -288,7 +288,8 @@ def test_every_converter_is_tried() -> None:
     from relvm.frontend.onnx.converters import _SAME
 
     names = {name.removeprefix("com.microsoft.") for name in supported()}
-    assert names - tried - elsewhere - set(_SAME) - set(NEURAL_OPERATORS) - set(INDEXING_OPERATORS) <= {
+    suites = {*NEURAL_OPERATORS, *INDEXING_OPERATORS, *ATTENTION_OPERATORS}
+    assert names - tried - elsewhere - set(_SAME) - suites <= {
         "Constant",
         "ConstantOfShape",
         "Dropout",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import relvm.frontend.onnx.activations
+import relvm.frontend.onnx.attention
 import relvm.frontend.onnx.converters
 import relvm.frontend.onnx.cumulation
 import relvm.frontend.onnx.einsum
