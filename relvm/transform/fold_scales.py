@@ -9,8 +9,9 @@ import numpy as np
 
 from relvm import ops
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, If, MatchCast, OpCall, Var
-from relvm.ir.node import map_children, walk
+from relvm.ir.node import Node, map_children, walk
 from relvm.ir.stages import Stage
+from relvm.ops.lowering import Pointwise, Rearrange, View
 from relvm.transform.factors import (
     combined,
     factor_of,
@@ -25,7 +26,7 @@ from relvm.transform.passes import module_pass
 
 _DEEPEST = 8  # operators between a factor and the weights that it goes into
 _SHARED_BYTES = 4096  # a constant larger than this that is used twice is not copied
-_STEPS = (ops.round, ops.floor, ops.ceil)  # what makes a large difference of a small one
+_STEPS = (ops.round, ops.floor, ops.ceil)  # with a cast to integers, what makes a large difference of a small one
 
 Changes = dict[Var, OpCall]  # variables -> what they are from now on
 
@@ -42,8 +43,9 @@ def fold_scales(module):
     nothing else uses is changed.
 
     A weight times a factor is rounded once, where each result was; a factor that makes a weight infinite stays where it
-    is, and so does one right before a rounding to whole numbers, as of quantisation.  A division by a constant that
-    cannot go becomes a multiplication, where there may be many.  Adding 0 goes, with which a -0 stays one.
+    is, and so does one that elementwise operators bring to a rounding to whole numbers, as of quantisation or places.
+    A division by a constant that cannot go becomes a multiplication, where there may be many.  Adding 0 goes, with
+    which a -0 stays one.
     """
     folder = _Folder(module)
     functions = tuple(folder.function(function) for function in module.functions)
@@ -52,15 +54,15 @@ def fold_scales(module):
 
 
 class _Folder:
-    """uses: how often each variable is used, in the whole module.  stepped: what is rounded to whole numbers.  shared:
-    arrays that several operators use.  values: the operators of the present block, as they are by now.  renamed:
-    variables removed -> what they are."""
+    """uses: how often each variable is used, in the whole module.  stepped: what comes to be rounded to whole numbers.
+    shared: arrays that several operators use.  values: the operators of the present block, as they are by now.
+    renamed: variables removed -> what they are."""
 
     def __init__(self, module) -> None:
         items = [item for function in module.functions for item in walk(function.body)]
         self.uses = Counter(item for item in items if isinstance(item, Var))
         self.uses.subtract(item.var for item in items if isinstance(item, Binding | MatchCast))
-        self.stepped = {item.args[0] for item in items if isinstance(item, OpCall) and item.op in _STEPS}
+        self.stepped = _stepped(items)
         arrays = Counter(id(item.value) for item in items if isinstance(item, Constant))
         self.shared = {array for array, count in arrays.items() if count > 1}
         self.values: Changes = {}
@@ -233,3 +235,16 @@ def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
         return factor.reshape(1, 1, *units)
     of_groups = vector.reshape(groups, -1)
     return np.repeat(of_groups, weights.value.shape[0] // groups, axis=0).reshape(weights.value.shape[0], -1, *units)
+
+
+def _stepped(items: list[Node]) -> set[Expr]:
+    """What comes, by elementwise operators and rearrangement, to be rounded to whole numbers.  items: in order."""
+    found: set[Expr] = set()
+    for item in reversed(items):
+        if not isinstance(item, Binding) or not isinstance(item.value, OpCall):
+            continue
+        call = item.value
+        is_step = call.op in _STEPS or (call.op is ops.cast and not call.type.dtype.is_float)
+        if is_step or (item.var in found and isinstance(call.op.lower, Pointwise | Rearrange | View)):
+            found.update(call.args)
+    return found

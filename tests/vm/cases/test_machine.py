@@ -23,10 +23,10 @@ MODULE = parse_module("""
 def main(x: f32[n, 4], w: f32[4, 8]) -> f32[n, 8] { return relu(matmul(x, w)) }
 def pair(t: (f32[n], i64), y: f32[n]) -> (f32[n], (i64, f32[n])) { return (add(t.0, y), (t.1, y)) }
 def chain(x: f32[n]) -> f32[n] {
-  scale = fn (a: f32[m]) -> f32[m] with (inline=false) { return multiply(a, const(f32[], 2)) }
+  scale = fn (a: f32[m]) -> f32[m] with (inline=false) { return add(a, a) }
   return add(@half(scale(x)), x)
 }
-def half(x: f32[n]) -> f32[n] { return divide(x, const(f32[], 2)) }
+def half(x: f32[n]) -> f32[n] { return multiply(x, const(f32[], 0.5)) }
 def called(x: f32[n]) => f32[n] { return packed("test.cases.machine", exp(x)) : f32[n] }
 def twice(f: (f32[n]) -> f32[n], x: f32[n]) -> f32[n] { return f(f(x)) }
 def adder(x: f32[n]) => object {
@@ -248,7 +248,7 @@ def test_instrumentation_sees_every_call_before_and_after(machine) -> None:
     own = [name for name in names if not name.startswith("vm.builtin.")]
     kernels = [name for name in own if name not in ("chain", "chain_scale", "half")]
     assert own[0] == "chain" and {"half", "chain_scale"} <= set(own)
-    assert [kernel.partition("_")[0] for kernel in kernels] == ["multiply", "divide", "add"]
+    assert [kernel.partition("_")[0] for kernel in kernels] == ["add", "multiply", "add"]
     assert {"vm.builtin.alloc_tensor", "vm.builtin.copy"} <= set(names)
 
 
@@ -300,7 +300,7 @@ def test_instrumentation_can_skip_a_call(machine) -> None:
 
 def test_a_skipped_kernel_leaves_its_output_to_the_instrument(machine) -> None:
     def replace(name, before, result, *arguments):
-        if before and name.startswith("divide"):
+        if before and name.startswith("multiply"):
             arguments[-1].numpy()[:] = 100
             return vm.SKIP
         return None
@@ -339,7 +339,7 @@ def test_a_skipped_call_that_was_to_give_a_scalar_is_an_error_where_it_is_used(m
 
 def test_what_an_instrument_raises_ends_the_run(machine) -> None:
     for moment in (True, False):
-        for function in ("chain", "half", "divide", "vm.builtin.copy"):
+        for function in ("chain", "half", "multiply", "vm.builtin.copy"):
 
             def stop(name, before, result, *arguments, moment=moment, function=function):
                 if name.startswith(function) and before == moment:
@@ -392,9 +392,9 @@ def test_profile_returns_a_table_with_every_kernel(machine) -> None:
     profile = machine.profile("chain", V)
     rows = {row.name: row for row in profile.rows}
     kernels = [row for row in profile.rows if row.kind == "kernel"]
-    assert sorted(row.name.partition("_")[0] for row in kernels) == ["add", "divide", "multiply"]
+    assert sorted(row.name.partition("_")[0] for row in kernels) == ["add", "add", "multiply"]
     assert [row.count for row in kernels] == [1, 1, 1]
-    assert next(row.bytes for row in kernels if row.name.startswith("add")) == 3 * V.nbytes
+    assert sorted(row.bytes for row in kernels if row.name.startswith("add")) == [2 * V.nbytes, 3 * V.nbytes]
     assert rows["vm.builtin.alloc_tensor"].kind == "builtin" and rows["vm.builtin.alloc_tensor"].bytes == 0
     assert "chain" not in rows and "half" not in rows
     assert all(row.seconds > 0 and 0 < row.share < 1 for row in profile.rows)
@@ -411,7 +411,7 @@ def test_profile_of_packed_functions_is_exclusive(machine) -> None:
     rows = {row.name: row for row in machine.profile("called", V).rows}
     assert rows["test.cases.machine"].kind == "packed" and rows["test.cases.machine"].count == 1
     assert rows["test.cases.machine"].bytes == 2 * V.nbytes
-    assert any(name.startswith("divide") for name in rows)  # what it called is a row of its own
+    assert any(name.startswith("multiply") for name in rows)  # what it called is a row of its own
 
 
 def test_profile_takes_saved_functions_and_set_inputs(machine) -> None:
