@@ -9,8 +9,8 @@ from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I8, I32, I64, U8
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import KernelBuilder, Literal, Scalar, as_scalar
-from relvm.ops.byte_product import Zeros, byte_rows, fill_words, signs_of, sum_of_row
+from relvm.lir.kernel import KernelBuilder, Literal, Scalar
+from relvm.ops.byte_product import Zeros, byte_rows, fill_words, signs_of, sum_of_row, word_count
 from relvm.ops.linear import batch_start, pack_columns, rows_and_columns
 from relvm.ops.lowering import Product, loop_nest
 from relvm.ops.panel import Packed, matrix_product, panel_width
@@ -51,12 +51,7 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Result) -> None:
         zeros = Zeros(zero_of_row, zero_of_column, row_sum, lambda first, j: sums[j])
         matrix = byte_rows(k, a, at_a, depth, signs, zeros)
         right = fill_words(k, b, at_b, (depth, columns), width, signs.right, sums)
-        matrix_product(k, (rows, columns, _words(left[-1])), matrix, right, width, result, places)
-
-
-def _words(depth: AnyDim) -> Scalar:
-    """How many words a row of so many bytes is."""
-    return Literal(-(-depth // 4), I64) if isinstance(depth, int) else (as_scalar(depth, I64) + 3) / 4
+        matrix_product(k, (rows, columns, word_count(left[-1])), matrix, right, width, result, places)
 
 
 def _rows_of(a: Shape, b: Shape, a_zero: Shape) -> Shape:
