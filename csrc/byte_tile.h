@@ -21,9 +21,9 @@ static inline uint32_t rvm_some_bytes(const uint8_t *bytes, int64_t count) {
 }
 
 /* RVM_DOT_COLUMNS columns in a vector of sums.  VNNI multiplies unsigned bytes by signed ones and adds four products at
-   once; without it bytes are widened, and each column has two sums, of two products at a time, that are added at the end.
-   (The instruction that multiplies bytes and is older saturates.)  Sums are vectors of int32_t, as the instructions have
-   them: gcc does not keep others in registers. */
+   once; without it bytes are widened, and each column has two sums, of two products at a time, that are added at the
+   end.  (The instruction that multiplies bytes and is older saturates.)  Sums are vectors of int32_t, as the
+   instructions have them: gcc does not keep others in registers. */
 #if defined __AVX512VNNI__ || (defined __AVXVNNI__ && defined __AVX2__)
 #define RVM_DOT 1
 #ifdef __AVX512VNNI__

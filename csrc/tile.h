@@ -3,6 +3,9 @@
 #define RELVM_TILE_H
 
 #include <stdint.h>
+#include <string.h>
+
+static inline void rvm_copy_bytes(void *to, const void *from, int64_t size_bytes) { memcpy(to, from, (size_t)size_bytes); }
 
 #ifdef __GNUC__
 

@@ -265,7 +265,7 @@ class Address:
 
 @dataclass(frozen=True, eq=False)
 class Invoke(Statement):
-    """A call of a C function of csrc/tile.h."""
+    """A call of a C function of csrc/tile.h or csrc/byte_tile.h."""
 
     function: str
     args: tuple[Scalar | Address, ...]

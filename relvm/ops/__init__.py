@@ -22,6 +22,7 @@ from relvm.ops.gathering import gather_elements, gather_slices
 from relvm.ops.indexing import gather, pad
 from relvm.ops.indexing import slice_ as slice
 from relvm.ops.integer import matmul_integer, matmul_integer_packed
+from relvm.ops.integer_convolution import conv_integer
 from relvm.ops.linear import matmul, matmul_packed
 from relvm.ops.margins import extend
 from relvm.ops.ordering import top_positions, true_positions

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from relvm.ir.dtypes import I32, U8, U32, DType
-from relvm.lir.kernel import Binary, Buffer, KernelBuilder, Literal, Local, Scalar, Select
+from relvm.ir.dims import AnyDim
+from relvm.ir.dtypes import I32, I64, U8, U32, DType
+from relvm.lir.kernel import Binary, Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
 from relvm.ops.panel import Bytes, Copied
 
 _HIGH_BITS = 0x80808080
@@ -89,6 +90,11 @@ def sum_of_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, move: 
     with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
         k.assign(total, total + x.flat(start + p).to(I32))
     return k.declare("row_sum", total + depth.to(I32) * move) if move else total
+
+
+def word_count(depth: AnyDim) -> Scalar:
+    """How many words a row of so many bytes is."""
+    return Literal(-(-depth // 4), I64) if isinstance(depth, int) else (as_scalar(depth, I64) + 3) / 4
 
 
 def word_of(elements: list[Scalar]) -> Scalar:

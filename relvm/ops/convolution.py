@@ -19,6 +19,7 @@ from relvm.ops.panel import (
     Copied,
     Counters,
     Left,
+    copy_run,
     fill_from_rows,
     larger,
     larger_of,
@@ -32,6 +33,7 @@ from relvm.ops.rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, valid_range, window_of
 
 Shape = tuple[AnyDim, ...]
+Numbers = tuple[int, ...] | None
 
 _STRIP = 128  # places
 
@@ -56,7 +58,7 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
         if window.is_point():
             right = fill_from_rows(k, x, at_x, k.size((area,)), width)
         else:
-            right = _fill_from_windows(k, x, at_x, result.shape, window, width)
+            right = fill_from_windows(k, x, at_x, result.shape, window, width)
         left = Left(w, at_w, k.size((depth,)), Literal(1, I64))
         return left, right, lambda i, j: (image, group * filters + i, j)
 
@@ -82,8 +84,14 @@ def _without_points(x: Buffer, w: Buffer, result: Result, window: Window) -> tup
     return small_x, small_w, replace(result, shape=shape(result.shape)), Window(sizes, strides, pads, dilations)
 
 
-def _fill_from_windows(
-    k: KernelBuilder, x: Buffer, start: Scalar, shape: tuple[AnyDim, ...], window: Window, width: int
+def fill_from_windows(
+    k: KernelBuilder,
+    x: Buffer,
+    start: Scalar,
+    shape: tuple[AnyDim, ...],
+    window: Window,
+    width: int,
+    padding: int | Scalar = 0,
 ) -> Copied:
     """The right matrix has a row for each input channel and window position, a column for each output position: the
     columns of a panel are parts of some lines of the output, which are parts of lines of the input, too."""
@@ -124,11 +132,14 @@ def _fill_from_windows(
                     first_in = k.declare("first_in", smaller_of(k.declare("from", larger_of(before, low)), high))
                     end_in = k.declare("end_in", larger_of(k.declare("to", behind), first_in))
                 with k.loop(first_in, start=low, name="j", simd=True) as j:
-                    k.store(panel, (p * width + j,), 0)
-                with k.loop(end_in, start=first_in, name="j", simd=True) as j:
-                    k.store(panel, (p * width + j,), x.flat(source + (j * window.strides[-1] + shift)))
+                    k.store(panel, (p * width + j,), padding)
+                if window.strides[-1] == 1:
+                    copy_run(k, panel, p * width, x, source + shift, first_in, end_in)
+                else:
+                    with k.loop(end_in, start=first_in, name="j", simd=True) as j:
+                        k.store(panel, (p * width + j,), x.flat(source + (j * window.strides[-1] + shift)))
                 with k.loop(high, start=end_in, name="j", simd=True) as j:
-                    k.store(panel, (p * width + j,), 0)
+                    k.store(panel, (p * width + j,), padding)
             with k.loop(width, start=count, name="j", simd=True) as j:
                 k.store(panel, (p * width + j,), 0)
 
@@ -177,9 +188,9 @@ def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Result, window: W
             result.store(k, (image, filter_, place), strip[o])
 
 
-def _walked(x: Shape, w: Shape, out: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """Images, filters, places."""
-    return (0,), (1,), tuple(range(2, len(out)))
+def walked_axes(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
+    """Of the result, whose shape is the last: images, filters, places."""
+    return (0,), (1,), tuple(range(2, len(shapes[-1])))
 
 
 def numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups: int) -> np.ndarray:
@@ -195,7 +206,27 @@ def numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups
     return np.concatenate(parts, axis=1)
 
 
-@op("conv", numpy=numpy_conv, lower=Product(_conv, _walked))
+def convolved_shape(
+    name: str, x: TensorType, w: TensorType, strides: Numbers, pads: Numbers, dilations: Numbers, groups: int
+) -> tuple[Shape | None, int | None]:
+    """The shape and the rank, as far as they are known, of what the operator `name` makes of an input and weights."""
+    positive = isinstance(groups, int) and groups >= 1
+    expect(positive, "{}: groups is {!r}, expected an integer >= 1", name, groups, error=RelvmArgumentError)
+    for parameter, type_ in (("x", x), ("w", w)):
+        message = "{}: {} has rank {}, expected at least 3"
+        expect(type_.rank is None or type_.rank >= 3, message, name, parameter, type_.rank)
+    same = None in (x.rank, w.rank) or x.rank == w.rank
+    expect(same, "{}: x has rank {} and w {}, expected one", name, x.rank, w.rank)
+    if x.shape is None or w.shape is None:
+        return None, w.rank if x.rank is None else x.rank
+    expect_equal_dims(name, f"channels of x and those of w times {groups} differ", x.shape[1], w.shape[1] * groups)
+    divides = groups == 1 or (isinstance(w.shape[0], int) and w.shape[0] % groups == 0)
+    expect(divides, "{}: {} groups do not divide {} filters", name, groups, w.shape[0], error=RelvmShapeError)
+    window = window_of(name, w.shape[2:], strides, pads, dilations)
+    return (x.shape[0], w.shape[0], *output_dims(name, x.shape[2:], window)), x.rank
+
+
+@op("conv", numpy=numpy_conv, lower=Product(_conv, walked_axes))
 def conv(
     x: TensorType,
     w: TensorType,
@@ -218,15 +249,4 @@ def conv(
     """
     expect_numeric("conv", x=x, w=w)
     expect_same_dtype("conv", x=x, w=w)
-    positive = isinstance(groups, int) and groups >= 1
-    expect(positive, "conv: groups is {!r}, expected an integer >= 1", groups, error=RelvmArgumentError)
-    for name, type_ in (("x", x), ("w", w)):
-        expect(type_.rank is None or type_.rank >= 3, "conv: {} has rank {}, expected at least 3", name, type_.rank)
-    expect(None in (x.rank, w.rank) or x.rank == w.rank, "conv: x has rank {} and w {}, expected one", x.rank, w.rank)
-    if x.shape is None or w.shape is None:
-        return TensorType(x.dtype, None, w.rank if x.rank is None else x.rank)
-    expect_equal_dims("conv", f"channels of x and those of w times {groups} differ", x.shape[1], w.shape[1] * groups)
-    divides = groups == 1 or (isinstance(w.shape[0], int) and w.shape[0] % groups == 0)
-    expect(divides, "conv: {} groups do not divide {} filters", groups, w.shape[0], error=RelvmShapeError)
-    window = window_of("conv", w.shape[2:], strides, pads, dilations)
-    return TensorType(x.dtype, (x.shape[0], w.shape[0], *output_dims("conv", x.shape[2:], window)))
+    return TensorType(x.dtype, *convolved_shape("conv", x, w, strides, pads, dilations, groups))

@@ -9,8 +9,8 @@ from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I8, I32, I64, U8
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import KernelBuilder, Literal, Scalar, as_scalar
-from relvm.ops.byte_product import Zeros, byte_rows, fill_words, signs_of, sum_of_row
+from relvm.lir.kernel import KernelBuilder, Literal, Scalar
+from relvm.ops.byte_product import Zeros, byte_rows, fill_words, signs_of, sum_of_row, word_count
 from relvm.ops.linear import batch_start, pack_columns, rows_and_columns
 from relvm.ops.lowering import Product
 from relvm.ops.panel import Bytes, Copied, Counters, Packed, matrix_product, panel_width
@@ -51,12 +51,7 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Result) -> None:
         right = fill_words(k, b, at_b, (depth, columns), width, signs.right, sums)
         return matrix, right, lambda i, j: (*counters, i, j)
 
-    matrix_product(k, batch, (rows, columns, _words(left[-1])), width, result, operands)
-
-
-def _words(depth: AnyDim) -> Scalar:
-    """How many words a row of so many bytes is."""
-    return Literal(-(-depth // 4), I64) if isinstance(depth, int) else (as_scalar(depth, I64) + 3) / 4
+    matrix_product(k, batch, (rows, columns, word_count(left[-1])), width, result, operands)
 
 
 def _rows_of(a: Shape, b: Shape, a_zero: Shape) -> Shape:

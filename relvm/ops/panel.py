@@ -316,8 +316,7 @@ def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(span, name="p") as p:
             source = k.declare("source", start + (first + p) * columns + column)
-            with k.loop(count, name="j", simd=True) as j:
-                k.store(panel, (p * width + j,), x.flat(source + j))
+            copy_run(k, panel, p * width, x, source, Literal(0, I64), count)
             _clear(k, panel, p, count, width)
 
     return Copied(fill)
@@ -335,6 +334,17 @@ def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar,
             _clear(k, panel, p, count, width)
 
     return Copied(fill)
+
+
+def copy_run(
+    k: KernelBuilder, panel: Buffer, to: Scalar, x: Buffer, source: Scalar, first: Scalar, end: Scalar
+) -> None:
+    """panel[to + j] = x[source + j] for first <= j < end."""
+    if x.dtype.bits == 8:  # too few for the C compiler's vectors
+        k.invoke("rvm_copy_bytes", Address(panel, to + first), Address(x, source + first), end - first)
+        return
+    with k.loop(end, start=first, name="j", simd=True) as j:
+        k.store(panel, (to + j,), x.flat(source + j))
 
 
 def _clear(k: KernelBuilder, panel: Buffer, row: Local, count: Local, width: int) -> None:

@@ -9,6 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 from relvm.errors import RelvmError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.registry import converter_for
+from relvm.ir.printer import print_module
 
 pytest.importorskip("onnxruntime")
 from frontend.onnx_cases import answers_of, assert_answers, make_model, onnxruntime_answers, suite_cases
@@ -62,12 +63,13 @@ def check(op: str, arrays: list, domain: str = "", outputs: int = 1, opset: int 
     proto = make_model([node], inputs, results, opset=opset)
     feeds = [array for _, array in given]
     got, wanted = answers_of(proto, feeds), onnxruntime_answers(proto, feeds)
-    if not exact:  # where a sum of floats lies half way between two integers
-        got = [g.astype(np.int32) for g in got]
-        wanted = [w.astype(np.int32) for w in wanted]
-        assert all(np.abs(g - w).max() <= 1 for g, w in zip(got, wanted, strict=True))
-        return
-    assert_answers(got, wanted)
+    (assert_answers if exact else assert_close_to_integers)(got, wanted)
+
+
+def assert_close_to_integers(got: list[np.ndarray], wanted: list[np.ndarray]) -> None:
+    """They differ by one at most, where a sum of floats lies half way between two integers."""
+    got, wanted = ([array.astype(np.int32) for array in arrays] for arrays in (got, wanted))
+    assert all(np.abs(g - w).max() <= 1 for g, w in zip(got, wanted, strict=True))
 
 
 F = np.float32
@@ -151,6 +153,31 @@ def test_convolutions(attributes: dict) -> None:
     many = [x, SCALE, np.uint8(120), w, scales, zeros, F(0.3), np.uint8(5), bias]
     check("QLinearConv", many, exact=False, **attributes)
     check("QLinearConv", [*many[:4], F(0.02), np.int8(4), F(0.7), np.uint8(5)], exact=False, **attributes)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "as_bytes"),
+    [
+        ({"pads": [1, 2, 0, 1], "strides": [2, 1]}, True),
+        ({"group": 2, "auto_pad": "SAME_UPPER"}, True),
+        ({"group": 4}, False),  # groups of few filters
+    ],
+    ids=str,
+)
+def test_convolutions_with_constant_weights(attributes: dict, as_bytes: bool) -> None:
+    x, w = numbers("uint8", 2, 4, 7, 6), numbers("int8", 12, 4 // attributes.get("group", 1), 3, 2) // 2
+    given = {"s": SCALE, "z": np.uint8(120), "w": w, "ws": np.abs(numbers("float32", 12)) * F(0.01) + F(0.001)}
+    given |= {"wz": np.full(12, 3, np.int8), "ys": F(0.3), "yz": np.uint8(5)}
+    given |= {"b": numbers("int16", 12).astype(np.int32)}
+    node = helper.make_node("QLinearConv", ["x", *given], ["y"], **attributes)
+    proto = make_model([node], [("x", x, ["n", 4, 7, 6])], ["y"], given)
+    assert_close_to_integers(answers_of(proto, [x]), onnxruntime_answers(proto, [x]))
+    assert ("conv_integer" in print_module(from_onnx(proto))) == as_bytes
+    given = {"w": w.view(np.uint8) // 2 + np.uint8(40), "z": np.uint8(120), "wz": np.uint8(101)}
+    node = helper.make_node("ConvInteger", ["x", "w", "z", "wz"], ["y"], **attributes)
+    proto = make_model([node], [("x", x, ["n", 4, 7, 6])], ["y"], given)
+    assert_answers(answers_of(proto, [x]), onnxruntime_answers(proto, [x]))
+    assert ("conv_integer" in print_module(from_onnx(proto))) == as_bytes
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])

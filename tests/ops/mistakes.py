@@ -363,6 +363,7 @@ def _integer() -> list[Mistake]:
     a, b, zero = tensor("u8", "3, 5"), tensor("i8", "5, 4"), tensor("u8")
     return [
         *_packed_bytes(),
+        *_bytes_convolved(),
         Mistake("quantise_by_range", (a,), "x has dtype u8, expected f32"),
         Mistake("matmul_integer", (F32, b, zero, tensor("i8")), "a has dtype f32, expected i8 or u8"),
         Mistake("matmul_integer", (a, b, zero, zero), "b_zero has dtype u8, expected that of b, i8"),
@@ -373,6 +374,17 @@ def _integer() -> list[Mistake]:
         Mistake(
             "matmul_integer", (a, b, zero, tensor("i8", "1, 3")), "axis -1 of b_zero and b differs", RelvmShapeError
         ),
+    ]
+
+
+def _bytes_convolved() -> list[Mistake]:
+    x, w, zero = tensor("u8", "1, 4, 5, 5"), tensor("i8", "2, 4, 3, 3"), tensor("u8")
+    return [
+        Mistake("conv_integer", (F32, w, zero), "x has dtype f32, expected i8 or u8"),
+        Mistake("conv_integer", (x, x, zero), "w is u8[1, 4, 5, 5], expected i8 with known dimensions"),
+        Mistake("conv_integer", (x, tensor("i8", "n, 4, 3, 3"), zero), "expected i8 with known dimensions"),
+        Mistake("conv_integer", (x, w, tensor("i8")), "x_zero is i8[], expected u8 of rank 0"),
+        Mistake("conv_integer", (x, tensor("i8", "2, 3, 3, 3"), zero), "channels of x and those of w", RelvmShapeError),
     ]
 
 

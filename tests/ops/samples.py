@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from ops.place_samples import indexing_samples, position_samples, shape_samples
@@ -333,6 +334,22 @@ def integer_samples() -> Iterator[Sample]:
     yield _packed_bytes(_bytes("i8", 3, 9), narrow, _bytes("i8"), np.uint8(120))
 
 
+def integer_convolution_samples() -> Iterator[Sample]:
+    def of(x: np.ndarray, w: np.ndarray, **given: Any) -> Sample:
+        zero = _bytes("i8" if x.dtype == np.int8 else "u8")
+        return Sample("conv_integer", (x, w, zero), given, frozenset((x.shape[1], *w.shape)))
+
+    for dtype in ("i8", "u8"):
+        yield of(_bytes(dtype, 2, 3, 8, 9), _bytes("i8", 9, 3, 3, 2), pads=(1, 0, 1, 2))
+        yield of(_bytes(dtype, 1, 5, 11, 7), _bytes("i8", 7, 5, 1, 1))
+        strides = {"strides": (2, 3), "dilations": (1, 2), "groups": 2, "pads": (2, 3, 0, 1)}
+        yield of(_bytes(dtype, 2, 6, 9, 30), _bytes("i8", 14, 3, 3, 3), **strides)
+    yield of(_bytes("u8", 1, 4, 90), _bytes("i8", 6, 4, 5), pads=(4, 1))
+    yield of(_bytes("u8", 1, 2, 4, 5, 3), _bytes("i8", 2, 2, 2, 2, 2))
+    yield of(_bytes("i8", 1, 260, 4, 4), _bytes("i8", 6, 260, 3, 3), pads=(1, 1, 1, 1))  # several chunks
+    yield of(_bytes("u8", 0, 3, 4, 4), _bytes("i8", 6, 3, 1, 1))
+
+
 def quantisation_samples() -> Iterator[Sample]:
     for shape in ((), (1,), (7,), (3, 130), (2, 0, 3), (5, 1, 9)):
         yield Sample("quantise_by_range", (array("f32", *shape, special=False),))
@@ -399,6 +416,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         position_samples(),
         scalar_samples(),
         integer_samples(),
+        integer_convolution_samples(),
         quantisation_samples(),
         recurrent_samples(),
     )

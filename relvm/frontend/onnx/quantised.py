@@ -8,6 +8,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.quantised_windows import convolved_bytes
 from relvm.frontend.onnx.registry import Node, converter_for, converts
 from relvm.ir.dims import exact_quotient
 from relvm.ir.dtypes import F32, U8, DType
@@ -199,7 +200,12 @@ def _conv_integer(node: Node) -> Expr:
 def _integer_convolution(
     node: Node, x: int, w: int, x_zero: Expr | None, w_zero: Expr | None, bias: Expr | None
 ) -> Expr:
-    """A convolution of i32: the padding counts as the zero point."""
+    """The sums as i32; the padding counts as the zero point."""
+    as_bytes = convolved_bytes(node, node.tensor(x), node.tensor(w), _single(node, x_zero), _single(node, w_zero))
+    if as_bytes is not None:
+        if bias is None:
+            return as_bytes
+        return ops.add(node.emit(as_bytes), _per_filter(node, bias, node.type(x).rank - 2))
     data = shifted(node, node.tensor(x), _single(node, x_zero))
     weights = shifted(node, node.tensor(w), _per_filter(node, w_zero, node.type(w).rank - 1))
     return _as_operator(node, "Conv", data, weights, bias)

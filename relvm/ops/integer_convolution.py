@@ -1,0 +1,109 @@
+"""Convolution of bytes with a zero point, which the padding has, too."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.ir.dims import product
+from relvm.ir.dtypes import I8, I32, I64, U8, DType
+from relvm.ir.operator import expect, op
+from relvm.ir.types import TensorType
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select
+from relvm.ops.byte_product import Zeros, byte_rows, signs_of, sum_of_row, word_count, word_of
+from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv, walked_axes
+from relvm.ops.lowering import Product
+from relvm.ops.panel import Bytes, Copied, Counters, fill_from_rows, matrix_product, panel_width, smaller
+from relvm.ops.products import Result
+from relvm.ops.rules import expect_tensor
+from relvm.ops.window import window_of
+
+_WORD = 4
+
+
+def _conv_integer(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations, groups: int) -> None:
+    """As conv: for each image and group the weights, which are signed, times what each window sees, made unsigned."""
+    x, w, x_zero = inputs
+    window = window_of("conv_integer", w.shape[2:], strides, pads, dilations)
+    places, depth = product(result.shape[2:]), product(w.shape[1:])
+    filters, width, signs = w.shape[0] // groups, panel_width(places), signs_of(I8, U8)
+    move = 128 if x.dtype == I8 else 0
+    padding = k.declare("padding", x_zero.flat(Literal(0, I64)))
+    zero = k.declare("zero", padding.to(I32) + move)
+    deep = k.size((depth,))
+    sums = k.allocate("sums", I32, (max(w.shape[0], 1),))
+    with k.loop(w.shape[0], name="filter") as filter_:
+        k.store(sums, (filter_,), sum_of_row(k, w, filter_ * deep, deep, 0))
+
+    def operands(place: tuple[Scalar, ...]) -> tuple[Bytes, Copied, Counters]:
+        image, group = place
+        at_filter = k.declare("at_filter", group * filters)
+        at_x = k.declare("at_x", (image * groups + group) * k.size((w.shape[1], *x.shape[2:])))
+        zeros = Zeros(
+            left=None,
+            right=lambda j: zero,
+            row_sum=lambda i: sums[at_filter + i],
+            column_sum=lambda first, j: Literal(0, I32),
+        )
+        if window.is_point():
+            rows = fill_from_rows(k, x, at_x, k.size(x.shape[2:]), width)
+        else:
+            rows = fill_from_windows(k, x, at_x, result.shape, window, width, padding)
+        left = byte_rows(k, w, at_filter * deep, deep, signs, zeros)
+        return left, _words_of(k, rows, x.dtype, deep, width, move), lambda i, j: (image, at_filter + i, j)
+
+    sizes = (Literal(filters, I64), k.size((places,)), word_count(depth))
+    matrix_product(k, (x.shape[0], groups), sizes, width, result, operands)
+
+
+def _words_of(k: KernelBuilder, rows: Copied, dtype: DType, depth: Scalar, width: int, move: int) -> Copied:
+    """A right matrix of words, of one of bytes with `depth` rows, to each of which `move` is added."""
+    four = k.allocate("four", dtype, (_WORD * width,))
+
+    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+        with k.loop(span, name="p") as p:
+            row = k.declare("row", (first + p) * _WORD)
+            have = k.declare("have", smaller(depth - row, _WORD))
+            rows.fill(four, row, have, column, count)
+            with k.loop(width, name="j", simd=True) as j:
+                moved = (four[j + i * width].to(I32) + move for i in range(_WORD))
+                elements = [Select(have > i, byte, Literal(0, I32)) for i, byte in enumerate(moved)]
+                k.store(panel, (p * width + j,), word_of(elements))
+
+    return Copied(fill)
+
+
+def _numpy_conv_integer(
+    x: np.ndarray, w: np.ndarray, x_zero: np.ndarray, *, strides, pads, dilations, groups: int
+) -> np.ndarray:
+    moved = x.astype(np.int32) - x_zero.astype(np.int32)
+    return numpy_conv(moved, w.astype(np.int32), strides=strides, pads=pads, dilations=dilations, groups=groups)
+
+
+@op("conv_integer", numpy=_numpy_conv_integer, lower=Product(_conv_integer, walked_axes))
+def conv_integer(
+    x: TensorType,
+    w: TensorType,
+    x_zero: TensorType,
+    *,
+    strides: tuple[int, ...] | None = None,
+    pads: tuple[int, ...] | None = None,
+    dilations: tuple[int, ...] | None = None,
+    groups: int = 1,
+) -> TensorType:
+    """Cross-correlation of x - x_zero with w, x being padded with x_zero.
+
+    x: i8 or u8.   w: i8, of known dimensions.   x_zero: the dtype of x, rank 0.
+    Shapes, strides, pads, dilations, groups: as in conv.
+    Result: i32; sums wrap around.
+    Raises RelvmTypeError: other dtypes or ranks, w of unknown dimensions.  RelvmArgumentError, RelvmShapeError: as conv
+    does.
+    Source: ONNX ConvInteger-10.
+    """
+    name = "conv_integer"
+    expect_tensor(name, x=x, w=w, x_zero=x_zero)
+    expect(x.dtype in (I8, U8), "{}: x has dtype {}, expected i8 or u8", name, x.dtype)
+    known = all(isinstance(dim, int) for dim in w.shape or ())
+    expect(w.dtype == I8 and known, "{}: w is {}, expected i8 with known dimensions", name, w)
+    right = x_zero.dtype == x.dtype and x_zero.rank in (None, 0)
+    expect(right, "{}: x_zero is {}, expected {} of rank 0", name, x_zero, x.dtype)
+    return TensorType(I32, *convolved_shape(name, x, w, strides, pads, dilations, groups))
