@@ -56,9 +56,9 @@ def build(
         function, in the module's order, that uses them.
     target
         "c": kernels are compiled with the system's C compiler, for this processor.  "numpy": kernels are the operators'
-        NumPy meanings; slower, and needs no compiler in bytecode mode.  "x86-64-v3", or another level, "c -march=znver4
-        -mno-avx512vnni" and the like: for other processors, see relvm.vm.target; where this one lacks something, the
-        executable can be saved, and no machine here runs it.
+        NumPy meanings; slower, and needs no compiler in bytecode mode.  "x86-64-v3", or another level, and "c
+        -march=icelake-server -mno-avx512vnni" and the like: for other processors, see relvm.vm.target; where this one
+        lacks something, the executable can be saved, and no machine here runs it.
     fused
         Whether operators share kernels.  Without it every operator has its own, as a profile by operators wants it.
     verified
