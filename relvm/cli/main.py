@@ -54,7 +54,14 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=f"list {help_text}, from their declarations")
         command.set_defaults(run=_run_table, table=name)
+    _add_cache(commands)
     return parser
+
+
+def _add_cache(commands) -> None:
+    command = commands.add_parser("cache", help="where compiled code is kept for the next build, and how much of it")
+    command.add_argument("--clear", action="store_true", help="remove it")
+    command.set_defaults(run=_run_cache)
 
 
 def _add_model(command: argparse.ArgumentParser, what: str) -> None:
@@ -125,6 +132,12 @@ def _run_show(options: argparse.Namespace) -> int:
     from relvm.cli.show import show
 
     return show(options)
+
+
+def _run_cache(options: argparse.Namespace) -> int:
+    from relvm.cli.cache import show_cache
+
+    return show_cache(options)
 
 
 def _run_table(options: argparse.Namespace) -> int:

@@ -17,8 +17,8 @@ import numpy as np
 from relvm.errors import RelvmError
 from relvm.ir.expr import Module
 from relvm.ir.origin import origin_of
+from relvm.vm.cache import cache_place, touch, write
 from relvm.vm.runtime.executable import Executable
-from relvm.vm.runtime.trust import cache_directory
 from relvm.vm.target import Target
 from relvm.vm.toolchain import native_settings
 
@@ -29,37 +29,24 @@ def place_of(module: Module, exec_mode: str | Mapping[str, str], target: Target,
     if origin is None or exec_mode == "auto" or target.kind != "c":
         return None
     modes = exec_mode if isinstance(exec_mode, str) else sorted(exec_mode.items())
-    settings = (
-        origin,
-        module.attributes,
-        modes,
-        target,
-        fused,
-        native_settings(target),
-        np.__version__,
-        _own_sources(),
-    )
-    return cache_directory() / "builds" / f"{hashlib.sha256(repr(settings).encode()).hexdigest()}.relvm"
+    settings = (origin, module.attributes, modes, target, fused, native_settings(target))
+    text = repr((settings, np.__version__, _own_sources()))
+    return cache_place("builds", hashlib.sha256(text.encode()).hexdigest())
 
 
 def kept(place: Path) -> Executable | None:
     """The executable that is kept there; None where there is none that can be used."""
     try:
-        return Executable.open(place)
-    except (
-        OSError,
-        RelvmError,
-    ):  # none, or damaged, or its native code is not recorded as built here: it is built again
+        executable = Executable.open(place)
+    except (OSError, RelvmError):  # none, or damaged, or its native code is not recorded as built here
         return None
+    touch(place)
+    return executable
 
 
 def keep(place: Path, executable: Executable) -> None:
-    """Keeps an executable.  The cache is a convenience: what cannot be written is not."""
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        executable.save(place)
-    except OSError:
-        pass
+    """Keeps an executable."""
+    write(place, executable.to_bytes())
 
 
 @functools.cache

@@ -8,6 +8,7 @@ processor from that on can load (default: all that this machine's processor has 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -25,8 +26,9 @@ from typing import Any
 from relvm.codegen.c import CSource
 from relvm.errors import RelvmToolchainError
 from relvm.tables import csrc_directory
+from relvm.vm.cache import cache_place, touch, write
 from relvm.vm.runtime.program import NativeCode
-from relvm.vm.runtime.trust import cache_directory, is_built_here, record_built
+from relvm.vm.runtime.trust import is_built_here, record_built
 from relvm.vm.target import HERE, Target, described, own_options
 
 # -fwrapv: integers wrap as NumPy's.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
@@ -159,22 +161,18 @@ def _digest(compiler: Compiler, what: Any) -> str:
 
 def _kept(digest: str, make: Callable[[], bytes]) -> bytes:
     """What `make` makes, from the cache where it was made before."""
-    place = cache_directory() / f"{digest}.bin"
+    place = cache_place("compiled", digest)
     try:
         kept = place.read_bytes()
     except OSError:
         kept = b""
     if kept and is_built_here(kept):  # not a file that was cut short or changed
+        touch(place)
         return kept
     made = make()
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as file:
-            file.write(made)
-        os.replace(file.name, place)
+    write(place, made)
+    with contextlib.suppress(OSError):
         record_built(made)
-    except OSError:
-        pass  # the cache is a convenience: a read-only home must not stop a build
     return made
 
 

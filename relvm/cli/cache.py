@@ -1,0 +1,21 @@
+"""`relvm cache`."""
+
+from __future__ import annotations
+
+import argparse
+
+from relvm.vm.cache import kept_files, limit_bytes, shrink
+from relvm.vm.runtime.trust import cache_directory
+
+
+def show_cache(options: argparse.Namespace) -> int:
+    """Prints where compiled code is kept, and how much; with --clear, removes it."""
+    files = kept_files()
+    print(f"{cache_directory()}: {len(files):,} files, {_bytes(files):,} of at most {limit_bytes():,} bytes")
+    if options.clear:
+        print(f"removed {shrink(0):,} bytes")
+    return 0
+
+
+def _bytes(files) -> int:
+    return sum(file.size_bytes for file in files)

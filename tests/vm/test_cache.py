@@ -1,0 +1,72 @@
+"""What is kept of earlier builds: how much, and what goes first."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from relvm import vm
+from relvm.cli.main import main
+from relvm.errors import RelvmArgumentError
+from relvm.frontend.text import parse_module
+from relvm.vm.cache import cache_place, kept_files, limit_bytes, shrink, touch, write
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def keep(name: str, size: int, used: float) -> Path:
+    place = cache_place("compiled", name)
+    write(place, bytes(size))
+    if place.exists():
+        os.utime(place, (used, used))
+    return place
+
+
+def test_what_was_used_longest_ago_goes_first() -> None:
+    places = [keep(f"{name}", 100, used) for used, name in enumerate("abcdefgh")]
+    touch(places[0])
+    assert shrink(800) == 0 and all(place.exists() for place in places)
+    assert shrink(799) == 300
+    assert [place.name for place in places if not place.exists()] == ["b", "c", "d"]
+
+
+def test_writing_keeps_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELVM_CACHE_BYTES", "3000000")
+    for number in range(9):
+        keep(f"{number}", 1_000_000, number)
+    assert sum(file.size_bytes for file in kept_files()) <= 3_000_000
+
+
+def test_a_limit_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELVM_CACHE_BYTES", "2GB")
+    with pytest.raises(RelvmArgumentError, match="RELVM_CACHE_BYTES: expected a number of bytes, got '2GB'"):
+        limit_bytes()
+
+
+def test_many_may_write_and_clear_at_once() -> None:
+    def work(number: int) -> None:
+        for name in "0abc":
+            keep(f"{name}{number % 3}", 1000, number)
+            shrink(2000)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(40)))
+    assert all(file.size_bytes == 1000 for file in kept_files())
+
+
+def test_clearing_leaves_what_was_saved_usable(cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    module = parse_module("def main(i: i64) -> i64 = i + 1")
+    vm.build(module, "compiled").save(tmp_path / "saved.rvm")
+    assert main(["cache", "--clear"]) == 0
+    shown = capsys.readouterr().out
+    assert str(cache) in shown and "removed" in shown and not kept_files()
+    assert vm.VirtualMachine(vm.load(tmp_path / "saved.rvm"))["main"](4) == 5
+    assert vm.VirtualMachine(vm.build(module, "compiled"))["main"](4) == 5
+    assert main(["cache"]) == 0 and "3 files" in capsys.readouterr().out
