@@ -1,0 +1,131 @@
+"""Kernels beside libraries, on one thread:   OPENBLAS_NUM_THREADS=1 python -m benchmarks.kernels
+
+Billions of operations a second (a multiplication and an addition are two) of matrix products and convolutions: relvm's
+kernels, NumPy's product (OpenBLAS), and ONNX Runtime; the weights are constants, which relvm and ONNX Runtime pack.
+Then a network of three layers at batch 1, in microseconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
+
+from relvm import vm
+from relvm.frontend.onnx import from_onnx
+
+_RANDOM = np.random.default_rng(0)
+_SECONDS, _ROUNDS = 0.15, 5
+
+# rows, columns, depth
+PRODUCTS = [(1, 512, 512), (16, 384, 384), (64, 768, 768), (128, 1536, 384), (512, 512, 512), (1024, 1024, 1024)]
+# channels, filters, height and width, window, stride, groups
+CONVOLUTIONS = [
+    (3, 32, 112, 3, 2, 1),
+    (24, 24, 104, 3, 1, 1),
+    (64, 64, 56, 3, 1, 1),
+    (96, 96, 52, 3, 1, 1),
+    (256, 256, 14, 3, 1, 1),
+    (96, 96, 52, 3, 2, 1),
+    (64, 256, 56, 1, 1, 1),
+    (192, 384, 20, 1, 1, 1),
+    (64, 64, 112, 3, 1, 64),
+    (192, 192, 28, 5, 1, 192),
+]
+
+
+def _numbers(*shape: int) -> np.ndarray:
+    return _RANDOM.standard_normal(shape).astype(np.float32) / np.float32(np.sqrt(shape[-1]))
+
+
+def _model(nodes: list, constants: dict[str, np.ndarray], shape: tuple[int, ...]) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def _runs(model: onnx.ModelProto, x: np.ndarray) -> dict[str, Callable]:
+    run = vm.VirtualMachine(vm.build(from_onnx(model), "compiled"), num_threads=1)["main"]
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return {"relvm": lambda: run(x), "onnxruntime": lambda: session.run(None, {"x": x})}
+
+
+def _seconds(runs: dict[str, Callable]) -> dict[str, float]:
+    """The median of each, taken in blocks by turns."""
+    times: dict[str, list[float]] = {who: [] for who in runs}
+    for _ in range(_ROUNDS):
+        for who, run in runs.items():
+            end = time.perf_counter() + _SECONDS
+            while time.perf_counter() < end:
+                started = time.perf_counter()
+                run()
+                times[who].append(time.perf_counter() - started)
+    return {who: float(np.median(taken)) for who, taken in times.items()}
+
+
+def _print(name: str, operations: float, seconds: dict[str, float]) -> None:
+    cells = (f"{operations / seconds[who] / 1e9:.0f}" if who in seconds else "" for who in _WHO)
+    print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+_WHO = ("relvm", "onnxruntime", "NumPy")
+
+
+def main() -> None:
+    print("| | " + " | ".join(_WHO) + " |\n|---|" + "---|" * len(_WHO))
+    for rows, columns, depth in PRODUCTS:
+        x, w = _numbers(rows, depth), _numbers(depth, columns)
+        runs = _runs(_model([helper.make_node("MatMul", ["x", "w"], ["y"])], {"w": w}, x.shape), x)
+        out = np.empty((rows, columns), np.float32)
+        runs["NumPy"] = lambda x=x, w=w, out=out: np.matmul(x, w, out=out)
+        _print(f"product {rows} x {depth} x {columns}", 2 * rows * columns * depth, _seconds(runs))
+    for channels, filters, side, window, stride, groups in CONVOLUTIONS:
+        x, w = _numbers(1, channels, side, side), _numbers(filters, channels // groups, window, window)
+        pads = [window // 2] * 4
+        node = helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=pads, strides=[stride] * 2, group=groups)
+        nodes = [node, helper.make_node("Relu", ["c"], ["y"])]
+        places = ((side - 1) // stride + 1) ** 2
+        name = f"{'depthwise' if groups > 1 else 'convolution'} {window} x {window}"
+        name += f"{' by 2' if stride > 1 else ''}, {channels} to {filters}, {side} x {side}"
+        operations = 2 * channels // groups * filters * window * window * places
+        _print(name, operations, _seconds(_runs(_model(nodes, {"w": w, "b": _numbers(filters)}, x.shape), x)))
+    _network()
+
+
+def _network() -> None:
+    """Three layers, 256 to 512 to 512 to 10, at batch 1."""
+    sizes = (256, 512, 512, 10)
+    constants, nodes, last = {}, [], "x"
+    for layer, (depth, columns) in enumerate(pairwise(sizes)):
+        constants |= {f"w{layer}": _numbers(depth, columns), f"b{layer}": _numbers(columns)}
+        nodes.append(helper.make_node("Gemm", [last, f"w{layer}", f"b{layer}"], [f"g{layer}"]))
+        last = "y" if layer == 2 else f"r{layer}"
+        nodes.append(helper.make_node("Relu" if layer < 2 else "Identity", [f"g{layer}"], [last]))
+    x = _numbers(1, 256)
+    runs = _runs(_model(nodes, constants, x.shape), x)
+
+    def numpy_network() -> np.ndarray:
+        value = x
+        for layer in range(3):
+            value = value @ constants[f"w{layer}"] + constants[f"b{layer}"]
+            value = np.maximum(value, 0) if layer < 2 else value
+        return value
+
+    seconds = _seconds(runs | {"NumPy": numpy_network})
+    print("\n256-512-512-10 at batch 1, microseconds: " + ", ".join(f"{who} {1e6 * seconds[who]:.1f}" for who in _WHO))
+
+
+if __name__ == "__main__":
+    main()
