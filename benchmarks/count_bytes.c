@@ -7,12 +7,14 @@ extern void *__libc_malloc(size_t size_bytes);
 extern void *__libc_calloc(size_t count, size_t size_bytes);
 extern void __libc_free(void *block);
 
-static int64_t now_bytes, most_bytes, calls;
+static int64_t now_bytes, most_bytes, calls, large_calls;
 
 static void *counted(void *block) {
-  int64_t now = __atomic_add_fetch(&now_bytes, block ? (int64_t)malloc_usable_size(block) : 0, __ATOMIC_RELAXED);
+  int64_t size_bytes = block ? (int64_t)malloc_usable_size(block) : 0;
+  int64_t now = __atomic_add_fetch(&now_bytes, size_bytes, __ATOMIC_RELAXED);
   if (now > most_bytes) most_bytes = now;
   calls++;
+  large_calls += size_bytes >= 1024;
   return block;
 }
 
@@ -24,8 +26,10 @@ void free(void *block) {
 }
 
 /* Counts from here on. */
-void count_start(void) { now_bytes = most_bytes = calls = 0; }
+void count_start(void) { now_bytes = most_bytes = calls = large_calls = 0; }
 /* The most bytes held at once since count_start, beyond those held then. */
 int64_t count_most_bytes(void) { return most_bytes; }
 /* How many blocks were asked for since count_start. */
 int64_t count_calls(void) { return calls; }
+/* And how many of a kilobyte or more. */
+int64_t count_large_calls(void) { return large_calls; }

@@ -1,7 +1,8 @@
-"""The memory of a run of each real model:   python benchmarks/memory.py
+"""The memory of a run of each real model:   python -m benchmarks.memory
 
-Each row: the most bytes that one run in bytecode holds at once beyond its inputs, and how many blocks it asks for.
-The process starts itself again with malloc counted (count_bytes.c); Python's own allocations are in the numbers.
+Each row: the bytes of the planned arena with the first case's sizes, and the lower bound, the most bytes alive at once;
+then the most bytes that a first run in compiled mode asks malloc for beyond its inputs, and what a later run asks for:
+the blocks, and those of a kilobyte or more.  The process starts itself again with malloc counted (count_bytes.c).
 """
 
 from __future__ import annotations
@@ -17,38 +18,56 @@ HERE = Path(__file__).resolve().parent
 COUNTED = "RELVM_BENCHMARK_COUNTED"
 
 
-def main(library: ctypes.CDLL) -> None:
-    sys.path[:0] = [str(HERE.parent / "examples"), str(HERE.parent / "tests")]
-    from real_models import MODELS
-
+def main(library: ctypes.CDLL, names: list[str]) -> None:
+    from benchmarks.models.catalogue import MODELS
     from relvm import vm
     from relvm.frontend.onnx import from_onnx
 
-    library.count_most_bytes.restype = library.count_calls.restype = ctypes.c_int64
-    print(f"{'model':18} {'sizes':10} case  {'most bytes':>12}  {'blocks':>6}")
-    for name, model in MODELS.items():
-        symbolic = from_onnx(model.path())
-        for number, case in enumerate(model.cases):
-            rows = next(iter(case.values())).shape[0]
-            variants = {"symbolic": symbolic}
-            dims = _symbols(symbolic)
-            if dims:
-                variants["fixed"] = from_onnx(model.path(), dims=dict.fromkeys(dims, rows))
-            for sizes, module in variants.items():
-                run = vm.VirtualMachine(vm.build(module))["main"]
-                values = [case[n] for n in dict(module["main"].attributes)["input_names"]]
-                run(*values)
-                library.count_start()
-                run(*values)
-                most, calls = library.count_most_bytes(), library.count_calls()
-                kind = sizes if dims else "fixed"
-                print(f"{name:18} {kind:10} {number:4}  {most:12,}  {calls:6,}")
+    for function in ("most_bytes", "calls", "large_calls"):
+        getattr(library, f"count_{function}").restype = ctypes.c_int64
+    names_of_columns = ("model", "arena", "lower bound", "ratio", "first run", "blocks later", "of 1 kB or more")
+    print("| " + " | ".join(names_of_columns) + " |\n|" + "---|" * len(names_of_columns))
+    for name in names or MODELS:
+        model = MODELS[name]
+        case = model.cases()[0]
+        module = from_onnx(model.path())
+        run = vm.VirtualMachine(vm.build(module, "compiled"), num_threads=1)["main"]
+        values = [case[parameter] for parameter in dict(module["main"].attributes)["input_names"]]
+        library.count_start()
+        run(*values)
+        most = library.count_most_bytes()
+        for _ in range(3):
+            run(*values)
+        library.count_start()
+        run(*values)
+        later, large = library.count_calls(), library.count_large_calls()
+        arena, bound = planned(model.path(), case)
+        cells = (f"{arena:,}", f"{bound:,}", f"{arena / bound:.3f}" if bound else "1.000", f"{most:,}", later, large)
+        print(f"| {name} | " + " | ".join(map(str, cells)) + " |", flush=True)
 
 
-def _symbols(module) -> list[str]:
-    from relvm.ir.types import type_vars
+def planned(path: Path, case: dict) -> tuple[int, int]:
+    """The bytes that main's tensors take as they are planned for the sizes of a case, and the most alive at once."""
+    import onnx
 
-    return sorted({var.name for param in module["main"].params for var in type_vars(param.type)})
+    from relvm.frontend.onnx import from_onnx
+    from relvm.transform.passes import run_passes
+    from relvm.transform.pipelines import build_pipeline
+    from relvm.transform.plan_memory import memory_plans
+    from relvm.transform.storage import Request, lower_bound
+
+    inputs = [one for one in onnx.load(path).graph.input if one.name in case]
+    shapes = [(one.type.tensor_type.shape.dim, case[one.name].shape) for one in inputs]
+    dims = {
+        dim.dim_param: size for dims, shape in shapes for dim, size in zip(dims, shape, strict=True) if dim.dim_param
+    }
+    passes = build_pipeline("c")
+    before = [step.name for step in passes].index("plan_memory")
+    plans = dict(memory_plans(run_passes(from_onnx(path, dims=dims), passes[:before])))
+    storages = [one for one in plans["main"].storages if all(slot.is_fixed for slot in one.slots)]
+    slots = [slot for storage in storages for slot in storage.slots]
+    held = [Request("", s.size_bytes, s.slots[0].first, max(slot.last for slot in s.slots)) for s in storages]
+    return lower_bound(held), lower_bound([Request("", slot.size_bytes, slot.first, slot.last) for slot in slots])
 
 
 def start_counted() -> int:
@@ -56,10 +75,12 @@ def start_counted() -> int:
         library = Path(folder) / "count_bytes.so"
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", str(HERE / "count_bytes.c"), "-o", str(library)], check=True)
         environment = os.environ | {"LD_PRELOAD": str(library), COUNTED: str(library), "PYTHONMALLOC": "pymalloc"}
-        return subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode
+        return subprocess.run(
+            [sys.executable, "-m", "benchmarks.memory", *sys.argv[1:]], env=environment, check=False
+        ).returncode
 
 
 if __name__ == "__main__":
     if COUNTED not in os.environ:
         sys.exit(start_counted())
-    main(ctypes.CDLL(os.environ[COUNTED]))
+    main(ctypes.CDLL(os.environ[COUNTED]), sys.argv[1:])

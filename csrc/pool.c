@@ -107,9 +107,9 @@ rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result
   int32_t class;
   int64_t whole = block_bytes(size_bytes, &class);
   if (!pool->kept[class] && atomic_load_explicit(&pool->returned, memory_order_relaxed)) collect(pool, NULL);
-  /* Where something would have to go first, one up to twice as large will do: sizes that take turns settle. */
+  /* Where something would have to go first, the next larger one will do: sizes that take turns settle. */
   if (!pool->kept[class] && pool->sizes.live_bytes + pool->sizes.kept_bytes + whole > limit(pool))
-    for (int32_t larger = class + 1; larger <= class + STEPS && larger < CLASSES; larger++)
+    for (int32_t larger = class + 1; larger < CLASSES; larger++)
       if (pool->kept[larger]) {
         class = larger;
         whole = class_bytes(larger);

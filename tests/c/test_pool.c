@@ -60,7 +60,7 @@ static void no_more_is_held_than_was_alive(void) {
 /* Storages of sizes that take turns are soon made of what is kept. */
 static void turns_settle(void) {
   rvm_pool *pool = rvm_pool_new();
-  const int64_t sizes[] = {3000000, 3500000, 2200000, 900000, 4000000, 100};
+  const int64_t sizes[] = {3000000, 3500000, 2200000, 900000, 7000000, 100};
   for (int round = 0; round < 6; round++) {
     if (round == 3) allocations_left = 0;
     rvm_value before = storage(pool, sizes[0]);
@@ -92,7 +92,7 @@ static void what_is_kept_is_no_loss(void) {
   rvm_value_release(&small);
   rvm_value_release(&large);
   allocations_left = 0;
-  MAKE(value, rvm_storage_new(pool, 30000, &value));
+  MAKE(value, rvm_storage_new(pool, 20000, &value));
   allocations_left = -1;
   CHECK_INT(rvm_pool_measure(pool).kept_bytes, 0);
   rvm_value_release(&value);
