@@ -85,6 +85,8 @@ static inline __attribute__((always_inline)) void rvm_taps_f32(int64_t columns, 
   int64_t j = 0;
   for (; columns - j > 2 * RVM_LANES; j += 4 * RVM_LANES)
     rvm_taps_in_registers(4, taps, offsets, weights, x + j, sums + j, adds);
+  for (; columns - j > RVM_LANES; j += 2 * RVM_LANES)
+    rvm_taps_in_registers(2, taps, offsets, weights, x + j, sums + j, adds);
   for (; j < columns; j += RVM_LANES) rvm_taps_in_registers(1, taps, offsets, weights, x + j, sums + j, adds);
 }
 

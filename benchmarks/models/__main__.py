@@ -1,8 +1,10 @@
 """Real models beside ONNX Runtime:   python -m benchmarks.models [--threads 1] [MODEL...]
 
 For each case of each model: the median milliseconds of a run in relvm's compiled mode and in ONNX Runtime, taken in
-blocks by turns in one process, and their ratio (below 1: relvm is faster).  For each model: the seconds from the file
-to the first run, and the megabytes of memory that this and the runs add to a process of its own.
+blocks by turns in one process, their ratio (below 1: relvm is faster), and the largest difference relative to the
+largest value.  For each model, in processes of their own, the seconds to the first result: from the model's file with
+nothing cached, again, from a saved executable, and ONNX Runtime's from the model's file; and the megabytes that the
+last two add at their peak.
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -24,45 +28,90 @@ _BLOCKS, _BLOCK_SECONDS, _LEAST_RUNS, _MOST_RUNS = 7, 0.25, 3, 100
 _PAUSE_SECONDS = 0.15  # until the other's threads have stopped looking for work
 
 
+_COLUMNS = (
+    "model",
+    "case",
+    "relvm ms",
+    "onnxruntime ms",
+    "ratio",
+    "error",
+    "build s",
+    "again s",
+    "load s",
+    "session s",
+    "relvm MB",
+    "onnxruntime MB",
+)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=1, help="that both may use")
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
     options = parser.parse_args()
-    print(
-        "| model | case | relvm ms | onnxruntime ms | ratio | relvm start s | ort start s | relvm MB | ort MB | error |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| " + " | ".join(_COLUMNS) + " |\n|" + "---|" * len(_COLUMNS))
     ratios = []
     for name in options.models or MODELS:
-        starts = {who: _child(name, who, options.threads) for who in ("relvm", "onnxruntime")}
+        starts = _starts(name, options.threads)
         for row in _child(name, "both", options.threads):
             ratios.append(row["relvm"] / row["onnxruntime"])
             cells = [name, row["case"], _number(row["relvm"]), _number(row["onnxruntime"]), f"{ratios[-1]:.2f}"]
-            cells += [f"{starts[who]['seconds']:.2f}" for who in starts]
-            cells += [f"{starts[who]['megabytes']:.0f}" for who in starts]
-            print("| " + " | ".join(map(str, [*cells, f"{row['error']:.0e}"])) + " |", flush=True)
+            cells += [f"{row['error']:.0e}", *starts]
+            print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+            starts = [""] * len(starts)
     print(f"\ngeometric mean of the ratios: {math.exp(statistics.fmean(map(math.log, ratios))):.2f}")
+
+
+def _starts(name: str, threads: int) -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        steps = ("build", "build", "load", "onnxruntime")
+        build, again, load, session = (_child(name, what, threads, {"RELVM_CACHE_DIR": folder}) for what in steps)
+    seconds = [f"{start['seconds']:.2f}" for start in (build, again, load, session)]
+    return [*seconds, *(f"{start['megabytes']:.0f}" for start in (load, session))]
 
 
 def _number(milliseconds: float) -> str:
     return f"{milliseconds:.3g}"
 
 
-def _child(name: str, what: str, threads: int):
+def _child(name: str, what: str, threads: int, environment: dict[str, str] | None = None):
     command = [sys.executable, "-m", "benchmarks.models.__main__", "--child", name, what, str(threads)]
     folder = Path(__file__).resolve().parents[2]
-    return json.loads(subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout)
+    environment = os.environ | (environment or {})
+    done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
 
 
-def _relvm(path: Path, threads: int):
+def _built(path: Path) -> tuple:
+    """The executable of a model's file, and the names of its inputs."""
     from relvm import vm
     from relvm.frontend.onnx import from_onnx
 
     module = from_onnx(path)
-    run = vm.VirtualMachine(vm.build(module, "compiled"), num_threads=threads)["main"]
-    names = dict(module["main"].attributes)["input_names"]
+    return vm.build(module, "compiled"), dict(module["main"].attributes)["input_names"]
+
+
+def _relvm(executable, names: list[str], threads: int):
+    from relvm import vm
+
+    run = vm.VirtualMachine(executable, num_threads=threads)["main"]
     return lambda case: run(*(case[name] for name in names))
+
+
+def _started(what: str, path: Path, threads: int):
+    """How to run a case: in ONNX Runtime; in relvm, built and saved beside the cache; in relvm, loaded from there."""
+    if what == "onnxruntime":
+        return _onnxruntime(path, threads)
+    saved = Path(os.environ["RELVM_CACHE_DIR"])
+    if what == "build":
+        executable, names = _built(path)
+        executable.save(saved / "model.rvm")
+        (saved / "names.json").write_text(json.dumps(names))
+    else:
+        from relvm import vm
+
+        executable, names = vm.load(saved / "model.rvm"), json.loads((saved / "names.json").read_text())
+    return _relvm(executable, names, threads)
 
 
 def _onnxruntime(path: Path, threads: int):
@@ -74,13 +123,13 @@ def _onnxruntime(path: Path, threads: int):
     return lambda case: session.run(None, case)
 
 
-def _start(name: str, who: str, threads: int) -> dict:
-    """What a process of its own pays from the file to the first result."""
+def _start(name: str, what: str, threads: int) -> dict:
+    """What a process of its own pays from the file to the first result, and holds at most until all cases have run."""
     model = MODELS[name]
     path, cases = model.path(), model.cases()
     before = _megabytes()
     started = time.perf_counter()
-    run = (_relvm if who == "relvm" else _onnxruntime)(path, threads)
+    run = _started(what, path, threads)
     run(cases[0])
     seconds = time.perf_counter() - started
     for case in cases:
@@ -96,7 +145,7 @@ def _megabytes() -> float:
 
 def _both(name: str, threads: int) -> list[dict]:
     model = MODELS[name]
-    runs = {"relvm": _relvm(model.path(), threads), "onnxruntime": _onnxruntime(model.path(), threads)}
+    runs = {"relvm": _relvm(*_built(model.path()), threads), "onnxruntime": _onnxruntime(model.path(), threads)}
     rows = []
     for number, case in enumerate(model.cases()):
         times: dict[str, list[float]] = {who: [] for who in runs}
