@@ -90,7 +90,9 @@ static rvm_status call_packed(rvm_machine *machine, const rvm_function *function
   return check_result(function, status, result);
 }
 
-enum { STACK_RESERVE_BYTES = 128 << 10 }; /* for what a call needs before the next look */
+/* For what a call needs before the next look: kernels keep panels of matrices there, half a megabyte at most.  Threads may
+   have small stacks, of which half is kept. */
+enum { STACK_RESERVE_BYTES = 640 << 10 };
 
 const char *rvm_lowest_of_stack(void) {
   static _Thread_local char *lowest;
@@ -100,7 +102,7 @@ const char *rvm_lowest_of_stack(void) {
     size_t size_bytes;
     pthread_attr_getstack(&attributes, &start, &size_bytes);
     pthread_attr_destroy(&attributes);
-    lowest = (char *)start + STACK_RESERVE_BYTES;
+    lowest = (char *)start + (size_bytes / 2 < STACK_RESERVE_BYTES ? size_bytes / 2 : STACK_RESERVE_BYTES);
   }
   return lowest;
 }

@@ -108,7 +108,7 @@ class Group:
         rows = []
         for var, call in self.members.items():
             operands = tuple(_operand(arg, place, self) for arg in call.args)
-            rows.append((call.op.name, call.attributes, operands, _numbered(var.type, self, number)))
+            rows.append((call.op.name, repr(call.attributes), operands, _numbered(var.type, self, number)))
             place[var] = len(place)
         types = tuple(_numbered(arg.type, self, number) for arg in self.args)
         return types, tuple(rows), tuple(place[var] for var in self.results)

@@ -101,6 +101,8 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> 
             key = _relative(tree, over)
             if key in met:
                 shared.add(key)
+                if tree.dtype != outputs[0][0].buffer.dtype:
+                    return True  # it cannot wait where the result will be
             met.add(key)
     return len(shared) > 1
 
@@ -386,7 +388,10 @@ class _Rows:
             keys = {
                 _relative(part, over)
                 for part in post_order((arg,), into_totals=False)
-                if isinstance(part, Apply) and part.is_costly and part.axes & set(over)
+                if isinstance(part, Apply)
+                and part.is_costly
+                and part.dtype == self.outputs[0][0].buffer.dtype
+                and part.axes & set(over)
             }
             for key in keys:
                 found[key] = found.get(key, 0) + 1

@@ -71,12 +71,13 @@ def combined(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: D
 
 
 def reciprocal(divisor: Constant) -> Constant | None:
-    """1 / divisor; None where that is no normal number, which has fewer digits or none."""
+    """1 / divisor, where multiplying by it is the same: where that is a power of two."""
     with np.errstate(all="ignore"):
         result = 1 / divisor.value
+    mantissa, _ = np.frexp(divisor.value)
     size = np.abs(result)
-    normal = np.all((size >= np.finfo(result.dtype).tiny) & (size < np.inf))
-    return constant(result) if normal else None
+    exact = (np.abs(mantissa) == 0.5) & (size >= np.finfo(result.dtype).tiny) & (size < np.inf)
+    return constant(result) if np.all(exact) else None
 
 
 def varies_along(factor: np.ndarray, axis: int) -> bool:

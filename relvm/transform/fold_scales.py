@@ -28,6 +28,8 @@ _DEEPEST = 8  # operators between a factor and the weights that it goes into
 _SHARED_BYTES = 4096  # a constant larger than this that is used twice is not copied
 _STEPS = (ops.round, ops.floor, ops.ceil)  # with a cast to integers, what makes a large difference of a small one
 
+_LARGE_TERM = 2.0**20
+
 Changes = dict[Var, OpCall]  # variables -> what they are from now on
 
 
@@ -39,13 +41,12 @@ def fold_scales(module):
 
     A factor behind a convolution or a product with a constant matrix goes into the weights, and into what is added in
     between, where it is the same for a filter or a column; so does one before it.  Transpositions, views and, for a
-    single number, products of two computed matrices may lie between.  What is added twice is added once.  Only what
-    nothing else uses is changed.
+    single number, products of two computed matrices may lie between.  Two terms behind one are added up, but for ones
+    so large that they round what they are added to.  Only what nothing else uses is changed.
 
     A weight times a factor is rounded once, where each result was; a factor that makes a weight infinite stays where it
     is, and so does one that elementwise operators bring to a rounding to whole numbers, as of quantisation or places.
-    A division by a constant that cannot go becomes a multiplication, where there may be many.  Adding 0 goes, with
-    which a -0 stays one.
+    A division by a power of two becomes a multiplication.
     """
     folder = _Folder(module)
     functions = tuple(folder.function(function) for function in module.functions)
@@ -123,43 +124,47 @@ class _Folder:
         if var in self.stepped:
             return
         if found := factor_of(call):
-            x, factor = found
-            changes = self.scaled(x, factor, _DEEPEST)
+            changes = self.scaled(*found, _DEEPEST)
         elif found := shift_of(call):
-            x, shift = found
-            changes = self.shifted(x, shift) if shift.any() else {}
+            changes = self.shifted(*found)
         else:
             return
         if changes is not None:
+            x, _ = found
             del self.values[var]
             self.values.update(changes)
             self.renamed[var] = x
             self.uses[x] += self.uses[var] - 1
         elif call.op is ops.divide and call.type.rank > 0 and (inverse := reciprocal(call.args[1])):
-            self.values[var] = ops.multiply(x, inverse)
+            self.values[var] = ops.multiply(call.args[0], inverse)
 
     def own(self, expr: Expr) -> OpCall | None:
         """The operator that computes `expr` for one other alone, in this block; else None."""
         return self.values.get(expr) if self.uses[expr] == 1 else None
 
     def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
-        """What makes `expr` itself and a constant; None where that takes one operator more."""
+        """What makes a product with a bias itself and a constant; None where `expr` is none, or a term is so large that
+        it would round what it is added to."""
         call = self.own(expr)
-        if call is None or (found := shift_of(call)) is None:
+        if call is None or (found := shift_of(call)) is None or not self.is_product(found[0]):
             return None
         x, first = found
         total = combined(np.add, first, shift, call.type.dtype)
-        return total and {expr: ops.add(x, total)}
+        small = all(np.abs(term).max(initial=0) < _LARGE_TERM for term in (first, shift))
+        return {expr: ops.add(x, total)} if small and total else None
+
+    def is_product(self, expr: Expr) -> bool:
+        """Whether it is a convolution or a matrix product, or such one with its elements elsewhere."""
+        call = self.own(expr)
+        while call is not None and call.op in (ops.transpose, ops.reshape, ops.expand_dims, ops.squeeze, ops.fold):
+            call = self.own(call.args[0])
+        return call is not None and call.op in (ops.conv, ops.matmul)
 
     def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
         """What makes `expr` itself times a factor; None where that takes one operator more."""
         call = self.own(expr)
         if call is None or depth == 0 or call.type.shape is None:
             return None
-        if found := factor_of(call):
-            x, first = found
-            total = combined(np.multiply, first, factor, call.type.dtype)
-            return total and {expr: ops.multiply(x, total)}
         if found := shift_of(call):
             x, shift = found
             total = combined(np.multiply, shift, factor, call.type.dtype)

@@ -43,12 +43,13 @@ def touch(path: Path) -> None:
 
 def write(path: Path, content: bytes | memoryview) -> None:
     """Keeps a file, whole or not at all: the cache is a convenience, and a read-only home must not stop a build."""
+    limit = limit_bytes()
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with complete_file(path) as partial:
             partial.write_bytes(content)
     if len(content) >= _LARGE_BYTES or path.name.startswith("0"):  # names are digests: of small files one in 16
-        shrink(limit_bytes())
+        shrink(limit)
 
 
 def limit_bytes() -> int:

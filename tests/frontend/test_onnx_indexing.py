@@ -113,3 +113,12 @@ def test_positions_in_symbolic_shapes() -> None:
         x, cond = numbers(b, n, m), RANDOM.random(h) < 0.5
         inputs = x, integers(2, b, q, 2), integers(2, b, 2), integers(3, p), cond, np.array([4], np.float32)
         against_onnxruntime(POSITIONS, *inputs)
+
+
+@pytest.mark.parametrize("size", ["n", "5"])
+@pytest.mark.parametrize(("start", "end", "step"), [(-9, -19, -1), (9, -9, -1), (-1, -9, -2), (2, 0, -1), (-9, 9, 2)])
+def test_bounds_beyond_the_axis(size: str, start: int, end: int, step: int) -> None:
+    text = f"""g (float[{size}] x) => (y)
+    <int64[1] a = {{{start}}}, int64[1] b = {{{end}}}, int64[1] c = {{0}}, int64[1] d = {{{step}}}>
+    {{ y = Slice(x, a, b, c, d) }}"""
+    against_onnxruntime(model_of(text), numbers(5))

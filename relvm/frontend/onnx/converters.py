@@ -265,6 +265,14 @@ def _slice(node: Node) -> Expr:
     axes = range(len(begin)) if axes is None else axes
     steps = [1] * len(begin) if steps is None else steps
     end = [_END if stop >= FAR else stop for stop in end]
+    shape = node.type(0).shape
+    for i, (axis, step) in enumerate(zip(axes, steps, strict=True)):  # a start before the axis is its first element
+        dim = None if shape is None else shape[axis]
+        if step > 0 or begin[i] >= -1:
+            continue
+        if not isinstance(dim, int):
+            return symbolic_slice(node)
+        begin[i] = max(begin[i], -dim) if dim else begin[i]
     if all(bounds == (0, _END, 1) for bounds in zip(begin, end, steps, strict=True)):
         return node.tensor(0)
     return ops.slice(node.tensor(0), begin=tuple(begin), end=tuple(end), axes=tuple(axes), steps=tuple(steps))

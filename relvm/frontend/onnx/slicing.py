@@ -78,10 +78,9 @@ def _run_time_slice(x: Term, axes: list[int], steps: list[int]) -> Term:
         if step == 0:
             raise RelvmUnsupportedError("a step of 0")
         size = number_of(node, x.shape[axis])
-        low, high = (0, size) if step > 0 else (-1, size - 1)  # a negative step may stop before the first element
-        start, stop = (
-            _inside(bounds.apply(ops.slice, begin=(i,), end=(i + 1,)), size, low, high) for bounds in (begins, ends)
-        )
+        before, high = (0, size) if step > 0 else (-1, size - 1)  # a negative step may stop before the first element
+        begin, end = (bounds.apply(ops.slice, begin=(i,), end=(i + 1,)) for bounds in (begins, ends))
+        start, stop = _inside(begin, size, 0, high), _inside(end, size, before, high)
         apart = stop - start if step > 0 else start - stop
         (count,) = run_time_sizes(((apart + (abs(step) - 1)) / abs(step)).apply(ops.maximum, 0))
         x = x.apply(ops.gather, places(node, count) * step + start, axis=axis)
