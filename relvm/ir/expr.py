@@ -6,6 +6,7 @@ bindings and a result, so no walk recurses along the length of a program.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Hashable
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
@@ -303,7 +304,9 @@ class Module(Node):
         return any(f.name == name for f in self.functions)
 
     def with_functions(self, functions: tuple[Function, ...]) -> Module:
-        return replace(self, functions=functions)
+        """This module with other functions; itself where they are those that it has."""
+        same = len(functions) == len(self.functions) and all(map(operator.is_, functions, self.functions))
+        return self if same else replace(self, functions=functions)
 
 
 ATOMS = (Var, FunctionRef, PackedRef, Constant, Prim, DimValue, String, DTypeValue, Null, Shape)

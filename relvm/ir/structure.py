@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from relvm.ir.dims import AnyDim, DimVar, as_var, evaluate_with, var_dim
@@ -13,13 +13,14 @@ from relvm.ir.expr import (
     DimValue,
     Expr,
     Function,
+    If,
     MatchCast,
     Module,
     Shape,
     Var,
     is_atom,
 )
-from relvm.ir.node import Node, fields_of, map_children, walk
+from relvm.ir.node import Node, children, fields_of, map_children, walk
 from relvm.ir.types import FuncType, TupleType, Type, dims_of, map_dims, substitute_dims, type_vars
 
 AnyBinding = Binding | MatchCast
@@ -41,6 +42,42 @@ def substitute(expr: Node, values: Mapping[Var, Expr]) -> Node:
     if not values:
         return expr
     return rewrite(lambda e: values.get(e) if isinstance(e, Var) else None, expr)
+
+
+def inner_blocks(value: Expr) -> list[Block]:
+    """The blocks directly inside a binding's value: the branches of an if, the body of a local function."""
+    if not isinstance(value, If | Function):
+        return []
+    return [part for part in children(value) if isinstance(part, Block)]
+
+
+def map_blocks(function: Callable[[Block], Block], value: Expr) -> Expr:
+    """A binding's value with `function` applied to its `inner_blocks`; `value` itself where nothing changed."""
+    if not isinstance(value, If | Function):
+        return value
+    return map_children(lambda part: function(part) if isinstance(part, Block) else part, value)
+
+
+def map_parts(atom: Callable[[Expr], Expr], block: Callable[[Block], Block], value: Expr) -> Expr:
+    """A binding's value with `atom` applied to what it uses and `block` to the blocks in it; `value` itself where
+    nothing changed."""
+    if isinstance(value, Var):
+        return atom(value)
+    return map_children(lambda part: block(part) if isinstance(part, Block) else atom(part), value)
+
+
+def with_value(binding: AnyBinding, value: Expr) -> AnyBinding:
+    """`binding` of another value; `binding` itself where it is the one that it has."""
+    return binding if value is binding.value else replace(binding, value=value)
+
+
+def with_bindings(block: Block, bindings: Sequence[AnyBinding], result: Expr | None = None) -> Block:
+    """`block` with other bindings and, if given, another result; `block` itself where they are those that it has."""
+    result = block.result if result is None else result
+    same = len(bindings) == len(block.bindings) and result is block.result
+    if same and all(a is b for a, b in zip(bindings, block.bindings, strict=True)):
+        return block
+    return replace(block, bindings=tuple(bindings), result=result)
 
 
 def bound_vars(expr: Node) -> set[Var]:

@@ -316,6 +316,18 @@ def as_scalar(value, dtype: DType) -> Scalar:
     return Size(value)
 
 
+def smaller(size: Scalar, other: Scalar | int) -> Scalar:
+    """The smaller of two sizes."""
+    other = as_scalar(other, I64)
+    return Select(size < other, size, other)
+
+
+def larger(size: Scalar, other: Scalar | int) -> Scalar:
+    """The larger of two sizes."""
+    other = as_scalar(other, I64)
+    return Select(size > other, size, other)
+
+
 @dataclass
 class KernelBuilder:
     """Collects a kernel's statements; `with builder.loop(...) as i:` nests."""

@@ -11,23 +11,10 @@ from relvm.ir.dims import AnyDim, dim_op, product
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, larger, smaller
 from relvm.ops.depthwise import is_depthwise, write_depthwise
 from relvm.ops.lowering import Product, flat_position, part_loops
-from relvm.ops.panel import (
-    ROWS,
-    Copied,
-    Counters,
-    Left,
-    copy_run,
-    fill_from_rows,
-    larger,
-    larger_of,
-    matrix_product,
-    panel_width,
-    smaller,
-    smaller_of,
-)
+from relvm.ops.panel import ROWS, Copied, Counters, Left, copy_run, fill_from_rows, matrix_product, panel_width
 from relvm.ops.products import Result
 from relvm.ops.rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, valid_range, window_of
@@ -113,7 +100,7 @@ def fill_from_windows(
                 k.assign(rest, rest / sizes[axis])
             with k.loop(end, start=begin, name="line") as line:
                 low = k.declare("low", larger(line * wide - column, 0))
-                high = k.declare("high", smaller_of((line + 1) * wide - column, count))
+                high = k.declare("high", smaller((line + 1) * wide - column, count))
                 places = _places_of(k, line, lines)
                 inside: Scalar | None = None
                 position: Scalar = rest
@@ -129,8 +116,8 @@ def fill_from_windows(
                     before, behind = valid_range(dims[-1], high, window.strides[-1], shift)
                     if inside is not None:
                         behind = Select(inside, behind, low)
-                    first_in = k.declare("first_in", smaller_of(k.declare("from", larger_of(before, low)), high))
-                    end_in = k.declare("end_in", larger_of(k.declare("to", behind), first_in))
+                    first_in = k.declare("first_in", smaller(k.declare("from", larger(before, low)), high))
+                    end_in = k.declare("end_in", larger(k.declare("to", behind), first_in))
                 with k.loop(first_in, start=low, name="j", simd=True) as j:
                     k.store(panel, (p * width + j,), padding)
                 if window.strides[-1] == 1:
@@ -177,8 +164,7 @@ def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Result, window: W
             def add(tap: Scalar, source: Scalar, first: Scalar, stop: Scalar) -> None:
                 factor = k.declare("factor", w.flat(at_w + tap))
                 source = k.declare("source", at_x + source + start * window.strides[-1])
-                low = Select(first > start, first - start, Literal(0, I64))
-                high = Select(stop - start < count, stop - start, count)
+                low, high = larger(first - start, 0), smaller(stop - start, count)
                 with k.loop(high, start=k.declare("low", low), name="o", simd=True) as o:
                     k.store(strip, (o,), strip[o] + factor * x.flat(source + o * window.strides[-1]))
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from relvm.ir.dtypes import I64
-from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
-from relvm.ops.panel import smaller
+from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, smaller
 from relvm.ops.products import Result
 from relvm.ops.window import Window
 

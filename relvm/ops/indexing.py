@@ -9,7 +9,7 @@ from relvm.ir.dims import AnyDim, dim_op, format_dim
 from relvm.ir.dtypes import I32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.lir.kernel import KernelBuilder, Literal, Scalar, Select, as_scalar, larger, smaller
 from relvm.ops.lowering import Loops, Places, Rearrange, part_loops
 from relvm.ops.rules import expect_axes, expect_axis, expect_integers, expect_tensor
 
@@ -56,10 +56,10 @@ def _start(dim: AnyDim, begin: int, step: int) -> int | Scalar:
         return size - 1 if step < 0 else size
     if begin < 0:
         begin = max(begin, -_FAR)
-        return Select(size + begin < 0, Literal(0, I64), size + begin)
+        return larger(size + begin, 0)
     if step > 0:
         return begin
-    return Select(size - 1 < begin, size - 1, Literal(begin, I64))
+    return smaller(size - 1, begin)
 
 
 def _numpy_slice(x: np.ndarray, *, begin, end, axes, steps) -> np.ndarray:

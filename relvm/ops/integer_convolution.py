@@ -8,11 +8,11 @@ from relvm.ir.dims import product
 from relvm.ir.dtypes import I8, I32, I64, U8, DType
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, smaller
 from relvm.ops.byte_product import Zeros, byte_rows, signs_of, sum_of_row, word_count, word_of
 from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv, walked_axes
 from relvm.ops.lowering import Product
-from relvm.ops.panel import Bytes, Copied, Counters, fill_from_rows, matrix_product, panel_width, smaller
+from relvm.ops.panel import Bytes, Copied, Counters, fill_from_rows, matrix_product, panel_width
 from relvm.ops.products import Result
 from relvm.ops.rules import expect_tensor
 from relvm.ops.window import window_of

@@ -26,7 +26,7 @@ from typing import Any
 
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64, DType
-from relvm.lir.kernel import KernelBuilder, Literal, Local, Scalar, Select, Size, as_scalar
+from relvm.lir.kernel import KernelBuilder, Local, Scalar, Size, as_scalar, larger, smaller
 
 
 @dataclass(frozen=True)
@@ -247,8 +247,8 @@ def part_loops(
 def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
     """Which of the numbers [0, extent) a part has whose step is the `i`-th of that extent."""
     before = k.declare("before", i * extent)
-    low = k.declare("low", Select(first > before, first - before, Literal(0, I64)))
-    high = k.declare("high", Select(last - before < extent, last - before, extent))
+    low = k.declare("low", larger(first - before, 0))
+    high = k.declare("high", smaller(last - before, extent))
     return low, high
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Load, Local, Scalar, Select, Size, as_scalar
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Load, Local, Scalar, Select, Size, as_scalar, smaller
 from relvm.ops.lowering import LoopAxis, loop_nest, part_loops
 from relvm.ops.trees import Apply, Known, Leaf, NotFusable, Total, Tree, post_order
 
@@ -55,9 +55,7 @@ def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple
     NotFusable
         The reductions have different rows.
     """
-    trees = tuple(tree for _, tree in outputs)
-    totals = [tree for tree in post_order(trees) if isinstance(tree, Total)]
-    if totals:
+    if totals := _totals(outputs):
         _Rows(k, root, outputs, totals).write()
     else:
         _write_plain(k, root, outputs)
@@ -65,7 +63,7 @@ def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple
 
 def overwrites_early(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> bool:
     """Whether `write_nest` writes to the outputs before it has read all inputs of a row."""
-    totals = [tree for tree in post_order(tuple(tree for _, tree in outputs)) if isinstance(tree, Total)]
+    totals = _totals(outputs)
     return bool(totals) and _Rows(KernelBuilder(), root, outputs, totals).overwrites
 
 
@@ -78,11 +76,10 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> 
     NotFusable
         The reductions have different rows.
     """
-    trees = tuple(tree for _, tree in outputs)
-    totals = [tree for tree in post_order(trees) if isinstance(tree, Total)]
+    totals = _totals(outputs)
     rows = row_axes(root, totals) if totals else []
     walks = [((total.arg,), [*rows, *total.over]) for total in totals]
-    walks.append((trees, [*rows, *(axis for axis in root if axis not in rows)]))
+    walks.append((tuple(tree for _, tree in outputs), [*rows, *(axis for axis in root if axis not in rows)]))
     met: set[tuple] = set()
     shared: set[tuple] = set()
     for inside, order in walks:
@@ -119,6 +116,10 @@ def row_axes(root: tuple[LoopAxis, ...], totals: list[Total]) -> list[LoopAxis]:
     if any(total.axes != rows for total in totals) or not rows <= set(root):
         raise NotFusable
     return [axis for axis in root if axis in rows]
+
+
+def _totals(outputs: list[tuple[Leaf, Tree]]) -> list[Total]:
+    return [tree for tree in post_order(tuple(tree for _, tree in outputs)) if isinstance(tree, Total)]
 
 
 def _leaves(trees: Iterable[Tree], *, into_totals: bool = True) -> list[Leaf]:
@@ -310,8 +311,7 @@ class _Rows:
         with part_loops(self.k, extents, work * LANES * as_scalar(deeper, I64)) as (*counters, block):
             outer.counters = list(zip(self.rows[:-1], counters, strict=True))
             first = self.k.declare("at", block * LANES)
-            rest = extent - first
-            width = self.k.declare("width", Select(rest < LANES, rest, Literal(LANES, I64)))
+            width = self.k.declare("width", smaller(extent - first, LANES))
             _Lanes(self, outer, lane, first, width).write()
 
     def _side_by_side(self, lane: Joined) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import BOOL, I64
-from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, Size, Unary
+from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, Size, Unary, smaller
 from relvm.ops.lowering import clip
 from relvm.ops.products import Result
 from relvm.ops.trees import NotFusable
@@ -188,7 +188,7 @@ class _Product:
         low, high = self.tiles
         full = self.rows / ROWS
         if rows is None or rows >= ROWS:
-            with k.loop(smaller_of(high, full), start=low, name="group") as group:
+            with k.loop(smaller(high, full), start=low, name="group") as group:
                 tiles(group * ROWS, ROWS)
         if rows is not None:
             if rows % ROWS:
@@ -249,7 +249,7 @@ class _Product:
                 at, value = r * width + j, term(self.column, j)
                 before = None if goes_on is None else Select(goes_on, tile[at], Literal(0, tile.dtype))
                 k.store(tile, (at,), value if before is None else before + value)
-        depth = k.declare("bytes", smaller_of(span * 4, left.depth - first * 4))
+        depth = k.declare("bytes", smaller(span * 4, left.depth - first * 4))
         a, to_tile = Address(left.buffer, left.position(row, first * 4)), Address(tile, Literal(0, I64))
         how = left.row_step, left.flip, int(left.is_signed)
 
@@ -363,21 +363,3 @@ def _known(size: Scalar) -> int | None:
 
 def _blocks(size: Scalar, block: int) -> Scalar:
     return (size + (block - 1)) / block
-
-
-def smaller(size: Scalar, limit: int) -> Scalar:
-    """The smaller of a size and a number."""
-    return smaller_of(size, Literal(limit, I64))
-
-
-def smaller_of(size: Scalar, other: Scalar) -> Scalar:
-    return Select(size < other, size, other)
-
-
-def larger(size: Scalar, limit: int) -> Scalar:
-    """The larger of a size and a number."""
-    return larger_of(size, Literal(limit, I64))
-
-
-def larger_of(size: Scalar, other: Scalar) -> Scalar:
-    return Select(size > other, size, other)

@@ -11,12 +11,11 @@ from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64, dtype_of
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, larger, smaller
 from relvm.ops.lowering import Loops, flat_position, loop_nest, part_loops
-from relvm.ops.panel import larger, larger_of, smaller
 from relvm.ops.reduction import lowest
 from relvm.ops.rules import expect_float, expect_integers, expect_numeric, with_dtype
-from relvm.ops.window import Window, each_row, each_tap, numpy_windows, output_dims, window_of
+from relvm.ops.window import Window, each_row, each_tap, numpy_windows, output_dims, valid_range, window_of
 
 _STRIP, _MOST_ELEMENTS = 128, 2048  # places, and elements of the input, that are taken at a time
 
@@ -50,7 +49,7 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
         count = k.declare("count", smaller(across - at, strip))
         shift = k.declare("shift", at * stride - pad)
         low = k.declare("low", smaller(larger(-shift, 0), reach))
-        high = k.declare("high", larger_of(smaller(wide - shift, reach), low))
+        high = k.declare("high", larger(smaller(wide - shift, reach), low))
         with k.loop(reach, name="i", simd=True) as i:
             k.store(line, (i,), start)
 
@@ -113,13 +112,10 @@ def _average_pool(
 
 def _taps_inside(x: Buffer, window: Window, axis: int, place: Scalar) -> Scalar:
     """How many positions of the window meet the input along one axis."""
-    size, dilation = window.sizes[axis], window.dilations[axis]
+    size, taps = as_scalar(x.shape[2 + axis], I64), Literal(window.sizes[axis], I64)
     corner = place * window.strides[axis] - window.pads[axis]
-    first = Select(corner >= 0, Literal(0, I64), (-corner + (dilation - 1)) / dilation)
-    room = as_scalar(x.shape[2 + axis], I64) - 1 - corner
-    last = Select(room < 0, Literal(0, I64), room / dilation + 1)
-    last = Select(last < size, last, Literal(size, I64))
-    return Select(last > first, last - first, Literal(0, I64))
+    first, last = valid_range(size, taps, window.dilations[axis], corner)
+    return larger(last - first, 0)
 
 
 def _pooled(name: str, x: TensorType, kernel: object, strides: object, pads: object, dilations: object) -> TensorType:

@@ -16,7 +16,7 @@ from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dims import AnyDim, format_dim
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect
-from relvm.lir.kernel import KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.lir.kernel import KernelBuilder, Literal, Scalar, Select, as_scalar, smaller
 from relvm.ops.rules import expect_integers
 
 
@@ -81,7 +81,7 @@ def valid_range(dim: Scalar, places: Scalar, stride: int, offset: Scalar) -> tup
     first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
     room = dim - 1 - offset
     last = Select(room < 0, Literal(0, I64), room / stride + 1)
-    return first, Select(last < places, last, places)
+    return first, smaller(last, places)
 
 
 def each_tap(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
-from relvm.ops.convolution import numpy_conv
+from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, larger, smaller
+from relvm.ops.convolution import numpy_conv, walked_axes
 from relvm.ops.lowering import Product, clip
-from relvm.ops.panel import ROWS, smaller, smaller_of
+from relvm.ops.panel import ROWS
 from relvm.ops.products import Result
 from relvm.ops.rules import expect_equal_dims, expect_same_dtype
 from relvm.ops.window import output_dims, window_of
@@ -48,12 +47,8 @@ def _conv_tiles(k: KernelBuilder, inputs, result: Result, *, pads: tuple[int, ..
     tiles_wide = k.declare("tiles_wide", (wide + 1) / 2)
     tiles = k.declare("tiles", (high + (2 * spread - 1)) / (2 * spread) * spread * tiles_wide)
     blocks, groups = (tiles + (columns - 1)) / columns, -(-filters // ROWS)
-    with k.parallel(
-        blocks * k.size(x.shape[:1]) * groups, channels * columns * 8, least=min(groups, _LEAST_GROUPS)
-    ) as (
-        first,
-        last,
-    ):
+    parts, work = blocks * k.size(x.shape[:1]) * groups, channels * columns * 8
+    with k.parallel(parts, work, least=min(groups, _LEAST_GROUPS)) as (first, last):
         block = _Block(k, x, u, result, pads, spread, columns, tiles_wide)
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
             low, stop = clip(k, first, last, number, Literal(groups, I64))
@@ -133,10 +128,10 @@ class _Block:
         begin = k.declare("begin", self.start / across)
         end = k.declare("end", (self.start + self.count - 1) / across + 1)
         with k.loop(rows, name="r") as r, k.loop(end, start=begin, name="line") as line:
-            low = k.declare("low", _positive(line * across - self.start))
-            stop = k.declare("stop", smaller_of((line + 1) * across - self.start, self.count))
+            low = k.declare("low", larger(line * across - self.start, 0))
+            stop = k.declare("stop", smaller((line + 1) * across - self.start, self.count))
             column = k.declare("column", (self.start + low - line * across) * 2)
-            width = k.declare("width", smaller_of((stop - low) * 2, wide - column))
+            width = k.declare("width", smaller((stop - low) * 2, wide - column))
             top = k.declare("top", line / self.spread * (2 * self.spread) + line % self.spread)
             rows_here = Select(top + self.spread < high, Literal(2, I64), (top < high).to(I64))
             with k.loop(rows_here, name="a") as a:
@@ -146,20 +141,11 @@ class _Block:
                     self.result.store(k, (self.image, filter_ + r, place + j), self.out[source + j])
 
 
-def _positive(size: Scalar) -> Scalar:
-    return Select(size > 0, size, Literal(0, I64))
-
-
-def _walked(x: tuple[AnyDim, ...], u: tuple[AnyDim, ...], out: tuple[AnyDim, ...], **attributes):
-    """Images, filters, places."""
-    return (0,), (1,), (2, 3)
-
-
 def _numpy_conv_tiles(x: np.ndarray, u: np.ndarray, *, pads: tuple[int, ...], spread: int) -> np.ndarray:
     return numpy_conv(x, _windows(u), strides=None, pads=pads, dilations=(spread, 1), groups=1)
 
 
-@op("conv_tiles", numpy=_numpy_conv_tiles, lower=Product(_conv_tiles, _walked))
+@op("conv_tiles", numpy=_numpy_conv_tiles, lower=Product(_conv_tiles, walked_axes))
 def conv_tiles(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
     """`conv` over two spatial axes by constant windows of 3 x 3, for tiles of 2 x 2 places of the result at a time.
 

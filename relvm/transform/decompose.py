@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relvm.ir.expr import Binding, Block, Expr, Function, If, OpCall, Var
+from relvm.ir.expr import Binding, Block, Expr, Function, OpCall, Var
 from relvm.ir.stages import Stage
+from relvm.ir.structure import map_blocks, with_bindings, with_value
 from relvm.ops.lowering import Composition
 from relvm.transform.passes import function_pass
 
@@ -20,24 +21,18 @@ def decompose(function: Function) -> Function:
 
     What they have in common with others, and how they are run, is then found as for any operator.
     """
-    return replace(function, body=_block(function.body))
+    return map_blocks(_block, function)
 
 
 def _block(block: Block) -> Block:
     bindings = []
     for binding in block.bindings:
-        match binding.value:
-            case If(then=then, orelse=orelse) as value:
-                bindings.append(replace(binding, value=replace(value, then=_block(then), orelse=_block(orelse))))
-            case Function(body=body) as value:
-                bindings.append(replace(binding, value=replace(value, body=_block(body))))
-            case OpCall() as call if isinstance(call.op.lower, Composition):
-                bindings += expanded(binding)
-            case _:
-                bindings.append(binding)
-    if len(bindings) == len(block.bindings) and all(a is b for a, b in zip(bindings, block.bindings, strict=True)):
-        return block
-    return replace(block, bindings=tuple(bindings))
+        value = binding.value
+        if isinstance(value, OpCall) and isinstance(value.op.lower, Composition):
+            bindings += expanded(binding)
+        else:
+            bindings.append(with_value(binding, map_blocks(_block, value)))
+    return with_bindings(block, bindings)
 
 
 def expanded(binding: Binding) -> list[Binding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 from relvm.ir.expr import (
     Binding,
@@ -16,7 +15,6 @@ from relvm.ir.expr import (
     Expr,
     Function,
     FunctionRef,
-    If,
     MatchCast,
     Null,
     OpCall,
@@ -31,8 +29,8 @@ from relvm.ir.expr import (
     constant_key,
 )
 from relvm.ir.infer import is_impure_call
-from relvm.ir.node import map_children
 from relvm.ir.stages import Stage
+from relvm.ir.structure import map_blocks, map_parts, with_bindings, with_value
 from relvm.ir.types import FuncType
 from relvm.tables import BUILTINS
 from relvm.transform.passes import function_pass
@@ -50,8 +48,7 @@ def eliminate_common(function: Function) -> Function:
     inside that, but no local function: it would have to capture it.  Closures, and what a builtin allocates, are not
     merged.
     """
-    body = _Eliminator().block(function.body)
-    return function if body is function.body else replace(function, body=body)
+    return map_blocks(_Eliminator().block, function)
 
 
 class _Eliminator:
@@ -64,18 +61,13 @@ class _Eliminator:
     def block(self, block: Block) -> Block:
         bindings: list[Binding | MatchCast] = []
         added: list[Hashable] = []
-        changed = False
         for binding in block.bindings:
             kept = self.binding(binding, added)
             if kept is not None:
                 bindings.append(kept)
-            changed = changed or kept is not binding
         for key in added:
             del self.values[key]
-        result = self.atom(block.result)
-        if not changed and result is block.result:
-            return block
-        return replace(block, bindings=tuple(bindings), result=result)
+        return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, added: list[Hashable]) -> Binding | MatchCast | None:
         """`binding` over the variables that are left; None where one of them serves for it.  Its value is added."""
@@ -87,22 +79,15 @@ class _Eliminator:
                 return None
             self.values[key] = var
             added.append(key)
-        return binding if value is binding.value else replace(binding, value=value)
+        return with_value(binding, value)
 
     def value(self, value: Expr) -> Expr:
-        match value:
-            case If(cond, then, orelse):
-                changed = self.atom(cond), self.block(then), self.block(orelse)
-                same = all(a is b for a, b in zip(changed, (cond, then, orelse), strict=True))
-                return value if same else replace(value, cond=changed[0], then=changed[1], orelse=changed[2])
-            case Function(body=body):
-                outer, self.values = self.values, {}
-                changed = self.block(body)
-                self.values = outer
-                return value if changed is body else replace(value, body=changed)
-            case Var():
-                return self.atom(value)
-        return map_children(self.atom, value) if self.renamed else value
+        outer = self.values
+        if isinstance(value, Function):
+            self.values = {}
+        value = map_parts(self.atom, self.block, value)
+        self.values = outer
+        return value
 
     def atom(self, expr: Expr) -> Expr:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from relvm.ir.expr import Binding, Block, Expr, Function, FunctionRef, If, MatchCast, Module, Var
 from relvm.ir.infer import is_impure_call, may_fail
 from relvm.ir.node import children, walk
 from relvm.ir.stages import Stage
-from relvm.ir.structure import function_runs
+from relvm.ir.structure import function_runs, map_blocks, with_bindings, with_value
 from relvm.transform.passes import module_pass
 
 
@@ -20,8 +18,8 @@ def eliminate_dead(module: Module) -> Module:
 
 
 def _function(function: Function) -> Function:
-    body = _block(function.body, set())
-    return function if body is function.body else replace(function, body=body)
+    used: set[Var] = set()
+    return map_blocks(lambda block: _block(block, used), function)
 
 
 def _used_functions(module: Module) -> Module:
@@ -44,9 +42,7 @@ def _block(block: Block, used: set[Var]) -> Block:
     for run in reversed(list(function_runs(block.bindings))):
         kept.extend(reversed(_run(run, used)))
     kept.reverse()
-    if len(kept) == len(block.bindings) and all(a is b for a, b in zip(kept, block.bindings, strict=True)):
-        return block
-    return replace(block, bindings=tuple(kept))
+    return with_bindings(block, kept)
 
 
 def _run(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding | MatchCast]:
@@ -60,19 +56,15 @@ def _run(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding |
             if needed and binding.var not in values:
                 values[binding.var] = _value(binding.value, used)
     needed = (binding for binding in run if binding.var in values)
-    return [b if values[b.var] is b.value else replace(b, value=values[b.var]) for b in needed]
+    return [with_value(binding, values[binding.var]) for binding in needed]
 
 
 def _value(value: Expr, used: set[Var]) -> Expr:
-    match value:
-        case If(cond, then, orelse):
-            value = replace(value, then=_block(then, used), orelse=_block(orelse, used))
-            _use(cond, used)
-        case Function(body=body):
-            value = replace(value, body=_block(body, used))
-        case _:
-            _use(value, used)
-    return value
+    if not isinstance(value, If | Function):
+        _use(value, used)
+    elif isinstance(value, If):
+        _use(value.cond, used)
+    return map_blocks(lambda block: _block(block, used), value)
 
 
 def _use(expr: Expr, used: set[Var]) -> None:

@@ -29,6 +29,7 @@ from relvm.ir.node import map_children
 from relvm.ir.operator import Effect
 from relvm.ir.prims import evaluate_row, find_row
 from relvm.ir.stages import Stage
+from relvm.ir.structure import map_blocks, with_bindings, with_value
 from relvm.ir.types import OBJECT, ShapeType, TensorType
 from relvm.transform.passes import function_pass
 
@@ -44,7 +45,8 @@ def fold_constants(function: Function) -> Function:
     An item of a known tuple is taken, an if on a known condition keeps the branch that it must take, an if between
     a value and itself is that value, and the shape of a tensor of known sizes is a constant.
     """
-    return replace(function, body=_block(function.body, {}))
+    known: dict[Var, Expr] = {}
+    return map_blocks(lambda block: _block(block, known), function)
 
 
 def _block(block: Block, known: dict[Var, Expr]) -> Block:
@@ -52,12 +54,11 @@ def _block(block: Block, known: dict[Var, Expr]) -> Block:
     bindings = []
     for binding in block.bindings:
         if not isinstance(binding, Binding):
-            bindings.append(replace(binding, value=_atom(binding.value, known)))
+            bindings.append(with_value(binding, _atom(binding.value, known)))
             continue
-        for inner in _fold(binding, known):
-            bindings.append(inner)
+        bindings += _fold(binding, known)
     result = _atom(block.result, known)
-    return replace(block, bindings=tuple(bindings), result=result)
+    return with_bindings(block, bindings, result)
 
 
 def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
@@ -72,8 +73,8 @@ def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
             if then.result is orelse.result and not then.bindings and not orelse.bindings and cond.type != OBJECT:
                 return _named(binding, then.result, known)
             return [replace(binding, value=replace(value, cond=cond, then=then, orelse=orelse))]
-        case Function(body=body):
-            return [replace(binding, value=replace(value, body=_block(body, known)))]
+        case Function():
+            return [with_value(binding, map_blocks(lambda block: _block(block, known), value))]
     value = _atom(value, known) if isinstance(value, Var) else _with_known_atoms(value, known)
     match value:
         case TupleItem(tuple_, index) if isinstance(known.get(tuple_), Tuple):
@@ -90,13 +91,13 @@ def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
         case PrimCall() if folded := _evaluate_scalar(value):
             known[binding.var] = folded
             return []
-    return [replace(binding, value=value)]
+    return [with_value(binding, value)]
 
 
 def _named(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding]:
     """What is left of `binding` when its value is `atom`, which takes the variable's place if it is of its type."""
     if atom.type != binding.var.type:
-        return [replace(binding, value=atom)]
+        return [with_value(binding, atom)]
     known[binding.var] = atom
     return []
 

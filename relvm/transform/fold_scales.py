@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from relvm import ops
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, If, MatchCast, OpCall, Var
-from relvm.ir.node import Node, map_children, walk
+from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Var
+from relvm.ir.node import Node, walk
 from relvm.ir.stages import Stage
+from relvm.ir.structure import map_blocks, map_parts, with_bindings, with_value
 from relvm.ops.lowering import Pointwise, Rearrange, View
 from relvm.transform.factors import (
     combined,
@@ -26,9 +27,8 @@ from relvm.transform.passes import module_pass
 
 _DEEPEST = 8  # operators between a factor and the weights that it goes into
 _SHARED_BYTES = 4096  # a constant larger than this that is used twice is not copied
+_LARGE_TERM = 2.0**20  # a term from here on may stand for more digits than are left to what it is added to
 _STEPS = (ops.round, ops.floor, ops.ceil)  # with a cast to integers, what makes a large difference of a small one
-
-_LARGE_TERM = 2.0**20
 
 Changes = dict[Var, OpCall]  # variables -> what they are from now on
 
@@ -49,9 +49,7 @@ def fold_scales(module):
     A division by a power of two becomes a multiplication.
     """
     folder = _Folder(module)
-    functions = tuple(folder.function(function) for function in module.functions)
-    unchanged = all(a is b for a, b in zip(functions, module.functions, strict=True))
-    return module if unchanged else module.with_functions(functions)
+    return module.with_functions(tuple(map_blocks(folder.block, function) for function in module.functions))
 
 
 class _Folder:
@@ -69,10 +67,6 @@ class _Folder:
         self.values: Changes = {}
         self.renamed: dict[Var, Expr] = {}
 
-    def function(self, function: Function) -> Function:
-        body = self.block(function.body)
-        return function if body is function.body else replace(function, body=body)
-
     def block(self, block: Block) -> Block:
         outer, self.values = self.values, {}
         others: dict[Var, Binding | MatchCast] = {}
@@ -83,37 +77,21 @@ class _Folder:
         for binding in block.bindings:
             if binding.var in self.values:
                 value = self.values[binding.var]
-                bindings.append(binding if value is binding.value else replace(binding, value=value))
+                bindings.append(with_value(binding, value))
             elif binding.var in others:
                 bindings.append(others[binding.var])
         self.values = outer
-        result = self.atom(block.result)
-        same = len(bindings) == len(block.bindings) and result is block.result
-        if same and all(a is b for a, b in zip(bindings, block.bindings, strict=True)):
-            return block
-        return replace(block, bindings=tuple(bindings), result=result)
+        return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast) -> Binding | MatchCast | None:
         """`binding` with what is in it folded; None where it is an operator, among `values` now, or no more needed."""
-        value = self.value(binding.value)
+        value = map_parts(self.atom, self.block, binding.value)
         is_operator = isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type
         if not is_operator:
-            return binding if value is binding.value else replace(binding, value=value)
+            return with_value(binding, value)
         self.values[binding.var] = self.with_scaled_input(value)
         self.fold(binding.var)
         return None
-
-    def value(self, value: Expr) -> Expr:
-        match value:
-            case If(cond, then, orelse):
-                changed = self.atom(cond), self.block(then), self.block(orelse)
-                same = all(a is b for a, b in zip(changed, (cond, then, orelse), strict=True))
-                return value if same else replace(value, cond=changed[0], then=changed[1], orelse=changed[2])
-            case Function():
-                return self.function(value)
-            case Var():
-                return self.atom(value)
-        return map_children(self.atom, value) if self.renamed else value
 
     def atom(self, expr: Expr) -> Expr:
         return self.renamed.get(expr, expr)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from relvm.ir.expr import Binding, Block, Expr, Function, Fused, If, MatchCast, OpCall, Var
+from relvm.ir.expr import Binding, Block, Expr, Function, Fused, MatchCast, OpCall, Var
 from relvm.ir.node import walk
 from relvm.ir.operator import Effect
 from relvm.ir.stages import Stage
+from relvm.ir.structure import map_blocks, with_bindings, with_value
 from relvm.ir.types import TensorType
 from relvm.ops.group import Group
 from relvm.ops.lowering import Pointwise, Product, Rearrange, Reduce, View
@@ -28,7 +29,7 @@ def fuse(function: Function) -> Function:
     A group is elementwise operators, transpositions, slices, views and reductions that one nest of loops can compute,
     or a product and what finishes its elements (relvm/ops/trees.py); what lies between them is in no memory.
     """
-    return replace(function, body=_block(function.body))
+    return map_blocks(_block, function)
 
 
 def _block(block: Block) -> Block:
@@ -49,23 +50,8 @@ def _block(block: Block) -> Block:
         if i in fused:
             bindings.append(replace(binding, value=fused[i]))
         elif i not in taken:
-            bindings.append(_inside(binding))
-    same = all(a is b for a, b in zip(bindings, block.bindings, strict=False))
-    return block if same and len(bindings) == len(block.bindings) else replace(block, bindings=tuple(bindings))
-
-
-def _inside(binding: Binding | MatchCast) -> Binding | MatchCast:
-    """The binding with the blocks inside it fused."""
-    match binding.value:
-        case If(then=then, orelse=orelse) as value:
-            new_then, new_else = _block(then), _block(orelse)
-            if new_then is then and new_else is orelse:
-                return binding
-            return replace(binding, value=replace(value, then=new_then, orelse=new_else))
-        case Function(body=body) as value:
-            new = _block(body)
-            return binding if new is body else replace(binding, value=replace(value, body=new))
-    return binding
+            bindings.append(with_value(binding, map_blocks(_block, binding.value)))
+    return with_bindings(block, bindings)
 
 
 def _users(block: Block) -> dict[Expr, set[int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 
 from relvm.ir.dims import AnyDim, DimVar, dim_var
@@ -15,7 +14,6 @@ from relvm.ir.expr import (
     Expr,
     Function,
     FunctionRef,
-    If,
     MatchCast,
     Module,
     PackedCall,
@@ -23,9 +21,9 @@ from relvm.ir.expr import (
     is_atom,
 )
 from relvm.ir.infer import match_dims, plain_dim_vars
-from relvm.ir.node import children, map_children, walk
+from relvm.ir.node import walk
 from relvm.ir.stages import Stage
-from relvm.ir.structure import fresh_copy
+from relvm.ir.structure import fresh_copy, inner_blocks, map_blocks, map_parts, with_bindings, with_value
 from relvm.ir.types import is_proven, substitute_dims
 from relvm.transform.casts import in_binding_order
 from relvm.transform.passes import module_pass
@@ -70,18 +68,13 @@ def _bindings(block: Block) -> Iterator[Binding | MatchCast]:
     """The bindings of a block and of those inside it."""
     for binding in block.bindings:
         yield binding
-        match binding.value:
-            case If(then=then, orelse=orelse):
-                yield from _bindings(then)
-                yield from _bindings(orelse)
-            case Function(body=body):
-                yield from _bindings(body)
+        for inner in inner_blocks(binding.value):
+            yield from _bindings(inner)
 
 
 def _depth(block: Block) -> int:
     """How many blocks the innermost one in `block` is in."""
-    inner = [part for b in block.bindings if isinstance(b.value, If | Function) for part in children(b.value)]
-    return max((1 + _depth(part) for part in inner if isinstance(part, Block)), default=0)
+    return max((1 + _depth(inner) for b in block.bindings for inner in inner_blocks(b.value)), default=0)
 
 
 def _references(function: Function) -> list[str]:
@@ -124,11 +117,7 @@ class _Inliner:
         self.called_once = _called_once(function)
         for param in function.params:
             self.known.update(plain_dim_vars(param.type))
-        return self.inside(function)
-
-    def inside(self, function: Function) -> Function:
-        body = self.block(function.body)
-        return function if body is function.body else replace(function, body=body)
+        return map_blocks(self.block, function)
 
     def block(self, block: Block) -> Block:
         bindings: list[Binding | MatchCast] = []
@@ -136,30 +125,20 @@ class _Inliner:
         for binding in block.bindings:
             self.binding(binding, bindings)
         self.depth -= 1
-        result = self.atom(block.result)
-        unchanged = len(bindings) == len(block.bindings) and all(map(_same, bindings, block.bindings))
-        if unchanged and result is block.result:
-            return block
-        return replace(block, bindings=tuple(bindings), result=result)
+        return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
         """Appends what takes the place of `binding`."""
         value = binding.value
-        match value:
-            case If(cond, then, orelse):
-                then, orelse = self.block(then), self.block(orelse)
-                if then is not value.then or orelse is not value.orelse or self.renamed:
-                    value = replace(value, cond=self.atom(cond), then=then, orelse=orelse)
-            case Function():
-                dims = [dim for param in value.params for dim in plain_dim_vars(param.type)]
-                own = [dim for dim in dims if dim not in self.known]
-                self.known.update(own)
-                value = self.inside(value)
-                if binding.var in self.called_once:
-                    self.locals[binding.var] = value, own
-                    return
-            case _ if self.renamed:
-                value = self.atom(value) if isinstance(value, Var) else map_children(self.atom, value)
+        own: list[DimVar] = []
+        if isinstance(value, Function):
+            dims = [dim for param in value.params for dim in plain_dim_vars(param.type)]
+            own = [dim for dim in dims if dim not in self.known]
+            self.known.update(own)
+        value = map_parts(self.atom, self.block, value)
+        if isinstance(value, Function) and binding.var in self.called_once:
+            self.locals[binding.var] = value, own
+            return
         match binding, value:
             case (MatchCast(var=Var(type=type_)), _) | (_, PackedCall(type=type_)):
                 self.known.update(plain_dim_vars(type_))
@@ -168,7 +147,7 @@ class _Inliner:
                 if value.type == binding.var.type and is_atom(value):
                     self.renamed[binding.var] = value
                     return
-        bindings.append(binding if value is binding.value else replace(binding, value=value))
+        bindings.append(with_value(binding, value))
 
     def atom(self, expr: Expr) -> Expr:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
@@ -221,10 +200,6 @@ class _Inliner:
         self.known.update(new)
         self.known.update(_bound_dims(body))
         return body.result
-
-
-def _same(first: object, second: object) -> bool:
-    return first is second
 
 
 def _called_once(function: Function) -> set[Var]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from relvm.ir.expr import Binding, Block, Function, If, Kill, Var
+from relvm.ir.expr import Binding, Block, Function, Kill, Var
 from relvm.ir.node import walk
 from relvm.ir.stages import Stage
+from relvm.ir.structure import map_blocks, with_bindings, with_value
 from relvm.ir.types import VOID, PrimType
 from relvm.transform.passes import function_pass
 
@@ -19,7 +18,7 @@ def kill_dead(function: Function) -> Function:
 
     Parameters belong to the caller, scalars hold nothing, and the result is not dropped.
     """
-    return replace(function, body=_block(function.body))
+    return map_blocks(_block, function)
 
 
 def _block(block: Block) -> Block:
@@ -38,13 +37,6 @@ def _block(block: Block) -> Block:
         dead.setdefault(i, []).append(var)
     bindings: list[Binding] = []
     for i, binding in enumerate(block.bindings):
-        bindings.append(_inside(binding))
+        bindings.append(with_value(binding, map_blocks(_block, binding.value)))
         bindings.extend(Binding(Var("_", type=VOID), Kill(var)) for var in dead.get(i, ()))
-    return replace(block, bindings=tuple(bindings))
-
-
-def _inside(binding: Binding) -> Binding:
-    match binding.value:
-        case If(then=then, orelse=orelse) as value:
-            return replace(binding, value=replace(value, then=_block(then), orelse=_block(orelse)))
-    return binding
+    return with_bindings(block, bindings)

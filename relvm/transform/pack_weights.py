@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, If, OpCall, constant
+from relvm.ir.expr import Block, Constant, Expr, OpCall, constant
 from relvm.ir.stages import Stage
+from relvm.ir.structure import map_blocks, with_bindings, with_value
 from relvm.ops import conv, conv_tiles, matmul, matmul_integer, matmul_integer_packed, matmul_packed
 from relvm.ops.integer import pack_bytes
 from relvm.ops.linear import pack_columns
@@ -30,35 +31,18 @@ def pack_weights(module):
     Matrices of bytes become panels of words, with the sums of their columns: matmul_integer_packed.
     """
     packed: dict[tuple, tuple[Constant, ...]] = {}
-    functions = tuple(_function(function, packed) for function in module.functions)
-    unchanged = all(a is b for a, b in zip(functions, module.functions, strict=True))
-    return module if unchanged else module.with_functions(functions)
 
+    def block(block: Block) -> Block:
+        return with_bindings(block, [with_value(binding, value(binding.value)) for binding in block.bindings])
 
-def _function(function: Function, packed: dict) -> Function:
-    body = _block(function.body, packed)
-    return function if body is function.body else replace(function, body=body)
+    def value(value: Expr) -> Expr:
+        if not isinstance(value, OpCall):
+            return map_blocks(block, value)
+        if _is_product(value):
+            return _product(value, packed)
+        return _tiles(value, packed) if _has_tiles(value) else value
 
-
-def _block(block: Block, packed: dict) -> Block:
-    bindings = []
-    for binding in block.bindings:
-        match binding.value:
-            case If(then=then, orelse=orelse) as value:
-                new = _block(then, packed), _block(orelse, packed)
-                if new[0] is not then or new[1] is not orelse:
-                    binding = replace(binding, value=replace(value, then=new[0], orelse=new[1]))
-            case Function() as value:
-                new_function = _function(value, packed)
-                binding = binding if new_function is value else replace(binding, value=new_function)
-            case OpCall() as call if isinstance(binding, Binding):
-                if _is_product(call):
-                    binding = replace(binding, value=_product(call, packed))
-                elif _has_tiles(call):
-                    binding = replace(binding, value=_tiles(call, packed))
-        bindings.append(binding)
-    same = all(a is b for a, b in zip(bindings, block.bindings, strict=True))
-    return block if same else replace(block, bindings=tuple(bindings))
+    return module.with_functions(tuple(map_blocks(block, function) for function in module.functions))
 
 
 def _is_product(call: OpCall) -> bool:

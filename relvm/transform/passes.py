@@ -45,9 +45,7 @@ def function_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[
 
     def declare(one: Callable[[Function], Function]) -> Pass:
         def run(module: Module) -> Module:
-            functions = tuple(map(one, module.functions))
-            unchanged = all(a is b for a, b in zip(functions, module.functions, strict=True))
-            return module if unchanged else module.with_functions(functions)
+            return module.with_functions(tuple(map(one, module.functions)))
 
         run.__doc__ = one.__doc__
         return Pass(name, run, at, at if to is None else to)

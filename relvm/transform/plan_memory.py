@@ -26,6 +26,7 @@ from relvm.ir.expr import (
     prim,
 )
 from relvm.ir.stages import Stage
+from relvm.ir.structure import map_blocks, with_value
 from relvm.ir.types import OBJECT, VOID, TensorType, TupleType
 from relvm.transform.lifetimes import Fields, Value, fields_in
 from relvm.transform.passes import module_pass
@@ -91,11 +92,9 @@ class _Planner:
             match binding.value:
                 case KernelCall() as call:
                     placing.kernel(binding, call)
-                case If(then=then, orelse=orelse) as value:
-                    value = replace(value, then=self.block(then, fields), orelse=self.block(orelse, fields))
-                    placing.bindings.append(replace(binding, value=value))
-                case _:
-                    placing.bindings.append(binding)
+                case value:
+                    inner = map_blocks(lambda block: self.block(block, fields), value)
+                    placing.bindings.append(with_value(binding, inner))
         return replace(block, bindings=tuple(placing.bindings))
 
 

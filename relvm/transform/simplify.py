@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, If, MatchCast, OpCall, Shape, Var
-from relvm.ir.node import map_children
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Shape, Var
 from relvm.ir.operator import Operator
 from relvm.ir.stages import Stage
+from relvm.ir.structure import map_blocks, map_parts, with_bindings, with_value
 from relvm.ops.lowering import Pointwise
 from relvm.transform import rules_arrangement, rules_elementwise
 from relvm.transform.fold_constants import evaluate
@@ -36,8 +36,7 @@ def simplify(function: Function) -> Function:
     applies only where the result's type stays.  Infinities, NaN and the sign of a zero stay, too; powers are rounded as
     the products that they become.  No rule reaches out of a local function: it would have to capture more.
     """
-    body = _Simplifier().block(function.body)
-    return function if body is function.body else replace(function, body=body)
+    return map_blocks(_Simplifier().block, function)
 
 
 class _Simplifier:
@@ -51,11 +50,7 @@ class _Simplifier:
         bindings: list[Binding | MatchCast] = []
         for binding in block.bindings:
             self.binding(binding, bindings)
-        result = self.atom(block.result)
-        same = len(bindings) == len(block.bindings) and result is block.result
-        if same and all(a is b for a, b in zip(bindings, block.bindings, strict=True)):
-            return block
-        return replace(block, bindings=tuple(bindings), result=result)
+        return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
         """Appends `binding` at its simplest, behind what it needs."""
@@ -67,22 +62,15 @@ class _Simplifier:
                 return
             if isinstance(value, OpCall):
                 self.definitions[binding.var] = value
-        bindings.append(binding if value is binding.value else replace(binding, value=value))
+        bindings.append(with_value(binding, value))
 
     def value(self, value: Expr) -> Expr:
-        match value:
-            case If(cond, then, orelse):
-                changed = self.atom(cond), self.block(then), self.block(orelse)
-                same = all(a is b for a, b in zip(changed, (cond, then, orelse), strict=True))
-                return value if same else replace(value, cond=changed[0], then=changed[1], orelse=changed[2])
-            case Function(body=body):
-                outer, self.definitions = self.definitions, {}
-                changed = self.block(body)
-                self.definitions = outer
-                return value if changed is body else replace(value, body=changed)
-            case Var():
-                return self.atom(value)
-        return map_children(self.atom, value) if self.renamed else value
+        outer = self.definitions
+        if isinstance(value, Function):
+            self.definitions = {}
+        value = map_parts(self.atom, self.block, value)
+        self.definitions = outer
+        return value
 
     def atom(self, expr: Expr) -> Expr:
         return self.renamed.get(expr, expr)
