@@ -26,7 +26,7 @@ from typing import Any
 from relvm.codegen.c import CSource
 from relvm.errors import RelvmToolchainError
 from relvm.tables import csrc_directory
-from relvm.vm.cache import cache_place, touch, write
+from relvm.vm.cache import cache_place, limit_bytes, touch, write
 from relvm.vm.runtime.program import NativeCode
 from relvm.vm.runtime.trust import is_built_here, record_built
 from relvm.vm.target import HERE, Target, described, own_options
@@ -53,8 +53,12 @@ class Compiler:
 def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | None:
     if setting == "none":
         return None
-    chosen = setting or cc
-    candidates = [tuple(shlex.split(chosen))] if chosen else [("gcc",), ("clang",), ("zig", "cc"), ("tcc",)]
+    chosen, variable = (setting, "RELVM_CC") if setting else (cc, "CC")
+    try:
+        words = tuple(shlex.split(chosen or ""))
+    except ValueError as error:
+        raise RelvmToolchainError(f"{variable}: {chosen!r} is no command: {error}") from None
+    candidates = [words] if words else [("gcc",), ("clang",), ("zig", "cc"), ("tcc",)]
     for command in candidates:
         if not shutil.which(command[0], path=path):
             continue
@@ -62,10 +66,8 @@ def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | N
         shown = subprocess.run([*command, flag], capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if shown.returncode == 0:
             return Compiler(command, (shown.stdout or shown.stderr).partition("\n")[0])
-    if chosen:
-        raise RelvmToolchainError(
-            f"the compiler {chosen!r}, asked for by {'RELVM_CC' if setting else 'CC'}, does not run"
-        )
+    if words:
+        raise RelvmToolchainError(f"the compiler {chosen!r}, asked for by {variable}, does not run")
     return None
 
 
@@ -102,6 +104,7 @@ def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
     macros = _macros(compiler, options)
     cpu = described(macros)
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
+    limit_bytes()  # what it says of a wrong setting it says before anything is compiled
     units = [(text, (*_COMMON, *_KERNELS, *options, *wide)) for text in source.kernels]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))

@@ -37,10 +37,30 @@ def test_without_a_compiler_bytecode_runs_on_numpy(monkeypatch) -> None:
     np.testing.assert_array_equal(machine["main"](np.ones(3, np.float32)), [2, 2, 2])
 
 
-def test_a_compiler_that_does_not_run_is_named(monkeypatch) -> None:
-    monkeypatch.setenv("RELVM_CC", "nowhere-cc")
-    with pytest.raises(RelvmToolchainError, match="nowhere-cc"):
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("nowhere-cc", "the compiler 'nowhere-cc', asked for by RELVM_CC, does not run"),
+        ("gcc '", 'RELVM_CC: "gcc \'" is no command: No closing quotation'),
+    ],
+)
+def test_a_compiler_that_does_not_run_is_named(setting: str, message: str, monkeypatch) -> None:
+    monkeypatch.setenv("RELVM_CC", setting)
+    with pytest.raises(RelvmToolchainError, match=message):
         vm.build(MODULE)
+
+
+def test_a_setting_of_blanks_names_no_compiler(monkeypatch) -> None:
+    monkeypatch.setenv("RELVM_CC", " ")
+    assert toolchain.find_compiler() is not None
+
+
+def test_a_wrong_limit_of_the_cache_is_told_before_anything_is_compiled(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("RELVM_CACHE_BYTES", "much")
+    with pytest.raises(RelvmArgumentError, match="RELVM_CACHE_BYTES"):
+        vm.build(MODULE)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_compiler_that_fails_shows_its_output(monkeypatch, tmp_path) -> None:
