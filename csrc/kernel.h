@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "attention.h"
 #include "kernel_math.h"
 #include "native.h"
 #include "tile.h"

@@ -3,6 +3,7 @@
 # ruff: noqa: F401  (the names are for those who import this)
 
 from relvm.ops.arithmetic import add, divide, maximum, minimum, multiply, power, subtract
+from relvm.ops.attention import attention
 from relvm.ops.bits import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
 from relvm.ops.comparison import (
     equal,

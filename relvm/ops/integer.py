@@ -11,7 +11,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import KernelBuilder, Literal, Scalar
 from relvm.ops.byte_product import Zeros, byte_rows, fill_words, signs_of, sum_of_row, word_count
-from relvm.ops.linear import batch_start, pack_columns, rows_and_columns
+from relvm.ops.linear import batch_start, each_axis, pack_columns, rows_and_columns
 from relvm.ops.lowering import Product
 from relvm.ops.panel import Bytes, Copied, Counters, Packed, matrix_product, panel_width
 from relvm.ops.products import Result
@@ -62,7 +62,7 @@ def _rows_of(a: Shape, b: Shape, a_zero: Shape) -> Shape:
 def _walked(a: Shape, b: Shape, a_zero: Shape, b_zero: Shape, out: Shape) -> tuple[tuple[int, ...], ...]:
     if len(_rows_of(a, b, a_zero)) == 2:
         return tuple(range(len(out) - 1)), (len(out) - 1,)
-    return tuple((axis,) for axis in range(len(out)))
+    return each_axis(out)
 
 
 def _numpy_matmul_integer(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_zero: np.ndarray) -> np.ndarray:

@@ -96,7 +96,12 @@ def _walked(a: Shape, b: Shape, out: Shape, *, transpose_a: bool, transpose_b: b
     """Each axis by itself; but a batch that only `a` has is just more rows of it."""
     if len(b) == 2 and len(a) > 2 and not transpose_a:
         return tuple(range(len(out) - 1)), (len(out) - 1,)
-    return tuple((axis,) for axis in range(len(out)))
+    return each_axis(out)
+
+
+def each_axis(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
+    """Each axis of the result, whose shape is the last, by itself."""
+    return tuple((axis,) for axis in range(len(shapes[-1])))
 
 
 def _numpy_matmul(a: np.ndarray, b: np.ndarray, *, transpose_a: bool, transpose_b: bool) -> np.ndarray:

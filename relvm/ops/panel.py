@@ -116,7 +116,7 @@ def matrix_product(
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
             tiles = clip(k, first, last, number, groups)
             column = k.declare("column", number % blocks * width)
-            left, right, counters = operands(_place(k, number / blocks, batch))
+            left, right, counters = operands(batch_place(k, number / blocks, batch))
             count = k.declare("width", smaller(columns - column, width))
             known = _known(columns)
             narrow = None if known is None else known % width
@@ -148,7 +148,7 @@ def _write_copied(k: KernelBuilder, product: _Product, right: Copied, depth: Sca
         product.write(zero, span, panel, Literal(0, I64), chunk > 0, zero + span < depth)
 
 
-def _place(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tuple[Scalar, ...]:
+def batch_place(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tuple[Scalar, ...]:
     """The place in a batch that has this number."""
     place: list[Scalar] = []
     for extent in reversed(batch[1:]):

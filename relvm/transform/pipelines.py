@@ -10,6 +10,7 @@ from relvm.transform.eliminate_dead import eliminate_dead
 from relvm.transform.fold_constants import fold_constants
 from relvm.transform.fold_scales import fold_scales
 from relvm.transform.fuse import fuse
+from relvm.transform.fuse_attention import fuse_attention
 from relvm.transform.inline_functions import inline_functions
 from relvm.transform.kill_dead import kill_dead
 from relvm.transform.legalize import legalize
@@ -44,7 +45,7 @@ def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
         eliminate_dead,
         lift_lambdas,
         *((fold_scales, pack_weights) if target == "c" else ()),
-        *((decompose, fuse) if target == "c" and fused else ()),
+        *((fuse_attention, decompose, fuse) if target == "c" and fused else ()),
         legalize(target),
         plan_memory,
         lower_shapes,

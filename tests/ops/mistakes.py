@@ -117,6 +117,26 @@ def _reductions() -> list[Mistake]:
     return rows
 
 
+def _attention() -> list[Mistake]:
+    def mistake(message: str, error=RelvmTypeError, attributes=None, **types: Any) -> Mistake:
+        usual = {"q": F32, "k": F32, "v": F32, "allowed": tensor("bool", ""), "bias": tensor("f32", "")}
+        return Mistake("attention", tuple((usual | types).values()), message, error, attributes or {})
+
+    return [
+        mistake("v has dtype f64, expected f32", v=tensor("f64", "2, 4")),
+        mistake("allowed has dtype f32, expected bool", allowed=F32),
+        mistake("k has rank 1, expected at least 2", k=tensor("f32", "4")),
+        mistake("absent is 'none', expected one of nan, zero, no_nan", RelvmArgumentError, {"absent": "none"}),
+        mistake("n elements of a query, expected a known number in [1, 256]", RelvmShapeError, q=tensor("f32", "2, n")),
+        mistake("257 elements of a value, expected a known", RelvmShapeError, v=tensor("f32", "2, 257")),
+        mistake("elements of a query and of a key differ: 4 and 2", RelvmShapeError, k=tensor("f32", "3, 2")),
+        mistake("elements of a query and of a key differ: 4 and 3", RelvmShapeError, {"transposed": True}),
+        mistake("keys and values differ in number: 3 and 2", RelvmShapeError, v=tensor("f32", "2, 4")),
+        mistake("does not broadcast: 5 and 2", RelvmShapeError, q=tensor("f32", "5, 1, 4"), k=tensor("f32", "2, 3, 4")),
+        mistake("bias is f32[5, 3, 3], which does not broadcast", RelvmShapeError, bias=tensor("f32", "5, 3, 3")),
+    ]
+
+
 def _linear() -> list[Mistake]:
     image, weights = tensor("f32", "1, 4, 8, 8"), tensor("f32", "6, 4, 3, 3")
     grouped = tensor("f32", "6, 2, 3, 3")
@@ -144,6 +164,7 @@ def _linear() -> list[Mistake]:
             {"columns": 33},
         ),
         Mistake("matmul_packed", (F32, tensor("f32", "3, 16")), "b has rank 2, expected 3", attributes={"columns": 16}),
+        *_attention(),
         Mistake(
             "conv_tiles",
             (image, tensor("f32", "16, 2, 3")),

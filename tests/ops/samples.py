@@ -12,6 +12,7 @@ from ops.sample_values import FLOATS, INTEGERS, NUMBERS, NUMPY_NAMES, Sample, ar
 
 from relvm.errors import RelvmShapeError
 from relvm.ops.activation import ACTIVATIONS
+from relvm.ops.attention import ABSENT
 from relvm.ops.integer import pack_bytes
 from relvm.ops.linear import pack_columns
 from relvm.ops.winograd import transform_windows
@@ -232,6 +233,36 @@ def linear_samples() -> Iterator[Sample]:
     )
 
 
+def attention_samples() -> Iterator[Sample]:
+    def sample(q, k, v, allowed=(), bias=(), *, special: dict[str, float] | None = None, **attributes: Any) -> Sample:
+        args = [array("f32", *shape, special=False, low=-2, high=2) for shape in (q, k, v)]
+        args += [np.asarray(np.random.default_rng(5).uniform(size=allowed) > 0.3), array("f32", *bias, special=False)]
+        for argument, value in (special or {}).items():
+            args["qkvab".index(argument)].reshape(-1)[1::5] = value
+        return Sample("attention", tuple(args), attributes, frozenset((q[-1], v[-1])))
+
+    for rows in range(1, 9):
+        yield sample((rows, 5), (7, 5), (7, 16), scale=0.25)
+    for transposed in (False, True):  # several blocks of rows and parts of keys, the last of few
+        keys = (2, 8, 700) if transposed else (2, 700, 8)
+        yield sample((2, 200, 8), keys, (2, 700, 20), (200, 700), (2, 1, 700), transposed=transposed)
+        yield sample((2, 3, 8), keys, (2, 700, 32), (1, 700), (2, 3, 1), transposed=transposed)
+        yield sample((2, 9, 8), (2, 8, 1) if transposed else (2, 1, 8), (2, 1, 3), (9, 1), transposed=transposed)
+    yield sample((2, 3, 4, 11, 6), (2, 3, 1, 10, 6), (1, 3, 1, 10, 17), (2, 1, 1, 1, 10), (4, 11, 1))
+    for q, k, v in (((0, 4), (3, 4), (3, 4)), ((5, 4), (0, 4), (0, 4)), ((0, 5, 4), (0, 3, 4), (0, 3, 4))):
+        yield sample(q, k, v, absent="zero")
+    for absent in ABSENT:
+        for row in (0, 1):  # none is seen, or one row sees none
+            allowed = np.arange(12) >= 6 * (1 - row) + 6
+            made = sample((12, 4), (9, 4), (9, 4), (12, 1), absent=absent)
+            yield Sample("attention", (*made.args[:3], allowed[:, None], made.args[4]), made.attributes, made.keep)
+        for hidden in (-np.inf, -3e38, 0.0, np.inf, np.nan):
+            yield sample((8, 4), (400, 4), (400, 4), (8, 400), hidden=hidden, absent=absent)
+        for argument, value in (("q", np.nan), ("k", np.inf), ("v", np.nan), ("b", -np.inf), ("b", np.inf)):
+            yield sample((8, 4), (400, 4), (400, 4), (8, 400), (8, 400), special={argument: value}, absent=absent)
+    yield sample((8, 4), (400, 4), (400, 4), scale=-1000.0)
+
+
 def pooling_samples() -> Iterator[Sample]:
     for op in ("max_pool", "average_pool"):
         x = array("f32", 2, 3, 7, 8, special=op == "max_pool")
@@ -410,6 +441,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         selection_samples(),
         reduction_samples(),
         linear_samples(),
+        attention_samples(),
         pooling_samples(),
         shape_samples(),
         indexing_samples(),

@@ -19,7 +19,7 @@ PASSES = {step.name: step for step in build_pipeline("c")}
 
 def after(name: str, text: str) -> str:
     """The module after the pipeline up to and including the pass."""
-    steps = build_pipeline("c", fused=name in ("decompose", "fuse", "legalize"))
+    steps = build_pipeline("c", fused=name in ("fuse_attention", "decompose", "fuse", "legalize"))
     upto = [step.name for step in steps].index(name) + 1
     module = run_passes(parse_module(text), steps[:upto], verified=True)
     printed = print_module(module)

@@ -1,0 +1,151 @@
+"""Attention as one operator: the matrix of scores is in no memory as a whole."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dims import AnyDim, format_dim
+from relvm.ir.dtypes import F32, I64
+from relvm.ir.operator import expect, op
+from relvm.ir.types import TensorType
+from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Scalar, as_scalar, smaller
+from relvm.ops.linear import batch_start, each_axis
+from relvm.ops.lowering import Product, strides_of
+from relvm.ops.panel import batch_place
+from relvm.ops.products import Result
+from relvm.ops.rules import broadcast_dims, expect_bool, expect_equal_dims, expect_tensor
+
+MOST = 256  # elements of a query, and of a value: what a block of rows needs lies on the stack
+ABSENT = ("nan", "zero", "no_nan")  # by their numbers in csrc/attention.h
+_ROWS, _KEYS, _PANEL, _STEP = 96, 320, 64, 16  # as csrc/attention.h has them
+
+Shape = tuple[AnyDim, ...]
+
+
+def _attention(
+    k: KernelBuilder, inputs, result: Result, *, scale: float, hidden: float, absent: str, transposed: bool
+) -> None:
+    """Blocks of rows of q, for each place of the batch."""
+    q, key, v, allowed, bias = inputs
+    batch, (rows, width) = result.shape[:-2], result.shape[-2:]
+    depth, columns = q.shape[-1], -(-width // _STEP) * _STEP
+    keys, high = as_scalar(v.shape[-2], I64), as_scalar(rows, I64)
+    blocks = (high + (_ROWS - 1)) / _ROWS
+    zero = Literal(0, I64)
+    with k.parallel(blocks * k.size(batch), (keys + 1) * (_ROWS * (depth + width) // 4)) as (first, last):
+        scores, out = k.allocate("scores", F32, (_ROWS * _KEYS,)), k.allocate("tile", F32, (_ROWS * columns,))
+        panel = k.allocate("panel", F32, (depth * _PANEL,))
+        copy = scores if columns == width else k.allocate("copy", F32, (_KEYS * columns,))
+        with k.loop(last, start=first, name="block") as block:
+            place = batch_place(k, block / blocks, batch)
+            row = k.declare("row", block % blocks * _ROWS)
+            count = k.declare("count", smaller(high - row, _ROWS))
+
+            def at(x: Buffer, of_row: Scalar) -> Address:
+                return Address(x, k.declare("start", batch_start(place, batch, x.shape) + of_row))
+
+            masks: list[Address | Scalar] = []
+            for mask in (allowed, bias):
+                of_row, of_key = (Literal(0, I64) if stride == 0 else as_scalar(stride, I64) for stride in _steps(mask))
+                masks += [at(mask, row * of_row), of_row, of_key]
+            key_steps = (Literal(1, I64), keys) if transposed else (Literal(depth, I64), Literal(1, I64))
+            k.invoke(
+                "rvm_attention",
+                *(count, keys, depth, width),
+                *(at(q, row * depth), at(key, zero), *key_steps, at(v, zero)),
+                *masks,
+                *(Literal(scale, F32), Literal(hidden, F32), ABSENT.index(absent)),
+                *(Address(buffer, zero) for buffer in (scores, panel, copy, out)),
+            )
+            with k.loop(count, name="r") as r:
+                i = k.declare("i", row + r)
+                with k.loop(width, name="j", simd=True) as j:
+                    result.store(k, (*place, i, j), out[r * columns + j])
+
+
+def _steps(mask: Buffer) -> tuple[AnyDim, AnyDim]:
+    """From one row, and one key, of what broadcasts to the scores to the next."""
+    shape = (1, 1, *mask.shape)
+    return tuple(0 if dim == 1 else step for dim, step in zip(shape, strides_of(shape), strict=True))[-2:]
+
+
+def _numpy_attention(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    allowed: np.ndarray,
+    bias: np.ndarray,
+    *,
+    scale: float,
+    hidden: float,
+    absent: str,
+    transposed: bool,
+) -> np.ndarray:
+    scores = np.matmul(q, k if transposed else np.swapaxes(k, -1, -2)) * np.float32(scale) + bias
+    scores = np.where(allowed, scores, np.float32(hidden))
+    largest = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
+    powers = np.exp(scores - largest)
+    shares = powers / np.sum(powers, axis=-1, keepdims=True)
+    if absent != "nan":
+        gone = np.isnan(shares) if absent == "no_nan" else largest == -np.inf
+        shares = np.where(gone, np.float32(0), shares)
+    return np.matmul(shares, v)
+
+
+@op("attention", numpy=_numpy_attention, lower=Product(_attention, each_axis))
+def attention(
+    q: TensorType,
+    k: TensorType,
+    v: TensorType,
+    allowed: TensorType,
+    bias: TensorType,
+    *,
+    scale: float = 1.0,
+    hidden: float = -math.inf,
+    absent: str = "nan",
+    transposed: bool = False,
+) -> TensorType:
+    """softmax(scores) v, for each place of a batch; the score of a query and a key is q k' scale + bias where `allowed`
+    holds, else `hidden`.
+
+    q: f32, (..., m, d).   k: f32, (..., n, d), or (..., d, n) where `transposed`.   v: f32, (..., n, e).   d, e: known
+    numbers in [1, 256].   allowed: bool; bias: f32; both broadcast to the scores, (..., m, n), and the other axes of q,
+    k, v broadcast.
+    absent: the shares of a row that has none: `nan` where all scores are -inf, NaN or infinite, as softmax has them;
+    `zero` makes them 0 where all scores are -inf, `no_nan` wherever they would be NaN.   Without keys the result is 0.
+    Result: f32, (..., m, e).  A share too small for a number may count as 0 or not, which an infinite element of v
+    shows.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions that are not provably equal, do not
+    broadcast, or are out of range.  RelvmArgumentError: another `absent`.
+    Source: Vaswani and others, Attention is all you need, 2017; ONNX Attention-23.
+    """
+    name = "attention"
+    expect_tensor(name, q=q, k=k, v=v, bias=bias)
+    expect_bool(name, allowed=allowed)
+    for parameter, type_ in (("q", q), ("k", k), ("v", v), ("bias", bias)):
+        expect(type_.dtype == F32, "{}: {} has dtype {}, expected f32", name, parameter, type_.dtype)
+    message = "{}: absent is {!r}, expected one of {}"
+    expect(absent in ABSENT, message, name, absent, ", ".join(ABSENT), error=RelvmArgumentError)
+    for parameter, type_ in (("q", q), ("k", k), ("v", v)):
+        deep = type_.rank is None or type_.rank >= 2
+        expect(deep, "{}: {} has rank {}, expected at least 2", name, parameter, type_.rank)
+    if None in (q.shape, k.shape, v.shape, allowed.shape, bias.shape):
+        ranks = (q.rank, k.rank, v.rank)
+        return TensorType(F32, None, None if None in ranks else max(ranks))
+    *batch_k, keys, depth = (*k.shape[:-2], *(k.shape[:-3:-1] if transposed else k.shape[-2:]))
+    for parameter, size in (("elements of a query", q.shape[-1]), ("elements of a value", v.shape[-1])):
+        fits = isinstance(size, int) and 1 <= size <= MOST
+        message = "{}: {} {}, expected a known number in [1, {}]"
+        expect(fits, message, name, format_dim(size), parameter, MOST, error=RelvmShapeError)
+    expect_equal_dims(name, "elements of a query and of a key differ", q.shape[-1], depth)
+    expect_equal_dims(name, "keys and values differ in number", keys, v.shape[-2])
+    batch = broadcast_dims(name, (q.shape[:-2], tuple(batch_k), v.shape[:-2]))
+    scores = (*batch, q.shape[-2], keys)
+    for parameter, type_ in (("allowed", allowed), ("bias", bias)):
+        same = broadcast_dims(name, (scores, type_.shape)) == scores
+        message = "{}: {} is {}, which does not broadcast to the scores, {}"
+        expect(same, message, name, parameter, type_, TensorType(F32, scores), error=RelvmShapeError)
+    return TensorType(F32, (*batch, q.shape[-2], v.shape[-1]))

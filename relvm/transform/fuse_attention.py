@@ -1,0 +1,168 @@
+"""Attention is one operator."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from relvm import ops
+from relvm.ir.dtypes import F32
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Var, constant
+from relvm.ir.node import walk
+from relvm.ir.stages import Stage
+from relvm.ir.structure import map_blocks, with_bindings, with_value
+from relvm.ir.types import TensorType
+from relvm.ops.attention import MOST
+from relvm.transform.factors import factor_of
+from relvm.transform.passes import function_pass
+
+
+@function_pass("fuse_attention", at=Stage.NORMAL)
+def fuse_attention(function: Function) -> Function:
+    """Compute attention without the matrix of its scores:
+
+    s = matmul(q, k, transpose_b=true); p = softmax(s); y = matmul(p, v)   ->   y = attention(q, k, v, ...)
+
+    Between the first product and the softmax may lie a factor, terms, and a `where` that hides scores; between the
+    softmax and the second product a `where` that makes NaN 0.  Of f32 only, where nothing else uses what lies between,
+    and queries and values have few elements each.
+    """
+    uses = Counter(item for item in walk(function.body) if isinstance(item, Var))
+    uses.subtract(item.var for item in walk(function.body) if isinstance(item, Binding | MatchCast))
+    return map_blocks(lambda block: _block(block, uses), function)
+
+
+def _block(block: Block, uses: Counter[Var]) -> Block:
+    calls = {b.var: b.value for b in block.bindings if isinstance(b, Binding) and isinstance(b.value, OpCall)}
+    bindings: list[Binding | MatchCast] = []
+    taken: set[Expr] = set()
+    for binding in block.bindings:
+        found = None
+        if isinstance(binding, Binding) and isinstance(binding.value, OpCall):
+            match = _Match(calls, uses)
+            found = match.attention(binding.value)
+        if found is None:
+            value = map_blocks(lambda inner: _block(inner, uses), binding.value)
+            bindings.append(with_value(binding, value))
+            continue
+        taken |= match.taken
+        args = []
+        for arg in found.args:
+            if isinstance(arg, OpCall):
+                bindings.append(Binding(Var(f"{binding.var.name}_{arg.op.name}", type=arg.type), arg))
+                arg = bindings[-1].var
+            args.append(arg)
+        bindings.append(replace(binding, value=replace(found, args=tuple(args))))
+    return with_bindings(block, [binding for binding in bindings if binding.var not in taken])
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """The product of q and k times `scale` plus `bias`, if there is one."""
+
+    q: Expr
+    k: Expr
+    transposed: bool
+    scale: float = 1.0
+    bias: Expr | None = None
+
+
+class _Match:
+    """calls: how variables of the block are computed.  taken: those that the attention computes itself."""
+
+    def __init__(self, calls: dict[Var, OpCall], uses: Counter[Var]) -> None:
+        self.calls = calls
+        self.uses = uses
+        self.taken: set[Expr] = set()
+
+    def own(self, expr: Expr, uses: int = 1) -> OpCall | None:
+        """How `expr` is computed, if it is used so often and no more."""
+        call = self.calls.get(expr) if self.uses[expr] == uses else None
+        if call is not None:
+            self.taken.add(expr)
+        return call
+
+    def attention(self, call: OpCall) -> OpCall | None:
+        """What computes the same as `call` in one; None where there is no such thing.  Its arguments may be calls."""
+        if call.op is not ops.matmul or any(dict(call.attributes).values()) or not _is_matrix(call.args[0]):
+            return None
+        shares, v = call.args
+        absent = "nan"
+        if (guarded := self.without_nan(shares)) is not None:
+            shares, absent = guarded, "no_nan"
+        softmax = self.own(shares, 3 if absent == "no_nan" else 1)
+        if softmax is None or softmax.op is not ops.softmax:
+            return None
+        if dict(softmax.attributes)["axis"] not in (-1, softmax.type.rank - 1):
+            return None
+        expr, allowed, hidden = self.hidden(softmax.args[0])
+        scores = self.scores(expr)
+        if scores is None or expr.type != softmax.type or not _fits(scores.q, scores.k, v):
+            return None
+        bias = constant(0.0, F32) if scores.bias is None else scores.bias
+        attributes = {"scale": scores.scale, "hidden": hidden, "absent": absent, "transposed": scores.transposed}
+        return replace(ops.attention(scores.q, scores.k, v, allowed, bias, **attributes), type=call.type)
+
+    def without_nan(self, expr: Expr) -> Expr | None:
+        """x of where(x != x, 0, x)."""
+        call = self.calls.get(expr)
+        if call is None or call.op is not ops.where or self.uses[expr] != 1 or not _is_number(call.args[1], 0.0):
+            return None
+        cond, _, x = call.args
+        test = self.calls.get(cond)
+        if test is None or test.op is not ops.not_equal or test.args != (x, x) or self.uses[cond] != 1:
+            return None
+        self.taken |= {expr, cond}
+        return x
+
+    def hidden(self, expr: Expr) -> tuple[Expr, Expr, float]:
+        """The scores, which of them count, and the number that takes the place of the others."""
+        call = self.calls.get(expr)
+        if call is not None and call.op is ops.where and self.uses[expr] == 1:
+            cond, x, other = call.args
+            if isinstance(other, Constant) and other.value.size == 1 and x.type == expr.type:
+                self.taken.add(expr)
+                return x, cond, other.value.item()
+            if isinstance(x, Constant) and x.value.size == 1 and other.type == expr.type:
+                self.taken.add(expr)
+                return other, ops.logical_not(cond), x.value.item()
+        return expr, constant(True), -math.inf
+
+    def scores(self, expr: Expr) -> _Scores | None:
+        call = self.own(expr)
+        if call is None:
+            return None
+        if call.op is ops.matmul:
+            attributes = dict(call.attributes)
+            matrices = all(map(_is_matrix, call.args)) and not attributes["transpose_a"]
+            return _Scores(*call.args, transposed=not attributes["transpose_b"]) if matrices else None
+        if found := factor_of(call):
+            x, factor = found
+            inner = self.scores(x) if factor.size == 1 and x.type == call.type else None
+            if inner is None or inner.bias is not None:
+                return None
+            return replace(inner, scale=inner.scale * factor.item())
+        if call.op is not ops.add:
+            return None
+        for x, term in (call.args, call.args[::-1]):
+            taken = set(self.taken)
+            if x.type == call.type and (inner := self.scores(x)) is not None:
+                bias = term if inner.bias is None else ops.add(inner.bias, term)
+                return None if isinstance(inner.bias, OpCall) else replace(inner, bias=bias)
+            self.taken = taken
+        return None
+
+
+def _is_matrix(expr: Expr) -> bool:
+    return isinstance(expr.type, TensorType) and expr.type.shape is not None and expr.type.rank >= 2
+
+
+def _is_number(expr: Expr, number: float) -> bool:
+    return isinstance(expr, Constant) and expr.value.size == 1 and expr.value.item() == number
+
+
+def _fits(q: Expr, k: Expr, v: Expr) -> bool:
+    if not all(map(_is_matrix, (q, k, v))) or any(x.type.dtype != F32 for x in (q, k, v)):
+        return False
+    return all(isinstance(x.type.shape[-1], int) and 1 <= x.type.shape[-1] <= MOST for x in (q, v))
