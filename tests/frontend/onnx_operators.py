@@ -23,7 +23,7 @@ class Family:
     ways: list[tuple[str, str]] = field(default_factory=lambda: FEWER_WAYS)
 
 
-def plain(*names: str) -> dict[str, Operator]:
+def rows(*names: str) -> dict[str, Operator]:
     return {name: Operator() for name in names}
 
 
@@ -35,7 +35,7 @@ _NORMALIZATIONS += ("RMSNormalization", "MeanVarianceNormalization", "LpNormaliz
 _WINDOWS = ("MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "Conv", "ConvTranspose")
 
 _NEURAL = {
-    **plain(*_TRIGONOMETRY, *_ACTIVATIONS, *_NORMALIZATIONS, *_WINDOWS, "DepthToSpace", "SpaceToDepth"),
+    **rows(*_TRIGONOMETRY, *_ACTIVATIONS, *_NORMALIZATIONS, *_WINDOWS, "DepthToSpace", "SpaceToDepth"),
     "Col2Im": Operator(known=(1, 2)),
     "Pad": Operator(known=(1, 3)),
     "Resize": Operator(known=(1, 2, 3)),
@@ -50,7 +50,7 @@ _SPECTRA = ("HannWindow", "HammingWindow", "BlackmanWindow")
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "SumSquare", "Sum", "Mean", "Max", "Min", "Prod")
 
 _INDEXING = {
-    **plain(*_POSITIONS, *_LOGIC, *_SIZES, *_SPECTRA),
+    **rows(*_POSITIONS, *_LOGIC, *_SIZES, *_SPECTRA),
     "DFT": Operator(known=(1, 2)),
     "STFT": Operator(known=(1, 3)),
     **{f"Reduce{name}": Operator(known=(1,)) for name in _REDUCTIONS},
@@ -70,10 +70,10 @@ _QUANTISED += ("QLinearConv", "QLinearMatMul")
 FAMILIES = {
     "neural": Family(_NEURAL),
     "indexing": Family(_INDEXING),
-    "attention": Family(plain("Attention", "RotaryEmbedding", "SwiGLU"), [("bytecode", "numpy")]),
+    "attention": Family(rows("Attention", "RotaryEmbedding", "SwiGLU"), [("bytecode", "numpy")]),
     "loops": Family(_LOOPS),
-    "quantised": Family(plain(*_QUANTISED)),
-    "recurrent": Family(plain("GRU", "LSTM", "RNN", "ReverseSequence")),
+    "quantised": Family(rows(*_QUANTISED)),
+    "recurrent": Family(rows("GRU", "LSTM", "RNN", "ReverseSequence")),
 }
 OPERATORS = {name: operator for family in FAMILIES.values() for name, operator in family.operators.items()}
 

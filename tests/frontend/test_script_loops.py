@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import run_everywhere
+from modes import MODES, run_everywhere
 
 from relvm import script, vm
 from relvm.errors import RelvmArithmeticError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
@@ -222,7 +222,7 @@ def test_a_comparison_in_a_chain_may_hold_another() -> None:
         check(nested_chain, *operands)
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_the_operands_of_a_chain_are_computed_in_order(mode) -> None:
     log: list[int] = []
     register_func("test.loops.seen", lambda i: log.append(i) or i, override=True)
@@ -396,13 +396,13 @@ def test_effects_of_a_loop_are_in_order() -> None:
                 packed("test.loops.log", 10 * i + j)
         return n
 
-    for mode in ("bytecode", "compiled"):
+    for mode in MODES:
         log.clear()
         vm.VirtualMachine(vm.build(main.module, mode, "numpy"))["main"](4)
         assert log == [1, 10, 20, 21, 3, 30, 31, 32]
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_ten_million_rounds_need_no_room(mode) -> None:
     machine = vm.VirtualMachine(vm.build(sum_to.module, mode, "numpy"), stack_values=64, call_depth=4)
     assert machine["sum_to"](10_000_000) == 10_000_000 * 9_999_999 // 2

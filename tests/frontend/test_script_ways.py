@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from modes import run_everywhere
+from modes import MODES, run_everywhere
 
 from relvm import script, vm
 from relvm.errors import RelvmNameError, RelvmTypeError
@@ -424,7 +424,7 @@ def test_a_closure_and_a_lambda_pass_the_place_where_ways_meet() -> None:
         check(main, n, m)
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_effects_after_ways_that_meet_are_once_and_in_order(mode) -> None:
     log: list[int] = []
     register_func("test.ways.log", lambda i: log.append(i), override=True)
@@ -458,7 +458,7 @@ def test_effects_after_ways_that_meet_are_once_and_in_order(mode) -> None:
         assert log == [*expected, 1000]
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_rounds_with_many_ways_need_no_room(mode, tmp_path) -> None:
     text = """def f(n: i64) -> i64:
     total = 0

@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from modes import MODES
 
 from relvm import vm
 from relvm.errors import RelvmRecursionError, RelvmTypeError
@@ -98,7 +99,7 @@ def test_the_truth_of_a_tensor_is_its_element(value, truth) -> None:
 )
 def test_results_whose_sizes_are_known_at_run_time_only(text) -> None:
     argument = np.float32([-1, 2]) if "relu" in text else np.int64([2, 3])
-    for mode in ("bytecode", "compiled"):
+    for mode in MODES:
         result = vm.VirtualMachine(vm.build(parse_module(text), mode))["main"](argument)
         expected = np.float32([0, 2]) if "relu" in text else np.ones((2, 3), np.float32)
         np.testing.assert_array_equal(result, expected)

@@ -6,7 +6,7 @@ import resource
 
 import numpy as np
 import pytest
-from modes import WAYS, run_everywhere
+from modes import MODES, WAYS, run_everywhere
 
 from relvm import vm
 from relvm.errors import RelvmError, RelvmNameError, RelvmShapeError, RelvmTypeError
@@ -391,7 +391,7 @@ def peak_kilobytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_a_long_loop_of_tensors_stays_in_constant_memory(mode: str) -> None:
     machine = vm.VirtualMachine(vm.build(parse_module(LOOP), mode, "c"))
     x = np.zeros((64, 16), np.float32)
