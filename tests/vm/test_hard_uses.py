@@ -105,12 +105,14 @@ def test_results_whose_sizes_are_known_at_run_time_only(text) -> None:
         np.testing.assert_array_equal(result, expected)
 
 
-def test_a_compiled_library_that_was_damaged_in_the_cache_is_compiled_again(monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path))
-    for _ in range(2):
-        np.testing.assert_array_equal(vm.VirtualMachine(vm.build(DOUBLE))["main"](X), 2 * X)
-        for library in tmp_path.glob("*.so"):
-            library.write_bytes(b"")
+def test_a_compiled_library_that_was_damaged_in_the_cache_is_compiled_again(cache) -> None:
+    np.testing.assert_array_equal(vm.VirtualMachine(vm.build(DOUBLE))["main"](X), 2 * X)
+    libraries = list((cache / "compiled").iterdir())
+    assert libraries
+    for library in libraries:
+        library.write_bytes(b"")
+    np.testing.assert_array_equal(vm.VirtualMachine(vm.build(DOUBLE))["main"](X), 2 * X)
+    assert all(library.read_bytes() for library in libraries)
 
 
 @pytest.mark.parametrize("wrong", [None, "text", vm], ids=["None", "str", "module"])

@@ -43,21 +43,19 @@ def test_a_compiler_that_does_not_run_is_named(monkeypatch) -> None:
         vm.build(MODULE)
 
 
-def test_a_compiler_that_fails_shows_its_output(monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path))
+def test_a_compiler_that_fails_shows_its_output(cache) -> None:
     with pytest.raises(RelvmToolchainError, match="this is no C"):
         toolchain.compile_native(CSource(("this is no C;",), ""))
 
 
-def test_the_same_code_is_compiled_once(monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path))
+def test_the_same_code_is_compiled_once(monkeypatch, cache) -> None:
     calls = []
     compile_once = toolchain._compile
     monkeypatch.setattr(toolchain, "_compile", lambda *args: calls.append(1) or compile_once(*args))
     for _ in range(2):
         vm.build(MODULE, "compiled")
     assert len(calls) == 2  # the kernels and the routines
-    assert len(list((tmp_path / "compiled").iterdir())) == 3  # and the library made of them
+    assert len(list((cache / "compiled").iterdir())) == 3  # and the library made of them
     vm.build(MODULE, "bytecode")
     assert len(calls) == 2
 

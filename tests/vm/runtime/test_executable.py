@@ -173,14 +173,13 @@ def test_an_executable_says_what_it_is() -> None:
 
 
 @pytest.fixture(params=MODES)
-def with_native(request, tmp_path, monkeypatch):
+def with_native(request, tmp_path, cache):
     """A file with native code, compiled by this user."""
     if not shutil.which("gcc"):
         pytest.skip("no gcc")
     from relvm import vm
     from relvm.frontend.text import parse_module
 
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
     module = parse_module("def main(x: f32[n]) -> f32[n] { return add(x, x) }")
     executable = vm.build(module, request.param, "c")
     executable.save(tmp_path / "native.rvm")
