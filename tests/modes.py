@@ -50,6 +50,12 @@ def run_everywhere(
     return expected
 
 
+def run_script_everywhere(function: Any, *args: Any) -> None:
+    """A script's program gives what Python gives, in every way."""
+    expected = function.python(*args)
+    assert run_everywhere(function.module, *args, name=function.name) == expected
+
+
 def plain(value: Any) -> Any:
     """A machine's value as the reference has it: arrays, numbers, tuples."""
     if isinstance(value, vm.Tensor):

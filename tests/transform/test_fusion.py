@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from pipeline_parts import module_after
 from tensor_programs import Programs, symbolic
 
 import relvm.ops as ops
@@ -15,8 +16,6 @@ from relvm.ir.expr import Expr, Fused, Shape, Var
 from relvm.ir.infer import infer_types
 from relvm.ir.node import walk
 from relvm.ir.reference import evaluate
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
 
 UNARY = (ops.exp, ops.tanh, ops.negative, ops.relu, ops.sigmoid, ops.abs)
 BINARY = (ops.add, ops.multiply, ops.subtract, ops.maximum)
@@ -81,10 +80,7 @@ def test_fused_programs_compute_what_the_reference_does(seed: int) -> None:
 def test_the_random_programs_have_every_form_fused() -> None:
     found: Counter[str] = Counter()
     for seed in range(6):
-        steps = build_pipeline("c")
-        upto = [step.name for step in steps].index("fuse") + 1
-        module = run_passes(PROGRAMS.module(seed)[0], steps[:upto])
-        for item in walk(module):
+        for item in walk(module_after("fuse", PROGRAMS.module(seed)[0])):
             if isinstance(item, Fused):
                 names = {binding.value.op.name for binding in item.body.bindings}
                 found.update(names)
