@@ -18,6 +18,8 @@ MODES = ("bytecode", "compiled")  # a mode that is added here is tested wherever
 ALL_MODES = (*MODES, "auto")  # and what is both: for random programs, which may switch at any point
 TARGETS = ("c", "numpy")
 WAYS = [(mode, target) for target in TARGETS for mode in MODES]
+C_WAYS = [(mode, "c") for mode in MODES]
+FEWER_WAYS = [*C_WAYS, ("bytecode", "numpy")]  # for modules of hundreds of functions
 
 
 def machines(module: Module, ways: Iterable[tuple[str, str]] = WAYS) -> dict[tuple[str, str], VirtualMachine]:
@@ -46,6 +48,12 @@ def run_everywhere(
             assert_same_bits(results[mode, target], results[MODES[0], target])
             assert_close(results[mode, target], expected, tolerance)
     return expected
+
+
+def run_script_everywhere(function: Any, *args: Any) -> None:
+    """A script's program gives what Python gives, in every way."""
+    expected = function.python(*args)
+    assert run_everywhere(function.module, *args, name=function.name) == expected
 
 
 def plain(value: Any) -> Any:

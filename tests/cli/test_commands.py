@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from modes import MODES
 
 from relvm.ir.operator import operators
 from relvm.tables import BUILTINS, OPCODES
@@ -32,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("target", ["c", "numpy"])
 def test_run_saves_each_output_under_its_name(folder: Path, mode: str, target: str) -> None:
     done = relvm(
@@ -62,7 +63,7 @@ def test_run_with_random_inputs_prints_the_outputs(folder: Path) -> None:
     assert "output0: float32[1, 3]" in done.stdout and "median of 3 runs" in done.stderr
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_run_prints_a_profile(folder: Path, mode: str) -> None:
     done = relvm("run", "model.relvm", "--input", "x=x.npy", "--exec-mode", mode, "--profile", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -71,7 +72,7 @@ def test_run_prints_a_profile(folder: Path, mode: str) -> None:
     assert heads[-1][:2] == ["main", "total"]
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("file", ["m.rvm", "m.so"])
 def test_compile_then_run_the_saved_executable(folder: Path, mode: str, file: str) -> None:
     done = relvm("compile", "model.relvm", "-o", file, "--exec-mode", mode, cwd=folder)

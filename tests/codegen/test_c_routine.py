@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from modes import MODES
 
 from relvm import vm
 from relvm.codegen.c_routine import PART_STATEMENTS, print_routine
@@ -33,6 +34,6 @@ def test_long_blocks_become_parts_that_compute_the_same(text: str) -> None:
     functions = printed.split("\n}\n")
     assert len(functions) > COUNT // PART_STATEMENTS
     assert max(function.count("\n") for function in functions) <= PART_STATEMENTS + 10
-    for mode in ("bytecode", "compiled"):
+    for mode in MODES:
         result = vm.VirtualMachine(vm.build(module, mode))["main"](np.float32([1, 2]), True)
         np.testing.assert_array_equal(result, np.float32([1, 2]) * (COUNT + 1))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from frontend.onnx_answers import against_onnxruntime
+from frontend.onnx_models import parse_model
 
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
-
-pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
-from frontend.onnx_graphs import against_onnxruntime, model_of
 
 RANDOM = np.random.default_rng(21)
 
@@ -19,7 +17,7 @@ def numbers(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
-ACTIVATIONS = model_of("""
+ACTIVATIONS = parse_model("""
     g (float[n, k] x, float[k] bias) => (a, b, c, d, e, f)
     {
       a = com.microsoft.Gelu(x)
@@ -35,7 +33,7 @@ def test_activations() -> None:
     against_onnxruntime(ACTIVATIONS, numbers(4, 19) * 3, numbers(19))
 
 
-PRODUCTS = model_of("""
+PRODUCTS = parse_model("""
     g (float[n, k] x, float[b, k, m] y, float[k] v, float[m, k] z) => (a, b, c, d)
     {
       a = com.microsoft.FusedMatMul<alpha = 0.25>(x, y)
@@ -53,10 +51,10 @@ def test_products() -> None:
 def test_transposed_batches_are_refused() -> None:
     text = "g (float[n, n, n] x) => (y) { y = com.microsoft.FusedMatMul<transBatchA = 1>(x, x) }"
     with pytest.raises(RelvmUnsupportedError, match=r"FusedMatMul.*transBatchA"):
-        from_onnx(model_of(text))
+        from_onnx(parse_model(text))
 
 
-NORMALIZATIONS = model_of("""
+NORMALIZATIONS = parse_model("""
     g (float[b, n, 8] x, float[b, n, 8] skip, float[8] gamma, float[8] beta, float[8] bias) => (p, q, r, s, t, u, v, w)
     {
       p = com.microsoft.SkipLayerNormalization<epsilon = 0.001>(x, skip, gamma)
@@ -85,4 +83,4 @@ EMBEDDING = """
 def test_embeddings() -> None:
     words, segments, mask, positions = (RANDOM.integers(0, high, (2, 5), np.int32) for high in (11, 2, 2, 7))
     tables = numbers(11, 8), numbers(7, 8), numbers(2, 8), numbers(8), numbers(8)
-    against_onnxruntime(model_of(EMBEDDING), words, segments, *tables, mask, positions)
+    against_onnxruntime(parse_model(EMBEDDING), words, segments, *tables, mask, positions)

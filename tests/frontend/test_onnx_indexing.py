@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from frontend.onnx_answers import against_onnxruntime
+from frontend.onnx_models import parse_model
+from modes import C_WAYS, machines
 
 from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx import from_onnx
-
-pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
-from frontend.onnx_graphs import against_onnxruntime, model_of
-from modes import machines
 
 RANDOM = np.random.default_rng(9)
 
@@ -22,7 +20,7 @@ def numbers(*shape: int) -> np.ndarray:
 
 
 def test_parts_of_symbolic_axes() -> None:
-    model = model_of(
+    model = parse_model(
         """g (float[n, m] x, float[k, 6] even) => (a, b, c, d, e, f, t, u, v)
         <int64[2] sizes = {2, 4}, int64[2] twice = {2, 3}>
         {
@@ -40,14 +38,14 @@ def test_parts_of_symbolic_axes() -> None:
 
 
 def test_equal_parts_are_checked_when_the_program_runs() -> None:
-    model = model_of("g (float[n, 2] x) => (y) { a, b = Split(x) y = Sub(a, b) }", 13)
+    model = parse_model("g (float[n, 2] x) => (y) { a, b = Split(x) y = Sub(a, b) }", 13)
     against_onnxruntime(model, numbers(6, 2))
-    for machine in machines(from_onnx(model), [("bytecode", "c"), ("compiled", "c")]).values():
+    for machine in machines(from_onnx(model), C_WAYS).values():
         with pytest.raises(RelvmShapeError, match="Split"):
             machine["main"](numbers(5, 2))
 
 
-RANGES = model_of(
+RANGES = parse_model(
     """g (float[n, m] x, int64 k, int32 low, int32 high, int32 step, float first, float last, float apart)
     => (a, b, c, d, e, f)
     <int64 zero = {0}, int64 one = {1}, int64 minus = {-2}, int64[1] nought = {0}>
@@ -81,7 +79,7 @@ def test_ranges_of_known_and_unknown_size() -> None:
         against_onnxruntime(RANGES, x, np.array(k), *map(np.asarray, scalars))
 
 
-POSITIONS = model_of(
+POSITIONS = parse_model(
     """g (float[b, n, m] x, int64[b, q, 2] at, int64[b, 2] rows, int64[p] many, bool[h] cond, float[1] depth)
     => (a, c, values, found, least, places, d, e, f, g, h, i, j)
     <int64[1] minus = {-1}, float[2] pair = {0.5, 2}, int64 two = {2}, int64[1] one = {1}, int64[1] after = {2},
@@ -107,8 +105,11 @@ POSITIONS = model_of(
 )
 
 
+def integers(high: int, *shape: int) -> np.ndarray:
+    return RANDOM.integers(-high, high, shape)
+
+
 def test_positions_in_symbolic_shapes() -> None:
-    integers = lambda high, *shape: RANDOM.integers(-high, high, shape)  # noqa: E731
     for b, n, m, q, p, h in ((2, 3, 4, 5, 6, 6), (1, 2, 2, 1, 1, 1), (3, 5, 2, 0, 4, 3)):
         x, cond = numbers(b, n, m), RANDOM.random(h) < 0.5
         inputs = x, integers(2, b, q, 2), integers(2, b, 2), integers(3, p), cond, np.array([4], np.float32)
@@ -121,4 +122,4 @@ def test_bounds_beyond_the_axis(size: str, start: int, end: int, step: int) -> N
     text = f"""g (float[{size}] x) => (y)
     <int64[1] a = {{{start}}}, int64[1] b = {{{end}}}, int64[1] c = {{0}}, int64[1] d = {{{step}}}>
     {{ y = Slice(x, a, b, c, d) }}"""
-    against_onnxruntime(model_of(text), numbers(5))
+    against_onnxruntime(parse_model(text), numbers(5))

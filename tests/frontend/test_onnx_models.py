@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import assert_same_bits, machines, plain
-from real_models import MODELS, onnxruntime_outputs
+from frontend.onnx_answers import answers, onnxruntime_answers
+from identify_file import features
+from modes import machines, plain
 
+from benchmarks.models.catalogue import MODELS
 from relvm.frontend.onnx import from_onnx
 
+TOLERANCE = 1e-4  # relative to the largest value
+CASES = {
+    "magika": [*MODELS["magika"].cases(), {"bytes": features(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n", 1024, 256)}],
+    "oww_hey_jarvis": MODELS["oww_hey_jarvis"].cases(),
+}
 
-@pytest.mark.parametrize("name", MODELS)
+
+@pytest.mark.parametrize("name", CASES)
 def test_a_real_model_answers_as_onnxruntime_does(name: str) -> None:
-    model = MODELS[name]
-    module = from_onnx(model.path())
-    attributes = dict(module["main"].attributes)
-    ways = machines(module)
-    for case in model.cases:
-        expected = onnxruntime_outputs(model.path(), case)
-        inputs = [case[n] for n in attributes["input_names"]]
-        results = {way: plain(machine["main"](*inputs)) for way, machine in ways.items()}
-        for target in ("c", "numpy"):
-            assert_same_bits(results["bytecode", target], results["compiled", target])
-            result = results["bytecode", target]
-            outputs = result if isinstance(result, tuple) else (result,)
-            for output_name, got in zip(attributes["output_names"], outputs, strict=True):
-                want = expected[output_name]
+    path = MODELS[name].path()
+    module = from_onnx(path)
+    made = machines(module)
+    for case in CASES[name]:
+        inputs = [case[n] for n in dict(module["main"].attributes)["input_names"]]
+        expected = onnxruntime_answers(path, inputs)
+        for results in answers(made, "main", inputs).values():
+            for got, want in zip(results, expected, strict=True):
                 assert got.shape == want.shape and got.dtype == want.dtype
-                assert np.abs(got - want).max() <= model.tolerance * max(1.0, float(np.abs(want).max()))
+                assert np.abs(got - want).max() <= TOLERANCE * max(1.0, float(np.abs(want).max()))
 
 
 def test_one_executable_serves_every_batch_size() -> None:
-    model = MODELS["magika"]
-    machine = machines(from_onnx(model.path()))["compiled", "c"]
-    both = plain(machine["main"](model.cases[1]["bytes"]))
-    first = plain(machine["main"](model.cases[0]["bytes"]))
-    assert both.shape == (4, 214) and first.shape == (1, 214)
-    np.testing.assert_allclose(both[:1], first, atol=1e-6)
+    machine = machines(from_onnx(MODELS["magika"].path()))["compiled", "c"]
+    one, four, _ = (plain(machine["main"](case["bytes"])) for case in CASES["magika"])
+    assert four.shape == (4, 214) and one.shape == (1, 214)
+    np.testing.assert_allclose(four[:1], one, atol=1e-6)

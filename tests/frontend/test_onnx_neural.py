@@ -3,22 +3,18 @@ that are symbolic; and what is refused."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from modes import assert_same_bits, plain
+from frontend.onnx_answers import Machines, answers, assert_answers, machines_of_models, onnxruntime_answers
+from frontend.onnx_models import make_model
+from onnx import ModelProto, helper
 
-from relvm import vm
 from relvm.errors import RelvmError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
-from relvm.ir.expr import Module
-
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
-from onnx import helper, numpy_helper  # noqa: E402  (after the check that onnx is there)
 
 RANDOM = np.random.default_rng(5)
 
@@ -45,20 +41,13 @@ class Case:
         shown = [text if len(text) < 60 else "..." for text in map(str, constants)]
         return f"{self.op}-{self.opset}({list(self.x.shape)}, {', '.join([*shown, str(self.attributes)])})"
 
-    def model(self, symbolic: bool) -> Any:
+    def model(self, symbolic: bool) -> ModelProto:
         names = ["x", *("" if value is None else f"c{i}" for i, value in enumerate(self.inputs))]
         outputs = [f"y{i}" for i in range(self.outputs)]
         sizes = [n if not symbolic or i in self.fixed else f"n{i}" for i, n in enumerate(self.x.shape)]
-        dtype = helper.np_dtype_to_tensor_dtype(self.x.dtype)
-        constants = [(f"c{i}", value) for i, value in enumerate(self.inputs) if value is not None]
-        graph = helper.make_graph(
-            [helper.make_node(self.op, names, outputs, **self.attributes)],
-            "test",
-            [helper.make_tensor_value_info("x", dtype, sizes)],
-            [helper.make_empty_tensor_value_info(name) for name in outputs],
-            [numpy_helper.from_array(np.asarray(value), name) for name, value in constants],
-        )
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+        constants = {f"c{i}": value for i, value in enumerate(self.inputs) if value is not None}
+        node = helper.make_node(self.op, names, outputs, **self.attributes)
+        return make_model([node], [("x", self.x.dtype, sizes)], outputs, constants, self.opset)
 
 
 def pooling_cases() -> list[Case]:
@@ -233,32 +222,19 @@ CASES = [
 
 
 @cache
-def machines() -> dict[tuple[str, str], vm.VirtualMachine]:
-    """One machine for each way, with two functions for each case: sizes known, and symbolic."""
-    functions = []
-    for i, case in enumerate(CASES):
-        for symbolic in (False, True):
-            functions.append(replace(from_onnx(case.model(symbolic))["main"], name=f"f{i}_{int(symbolic)}"))
-    ways = [("bytecode", "c"), ("compiled", "c"), ("bytecode", "numpy")]
-    return {way: vm.VirtualMachine(vm.build(Module(tuple(functions)), *way)) for way in ways}
+def machines() -> Machines:
+    """Machines with two functions for each case: sizes known, and symbolic."""
+    models = [(f"f{i}_{int(s)}", case.model(s)) for i, case in enumerate(CASES) for s in (False, True)]
+    return machines_of_models(dict(models))
 
 
 @pytest.mark.parametrize("index", range(len(CASES)), ids=lambda i: str(CASES[i]))
 def test_operator_gives_what_onnxruntime_gives(index: int) -> None:
     case = CASES[index]
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(case.model(False).SerializeToString(), options)
-    expected = session.run(None, {"x": case.x})
+    expected = onnxruntime_answers(case.model(False), [case.x])
     for symbolic in (0, 1):
-        results = {way: plain(machine[f"f{index}_{symbolic}"](case.x)) for way, machine in machines().items()}
-        assert_same_bits(results["bytecode", "c"], results["compiled", "c"])
-        for target in ("c", "numpy"):
-            result = results["bytecode", target]
-            outputs = result if isinstance(result, tuple) else (result,)
-            for got, want in zip(outputs, expected, strict=True):
-                assert got.dtype == want.dtype and got.shape == want.shape
-                np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+        for got in answers(machines(), f"f{index}_{symbolic}", [case.x]).values():
+            assert_answers(got, expected, rtol=2e-5, atol=2e-5)
 
 
 IMAGE = np.zeros((1, 4, 6, 6), np.float32)

@@ -1,24 +1,50 @@
-"""The ONNX suite's cases of neural operators, in both modes."""
+"""The ONNX suite's cases of single operators, in both modes and on both kinds of kernels."""
 
 from __future__ import annotations
 
-import pytest
+from functools import cache
 
-pytest.importorskip("onnx")
-from frontend.node_cases import NEURAL_OPERATORS, Suite
+import pytest
+from frontend.onnx_answers import Machines, answers, assert_answers, machines_of_models
+from frontend.onnx_operators import FAMILIES, OPERATORS, ROUNDED
+from frontend.onnx_suite import suite_cases
 
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 
-SUITE = Suite(NEURAL_OPERATORS)
+CASES = suite_cases(OPERATORS)
+REFUSED = {name: r"element type \w+ is not supported" for name, case in CASES.items() if not case.has_known_dtypes()}
+REFUSED |= {name: reason for operator in OPERATORS.values() for name, reason in operator.refused.items()}
+RUNNING = [
+    (family, name)
+    for family, row in FAMILIES.items()
+    for name, case in sorted(CASES.items())
+    if case.operator in row.operators and name not in REFUSED
+]
 
 
-@pytest.mark.parametrize("name", SUITE.running)
-def test_case(name: str) -> None:
-    SUITE.check(name)
+def model_and_inputs(name: str):
+    case = CASES[name]
+    return case.with_known(OPERATORS[case.operator].known)
 
 
-@pytest.mark.parametrize("name", SUITE.skipped)
+@cache
+def machines(family: str) -> Machines:
+    models = {name: model_and_inputs(name)[0] for of, name in RUNNING if of == family}
+    return machines_of_models(models, FAMILIES[family].ways)
+
+
+@pytest.mark.parametrize(("family", "name"), RUNNING)
+def test_case(family: str, name: str) -> None:
+    for got in answers(machines(family), name, model_and_inputs(name)[1]).values():
+        assert_answers(got, CASES[name].outputs, rtol=1e-3 if name in ROUNDED else 1e-4)
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_is_left_out_is_refused(name: str) -> None:
-    with pytest.raises(RelvmUnsupportedError, match=SUITE.skipped[name]):
-        from_onnx(SUITE.model_and_inputs(name)[0])
+    with pytest.raises(RelvmUnsupportedError, match=REFUSED[name]):
+        from_onnx(model_and_inputs(name)[0])
+
+
+def test_every_operator_has_a_case() -> None:
+    assert {case.operator for case in CASES.values()} == OPERATORS.keys()

@@ -5,21 +5,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import machines, plain
+from frontend.onnx_answers import against_onnxruntime
+from frontend.onnx_models import make_model, parse_model
+from modes import C_WAYS, machines, plain
+from onnx import TensorShapeProto, helper
 
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.ir.infer import infer_types
 from relvm.ir.reference import evaluate
 
-onnx = pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
-from frontend.onnx_graphs import against_onnxruntime, model_of  # noqa: E402  (after the check that onnx is there)
-from onnx import helper  # noqa: E402
-
 RANDOM = np.random.default_rng(3)
 
-HALVED_AND_DOUBLED = model_of("""
+HALVED_AND_DOUBLED = parse_model("""
     g (float[n, 2, h, w] x) => (y)
     <float[4] scales = {1, 1, 2, 2}>
     {
@@ -32,13 +30,13 @@ HALVED_AND_DOUBLED = model_of("""
 
 def test_sizes_that_cannot_be_proven_equal_are_checked_at_run_time() -> None:
     against_onnxruntime(HALVED_AND_DOUBLED, RANDOM.standard_normal((1, 2, 6, 8)).astype(np.float32))
-    for machine in machines(from_onnx(HALVED_AND_DOUBLED), [("bytecode", "c"), ("compiled", "c")]).values():
+    for machine in machines(from_onnx(HALVED_AND_DOUBLED), C_WAYS).values():
         with pytest.raises(RelvmShapeError, match=r"Add, opset 17"):
             machine["main"](np.zeros((1, 2, 7, 8), np.float32))
 
 
 def test_sizes_that_are_known_to_differ_are_refused() -> None:
-    model = model_of("g (float[3, n] x, float[4, m] z) => (y) { y = Add(x, z) }")
+    model = parse_model("g (float[3, n] x, float[4, m] z) => (y) { y = Add(x, z) }")
     with pytest.raises(RelvmShapeError, match=r"Add.*3 and 4"):
         from_onnx(model)
 
@@ -125,17 +123,17 @@ COMPUTED = {
 
 @pytest.mark.parametrize("name", COMPUTED)
 def test_what_is_computed_of_sizes(name: str) -> None:
-    against_onnxruntime(model_of(COMPUTED[name]), RANDOM.standard_normal((5, 6)).astype(np.float32))
+    against_onnxruntime(parse_model(COMPUTED[name]), RANDOM.standard_normal((5, 6)).astype(np.float32))
 
 
 @pytest.mark.parametrize("mode", ["reflect", "wrap"])
 def test_a_margin_of_symbolic_size_that_mirrors_is_refused(mode: str) -> None:
     text = COMPUTED["an edge of symbolic width"].replace("edge", mode)
     with pytest.raises(RelvmUnsupportedError, match=f"mode {mode} with a margin of symbolic size"):
-        from_onnx(model_of(text, 19))
+        from_onnx(parse_model(text, 19))
 
 
-BOUNDS = model_of("""
+BOUNDS = parse_model("""
     g (float[n, k] x, float[m] y) => (a, b, c)
     <int64[1] zero = {0}, int64[1] one = {1}, int64[1] far = {10000}>
     {
@@ -158,11 +156,11 @@ def test_bounds_of_either_sign(m: int) -> None:
 
 def test_sizes_without_a_name_are_different_ones() -> None:
     """Exporters write -1, and "?", for a size that is not known."""
-    model = model_of("g (float[n, k] x) => (y) { y = Relu(x) }")
+    model = parse_model("g (float[n, k] x) => (y) { y = Relu(x) }")
     dims = model.graph.input[0].type.tensor_type.shape.dim
     for one in ({"dim_value": -1}, {"dim_param": "?"}, {}):
         for dim in dims:
-            dim.CopyFrom(onnx.TensorShapeProto.Dimension(**one))
+            dim.CopyFrom(TensorShapeProto.Dimension(**one))
         rows, columns = from_onnx(model)["main"].params[0].type.shape
         assert rows != columns and not isinstance(rows, int) and not isinstance(columns, int)
 
@@ -170,14 +168,7 @@ def test_sizes_without_a_name_are_different_ones() -> None:
 def test_statistics_that_are_known_are_one_scale_and_one_shift() -> None:
     node = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"])
     constants = {name: np.float32([2, 3]) for name in "sbmv"}
-    graph = helper.make_graph(
-        [node],
-        "g",
-        [helper.make_tensor_value_info("x", 1, ["n", 2, "w"])],
-        [helper.make_empty_tensor_value_info("y")],
-        [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )
-    module = from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)]))
+    module = from_onnx(make_model([node], [("x", np.float32, ["n", 2, "w"])], ["y"], constants, 15))
     assert [binding.value.op.name for binding in module["main"].body.bindings] == ["multiply", "add"]
     x = RANDOM.standard_normal((4, 2, 3)).astype(np.float32)
     result = evaluate(infer_types(module), "main", x)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from frontend.onnx_answers import against_onnxruntime
+from frontend.onnx_models import parse_model
+from modes import machines
 
 from relvm.errors import RelvmError
 from relvm.frontend.onnx import from_onnx
-
-pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
-from frontend.onnx_graphs import against_onnxruntime, model_of
-from modes import machines
 
 RANDOM = np.random.default_rng(4)
 
@@ -20,7 +18,7 @@ def numbers(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
-FRAMES = model_of("""
+FRAMES = parse_model("""
     g (float[b, n, 1] x, float[8] given) => (p, q, r)
     <int64 step = {3}, int64 size = {8}>
     {
@@ -37,7 +35,7 @@ def test_frames_of_symbolic_signals() -> None:
 
 
 def test_windows_of_symbolic_and_computed_size() -> None:
-    model = model_of("""
+    model = parse_model("""
         g (float[n] x, int64 k) => (p, q, r)
         {
           shape = Shape(x)
@@ -50,7 +48,7 @@ def test_windows_of_symbolic_and_computed_size() -> None:
     against_onnxruntime(model, numbers(2), np.array(9))
 
 
-LENGTHS = model_of(
+LENGTHS = parse_model(
     """
     g (float[b, 6, 3, 1] x, double[6, 2] z) => (p, q, r, s, t, u)
     <int64 less = {4}, int64 more = {9}, int64 first = {0}, int64 second = {1}>
@@ -66,10 +64,13 @@ LENGTHS = model_of(
 )
 
 
+def pairs(values: np.ndarray) -> np.ndarray:
+    return np.stack((values.real, values.imag), axis=-1)
+
+
 def test_transforms_of_other_lengths() -> None:
     x, z = numbers(2, 6, 3, 1), numbers(6, 2).astype(np.float64)
     wave = z[:, 0] + 1j * z[:, 1]
-    pairs = lambda values: np.stack((values.real, values.imag), axis=-1)  # noqa: E731
     wanted = [
         *(pairs(np.fft.fft(x[..., 0], length, axis)) for length, axis in ((9, 1), (3, 2))),
         pairs(np.fft.ifft(wave, 4)),
@@ -98,4 +99,4 @@ def test_transforms_of_other_lengths() -> None:
 )
 def test_what_is_refused(text: str, message: str) -> None:
     with pytest.raises(RelvmError, match=message):
-        from_onnx(model_of(text, 20))
+        from_onnx(parse_model(text, 20))

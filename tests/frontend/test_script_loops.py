@@ -5,18 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import run_everywhere
+from modes import MODES, run_everywhere, run_script_everywhere
 
 from relvm import script, vm
 from relvm.errors import RelvmArithmeticError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.ir.printer import print_module
 from relvm.vm.runtime import register_func
-
-
-def check(function, *args) -> None:
-    """The program gives what Python gives, in every mode."""
-    expected = function.python(*args)
-    assert run_everywhere(function.module, *args, name=function.name) == expected
 
 
 @script
@@ -164,29 +158,29 @@ def mutual(n: i64):
     "function", [sum_to, nested, first_divisor, backwards, last_of_loop, conditional_values, two_loops, mutual, forever]
 )
 def test_a_loop_means_what_python_means(function, n) -> None:
-    check(function, n)
+    run_script_everywhere(function, n)
 
 
 @pytest.mark.parametrize("n", [1, 6, 27])
 def test_a_while_with_an_if(n) -> None:
-    check(collatz, n)
+    run_script_everywhere(collatz, n)
 
 
 @pytest.mark.parametrize(("n", "wanted"), [(0, 3), (4, 6), (4, 7), (5, 0), (3, 100)])
 def test_a_return_from_inside_two_loops(n, wanted) -> None:
-    check(search, n, wanted)
+    run_script_everywhere(search, n, wanted)
 
 
 def test_floats_converge() -> None:
-    check(newton, 2.0)
-    check(newton, 1e6)
+    run_script_everywhere(newton, 2.0)
+    run_script_everywhere(newton, 1e6)
 
 
 @pytest.mark.parametrize("a", [-7, 0, 3, 12])
 @pytest.mark.parametrize("b", [-2.5, 0.0, 10.0, 11.5])
 @pytest.mark.parametrize("c", [True, False])
 def test_operators_mean_what_python_means(a, b, c) -> None:
-    check(logic, a, b, c)
+    run_script_everywhere(logic, a, b, c)
 
 
 def test_the_smallest_and_largest_of_many_scalars() -> None:
@@ -195,7 +189,7 @@ def test_the_smallest_and_largest_of_many_scalars() -> None:
         return (min(a, b, 3), max(a, b, 7, a * b), max(a, c, b, 2.5), min(c, c, c + a))
 
     for a, b, c in [(1, 2, 3.0), (9, -4, -0.5), (5, 5, 5.0)]:
-        check(main, a, b, c)
+        run_script_everywhere(main, a, b, c)
 
 
 def test_and_does_not_compute_what_it_does_not_need() -> None:
@@ -207,8 +201,8 @@ def test_and_does_not_compute_what_it_does_not_need() -> None:
     def unguarded(a: i64, b: i64):
         return a // b > 1
 
-    check(guarded, 4, 0)
-    check(guarded, 4, 2)
+    run_script_everywhere(guarded, 4, 0)
+    run_script_everywhere(guarded, 4, 2)
     with pytest.raises(RelvmArithmeticError):
         vm.VirtualMachine(vm.build(unguarded.module, target="numpy"))["unguarded"](4, 0)
 
@@ -219,10 +213,10 @@ def test_a_comparison_in_a_chain_may_hold_another() -> None:
         return a < b < (10 if a < c < 100 else 0)
 
     for operands in [(1, 5, 50), (1, 5, 500), (9, 5, 50), (1, 50, 50)]:
-        check(nested_chain, *operands)
+        run_script_everywhere(nested_chain, *operands)
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_the_operands_of_a_chain_are_computed_in_order(mode) -> None:
     log: list[int] = []
     register_func("test.loops.seen", lambda i: log.append(i) or i, override=True)
@@ -250,8 +244,8 @@ def test_and_and_or_of_python_values_give_the_one_that_decides() -> None:
         both = name and 5
         return (a + rounds + both, zero or a > 2, zero and a > 2)
 
-    check(main, 2)
-    check(main, 3)
+    run_script_everywhere(main, 2)
+    run_script_everywhere(main, 3)
 
 
 def test_ranges_end_at_the_largest_integer() -> None:
@@ -262,8 +256,8 @@ def test_ranges_end_at_the_largest_integer() -> None:
             rounds += 1
         return rounds
 
-    check(count, 2**63 - 12, 2**63 - 1)
-    check(count, 3, -3)
+    run_script_everywhere(count, 2**63 - 12, 2**63 - 1)
+    run_script_everywhere(count, 3, -3)
 
 
 def test_dimensions_are_scalars() -> None:
@@ -349,8 +343,8 @@ def test_a_name_that_is_unset_before_an_if_may_be_set_after_it() -> None:
         last = n + 1
         return last
 
-    check(main, 2)
-    check(main, 5)
+    run_script_everywhere(main, 2)
+    run_script_everywhere(main, 5)
 
 
 def test_a_tensor_counts() -> None:
@@ -396,13 +390,13 @@ def test_effects_of_a_loop_are_in_order() -> None:
                 packed("test.loops.log", 10 * i + j)
         return n
 
-    for mode in ("bytecode", "compiled"):
+    for mode in MODES:
         log.clear()
         vm.VirtualMachine(vm.build(main.module, mode, "numpy"))["main"](4)
         assert log == [1, 10, 20, 21, 3, 30, 31, 32]
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_ten_million_rounds_need_no_room(mode) -> None:
     machine = vm.VirtualMachine(vm.build(sum_to.module, mode, "numpy"), stack_values=64, call_depth=4)
     assert machine["sum_to"](10_000_000) == 10_000_000 * 9_999_999 // 2

@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from modes import run_everywhere
+from modes import MODES, run_everywhere, run_script_everywhere
 
 from relvm import script, vm
 from relvm.errors import RelvmNameError, RelvmTypeError
@@ -17,12 +17,6 @@ from relvm.ir.printer import print_module
 from relvm.vm.runtime import register_func
 
 _numbers = itertools.count()
-
-
-def check(function, *args) -> None:
-    """The program gives what Python gives, in every mode."""
-    expected = function.python(*args)
-    assert run_everywhere(function.module, *args, name=function.name) == expected
 
 
 def read(tmp_path, text: str):
@@ -90,7 +84,7 @@ def test_the_size_of_the_ir_is_linear_in_that_of_the_script(program, tmp_path) -
 def test_many_ways_in_a_row_mean_what_python_means(program, tmp_path) -> None:
     function = read(tmp_path, program(12))
     for n in (-3, 0, 1, 5, 11, 40):
-        check(function, n)
+        run_script_everywhere(function, n)
 
 
 def test_what_one_way_leads_to_is_no_function() -> None:
@@ -105,9 +99,9 @@ def test_what_one_way_leads_to_is_no_function() -> None:
             return n * 2
         return n + 1
 
-    check(main, 5)
-    check(main, 1)
-    check(main, -9)
+    run_script_everywhere(main, 5)
+    run_script_everywhere(main, 1)
+    run_script_everywhere(main, -9)
     assert "fn" not in print_module(main.module)
 
 
@@ -124,7 +118,7 @@ def test_the_rest_is_a_local_function_of_the_names_that_the_ways_set() -> None:
         return n + m + kept
 
     for n, m in [(1, 7), (4, 7), (4, 9)]:
-        check(main, n, m)
+        run_script_everywhere(main, n, m)
     assert print_module(main.module).count("rest: (i64) -> i64 = fn rest(") == 1
 
 
@@ -161,7 +155,7 @@ def ways_out_of_loops(n: i64, wanted: i64) -> (i64, i64, i64):
 @pytest.mark.parametrize("n", [0, 1, 4, 7])
 @pytest.mark.parametrize("wanted", [0, 3, 5, 30])
 def test_a_loop_inside_a_loop_with_many_ways_out(n, wanted) -> None:
-    check(ways_out_of_loops, n, wanted)
+    run_script_everywhere(ways_out_of_loops, n, wanted)
 
 
 def test_a_loop_that_only_breaks_end_sets_names() -> None:
@@ -180,7 +174,7 @@ def test_a_loop_that_only_breaks_end_sets_names() -> None:
         return (last, half)
 
     for n in (0, 7, 24, 25, 1000):
-        check(main, n)
+        run_script_everywhere(main, n)
 
 
 def test_a_loop_that_only_breaks_end_sets_names_for_what_returns() -> None:
@@ -197,7 +191,7 @@ def test_a_loop_that_only_breaks_end_sets_names_for_what_returns() -> None:
         return twice * i
 
     for n in (-4, 0, 6, 7):
-        check(main, n)
+        run_script_everywhere(main, n)
 
 
 def test_a_tensor_is_first_set_in_a_loop() -> None:
@@ -331,7 +325,7 @@ def test_a_name_of_two_kinds_that_nothing_uses_is_no_error() -> None:
         x = n
         return x
 
-    check(main, 2)
+    run_script_everywhere(main, 2)
 
 
 def test_values_of_python_meet_where_they_agree() -> None:
@@ -421,10 +415,10 @@ def test_a_closure_and_a_lambda_pass_the_place_where_ways_meet() -> None:
         return total
 
     for n, m in [(0, 1), (5, 2), (9, 4)]:
-        check(main, n, m)
+        run_script_everywhere(main, n, m)
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_effects_after_ways_that_meet_are_once_and_in_order(mode) -> None:
     log: list[int] = []
     register_func("test.ways.log", lambda i: log.append(i), override=True)
@@ -458,7 +452,7 @@ def test_effects_after_ways_that_meet_are_once_and_in_order(mode) -> None:
         assert log == [*expected, 1000]
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_rounds_with_many_ways_need_no_room(mode, tmp_path) -> None:
     text = """def f(n: i64) -> i64:
     total = 0

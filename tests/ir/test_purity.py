@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import pytest
+from pipeline_parts import module_after
 
 from relvm import script
 from relvm.errors import RelvmTypeError
 from relvm.frontend.text import parse_module
 from relvm.ir.builder import Builder
-from relvm.ir.expr import Module
 from relvm.ir.infer import infer_types
 from relvm.ir.types import OBJECT
 from relvm.transform.passes import run_passes
@@ -121,8 +121,6 @@ def test_impure_local_functions_stay_impure_when_they_are_lifted() -> None:
       unused_too = quiet(x)
       return (note, quiet)
     }"""
-    steps = build_pipeline("numpy")
-    names = [step.name for step in steps]
-    module: Module = run_passes(parse_module(text), steps[: names.index("lift_lambdas") + 1], verified=True)
+    module = module_after("lift_lambdas", parse_module(text), target="numpy")
     assert {f.name: f.pure for f in module.functions} == {"main": False, "main_note": False, "main_quiet": True}
     assert [b.var.name for b in module["main"].body.bindings] == ["note", "quiet", "unused", "result"]

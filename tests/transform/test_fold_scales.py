@@ -4,97 +4,75 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tensor_programs import Programs, operators, results, symbolic
 
 from relvm import ops
-from relvm.errors import RelvmError
 from relvm.ir.builder import Builder
-from relvm.ir.dims import as_var, dim_var, evaluate_with
 from relvm.ir.dtypes import F64
-from relvm.ir.expr import Module, OpCall, Shape, constant
+from relvm.ir.expr import Expr, Shape, Var, constant
 from relvm.ir.infer import infer_types
-from relvm.ir.node import walk
-from relvm.ir.reference import evaluate
 from relvm.ir.types import TensorType
 from relvm.transform.eliminate_dead import eliminate_dead
 from relvm.transform.fold_scales import fold_scales
 from relvm.transform.normalize import normalize
 from relvm.transform.passes import run_passes
 
-FUNCTIONS = 60
 FACTORS = (ops.multiply, ops.divide, ops.add, ops.subtract)
 
 
-def random_module(seed: int) -> tuple[Module, list[list[tuple[int, ...]]]]:
-    random = np.random.default_rng(seed)
-    builder, sizes = Builder(), []
-    for number in range(FUNCTIONS):
-        n = dim_var("n") if random.random() < 0.5 else 3
-        shapes = [(n, 4, 6), (2, n, 6)]
-        with builder.function(f"f{number}", [(f"x{i}", TensorType(F64, shape)) for i, shape in enumerate(shapes)]) as x:
-            made = list(x)
-            for _ in range(int(random.integers(4, 14))):
-                made.append(step(builder, made, random))
-            builder.ret(made[-1])
-        sizes.append([tuple(evaluate_with(dim, {as_var(n): 3}.get) for dim in shape) for shape in shapes])
-    return builder.module(), sizes
+def shapes(random: np.random.Generator) -> list[tuple]:
+    n = symbolic(3) if random.random() < 0.5 else 3
+    return [(n, 4, 6), (2, n, 6)]
 
 
 def numbers(shape: tuple[int, ...], random: np.random.Generator):
     return constant(random.uniform(0.5, 2, shape) * random.choice((-1, 1), shape))
 
 
-def step(builder: Builder, made: list, random: np.random.Generator):
-    """One more operator on the last value, or on one before; where it does not fit it, another."""
-    while True:
-        x, y = (made[-int(random.choice((1, 1, 1, 2)))] for _ in range(2))
-        dims, rank = x.type.shape, x.type.rank
-        try:
-            match random.integers(10):
-                case 0 | 1 | 2 | 3:
-                    shape = [dim if isinstance(dim, int) and random.random() < 0.3 else 1 for dim in dims]
-                    number = numbers(tuple(shape[int(random.integers(0, rank)) :]), random)
-                    operator = FACTORS[random.integers(len(FACTORS))]
-                    value = operator(x, number) if random.random() < 0.8 else operator(number, x)
-                case 4:
-                    transposed = bool(random.random() < 0.5)
-                    weights = (5, dims[-1]) if transposed else (dims[-1], 5)
-                    value = ops.matmul(x, numbers(weights, random), transpose_b=transposed)
-                case 5:
-                    transposed = bool(random.random() < 0.5)
-                    weights = (dims[-2], 6) if transposed else (6, dims[-2])
-                    value = ops.matmul(numbers(weights, random), x, transpose_a=transposed)
-                case 6:
-                    groups = int(random.choice((1, 2)))
-                    window = (4, dims[1] // groups, *(1,) * (rank - 3), 3)
-                    value = ops.conv(x, numbers(window, random), pads=(*(0,) * (rank - 3), 1) * 2, groups=groups)
-                case 7:
-                    value = ops.transpose(x, perm=tuple(int(axis) for axis in random.permutation(rank)))
-                case 8:
-                    axis = int(random.integers(rank - 1))
-                    joined = (*dims[:axis], dims[axis] * dims[axis + 1], *dims[axis + 2 :])
-                    split = (*dims[:axis], dims[axis] // 2, 2, *dims[axis + 1 :])
-                    value = ops.reshape(x, Shape(joined if random.random() < 0.5 or dims[axis] % 2 else split))
-                case _:
-                    value = ops.matmul(x, y, transpose_b=bool(random.random() < 0.5))
-        except (RelvmError, ValueError, IndexError, TypeError):
-            continue
-        if value.type.rank is None or not 2 <= value.type.rank <= 5:
-            continue
-        return builder.emit(value)
+def step(made: list[Var], random: np.random.Generator) -> Expr:
+    """An operator on the last value, or on one before."""
+    x, y = (made[-int(random.choice((1, 1, 1, 2)))] for _ in range(2))
+    dims, rank = x.type.shape, x.type.rank
+    match random.integers(10):
+        case 0 | 1 | 2 | 3:
+            shape = [dim if isinstance(dim, int) and random.random() < 0.3 else 1 for dim in dims]
+            number = numbers(tuple(shape[int(random.integers(0, rank)) :]), random)
+            operator = FACTORS[random.integers(len(FACTORS))]
+            return operator(x, number) if random.random() < 0.8 else operator(number, x)
+        case 4:
+            transposed = bool(random.random() < 0.5)
+            weights = (5, dims[-1]) if transposed else (dims[-1], 5)
+            return ops.matmul(x, numbers(weights, random), transpose_b=transposed)
+        case 5:
+            transposed = bool(random.random() < 0.5)
+            weights = (dims[-2], 6) if transposed else (6, dims[-2])
+            return ops.matmul(numbers(weights, random), x, transpose_a=transposed)
+        case 6:
+            groups = int(random.choice((1, 2)))
+            window = (4, dims[1] // groups, *(1,) * (rank - 3), 3)
+            return ops.conv(x, numbers(window, random), pads=(*(0,) * (rank - 3), 1) * 2, groups=groups)
+        case 7:
+            return ops.transpose(x, perm=tuple(int(axis) for axis in random.permutation(rank)))
+        case 8:
+            axis = int(random.integers(rank - 1))
+            joined = (*dims[:axis], dims[axis] * dims[axis + 1], *dims[axis + 2 :])
+            split = (*dims[:axis], dims[axis] // 2, 2, *dims[axis + 1 :])
+            return ops.reshape(x, Shape(joined if random.random() < 0.5 or dims[axis] % 2 else split))
+        case _:
+            return ops.matmul(x, y, transpose_b=bool(random.random() < 0.5))
+
+
+PROGRAMS = Programs(60, F64, shapes, step, steps=range(4, 14), ranks=range(2, 6))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_compute_the_same(seed: int) -> None:
-    made, sizes = random_module(seed)
+    made, sizes = PROGRAMS.module(seed)
     before = run_passes(infer_types(made), (normalize, eliminate_dead))
     after = run_passes(before, (fold_scales,), verified=True)
-    counts = [sum(isinstance(item, OpCall) for item in walk(module)) for module in (before, after)]
-    assert counts[1] < 0.95 * counts[0]
+    assert operators(after) < 0.95 * operators(before)
     random = np.random.default_rng(seed)
-    for function, shapes in zip(before.functions, sizes, strict=True):
-        args = [random.standard_normal(shape) for shape in shapes]
-        wanted = np.asarray(evaluate(before, function.name, *args))
-        got = np.asarray(evaluate(after, function.name, *args))
+    for got, wanted in results(before, after, sizes, random.standard_normal):
         np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max(initial=0))
 
 

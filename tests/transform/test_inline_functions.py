@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from modes import machines, run_everywhere
+from pipeline_parts import module_after
 
 from relvm import vm
 from relvm.errors import RelvmShapeError, RelvmTypeError
@@ -12,16 +13,12 @@ from relvm.frontend.text import parse_module
 from relvm.ir.expr import Block, If, Module
 from relvm.ir.node import children
 from relvm.transform.inline_functions import DEEPEST, SMALL
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
 
 X = np.arange(4, dtype=np.float32)
 
 
 def inlined(text: str) -> Module:
-    steps = build_pipeline("c")
-    names = [step.name for step in steps]
-    return run_passes(parse_module(text), steps[: names.index("inline_functions") + 1], verified=True)
+    return module_after("inline_functions", parse_module(text))
 
 
 def depth(block: Block) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cases import check_cases
+from pipeline_parts import module_after
 
 from relvm.errors import RelvmVerifyError
 from relvm.frontend.text import parse_module
@@ -19,9 +20,7 @@ PASSES = {step.name: step for step in build_pipeline("c")}
 
 def after(name: str, text: str) -> str:
     """The module after the pipeline up to and including the pass."""
-    steps = build_pipeline("c", fused=name in ("fuse_attention", "decompose", "fuse", "legalize"))
-    upto = [step.name for step in steps].index(name) + 1
-    module = run_passes(parse_module(text), steps[:upto], verified=True)
+    module = module_after(name, parse_module(text), fused=name in ("fuse_attention", "decompose", "fuse", "legalize"))
     printed = print_module(module)
     assert print_module(parse_module(printed)) == printed, "the result does not read back"
     return printed

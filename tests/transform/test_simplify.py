@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import read_cases
+from tensor_programs import Programs, operators, results, symbolic
 
 from relvm import ops
-from relvm.errors import RelvmError
 from relvm.frontend.text import parse_module
-from relvm.ir.builder import Builder
-from relvm.ir.dims import as_var, dim_var, evaluate_with
+from relvm.ir.dims import evaluate_with
 from relvm.ir.dtypes import BOOL, F32
-from relvm.ir.expr import Binding, Module, OpCall, Shape, constant
+from relvm.ir.expr import Binding, Expr, Module, OpCall, Shape, Var, constant
 from relvm.ir.infer import infer_types
 from relvm.ir.node import walk
 from relvm.ir.reference import evaluate
@@ -107,86 +106,65 @@ def test_roots_have_the_special_values_of_c() -> None:
     expect_same(results_of(simplify(normal(text)), [x]), [root, inverse])
 
 
-FUNCTIONS = 60
 WITH_NEUTRAL = [ops.add, ops.subtract, ops.multiply, ops.divide, ops.maximum, ops.minimum]
 
 
-def random_module(seed: int) -> tuple[Module, list[list[tuple[int, ...]]]]:
-    random = np.random.default_rng(seed)
-    builder, sizes = Builder(), []
-    for number in range(FUNCTIONS):
-        n = dim_var("n") if random.random() < 0.5 else 3
-        shapes = [(2, n, 1, 4), (n, 4), (1, 4)]
-        with builder.function(f"f{number}", [(f"x{i}", TensorType(F32, shape)) for i, shape in enumerate(shapes)]) as x:
-            made = list(x)
-            for _ in range(int(random.integers(4, 16))):
-                made.append(step(builder, made, random))
-            builder.ret(made[-1])
-        sizes.append([tuple(evaluate_with(dim, {as_var(n): 3}.get) for dim in shape) for shape in shapes])
-    return builder.module(), sizes
+def shapes(random: np.random.Generator) -> list[tuple]:
+    n = symbolic(3) if random.random() < 0.5 else 3
+    return [(2, n, 1, 4), (n, 4), (1, 4)]
 
 
-def step(builder: Builder, made: list, random: np.random.Generator):
-    """One more operator on one of the last values; where it does not fit it, another."""
-    while True:
-        x, y = (made[-int(random.integers(1, min(len(made), 4) + 1))] for _ in range(2))
-        rank = x.type.rank
-        axis = int(random.integers(max(rank, 1)))
-        try:
-            match random.integers(13):
-                case 0:
-                    value = ops.transpose(x, perm=tuple(int(a) for a in random.permutation(rank)))
-                case 1:
-                    value = ops.expand_dims(x, axes=(int(random.integers(rank + 1)),))
-                case 2:
-                    value = ops.squeeze(x, axes=(x.type.shape.index(1),))
-                case 3:
-                    dims = x.type.shape
-                    value = ops.reshape(x, Shape((*dims[:axis], dims[axis] * dims[axis + 1], *dims[axis + 2 :])))
-                case 4:
-                    ends = (int(random.integers(-5, 5)), int(random.choice((-(1 << 31), 1 << 31, 1, 2, -1))))
-                    step_ = int(random.choice((1, 1, 2, -1)))
-                    value = ops.slice(x, begin=ends[:1], end=ends[1:], axes=(axis,), steps=(step_,))
-                case 5:
-                    value = ops.concat(x, y, axis=axis)
-                case 6:
-                    index = int(random.integers(x.type.shape[axis]))  # of a known size: ValueError where it is 0
-                    value = ops.gather(x, constant(index, "i64"), axis=axis)
-                case 7:
-                    value = ops.broadcast_to(x, Shape((2, *made[0].type.shape[1:]) if random.random() < 0.5 else (4,)))
-                case 8:
-                    numbers = constant(random.choice((0, -0.0, 1, np.inf, -np.inf)), "f32")
-                    operator = random.choice(
-                        [ops.add, ops.subtract, ops.multiply, ops.divide, ops.maximum, ops.minimum]
-                    )
-                    value = operator(x, numbers) if random.random() < 0.7 else operator(numbers, x)
-                case 9:
-                    value = random.choice([ops.negative, ops.identity, ops.abs, ops.relu])(x)
-                case 10:
-                    value = ops.cast(ops.cast(x, to="f64"), to="f32")
-                case 11:
-                    value = random.choice([ops.add, ops.maximum])(x, y)
-                case _:
-                    value = ops.max(x, axes=(axis,), keepdims=bool(random.random() < 0.5))
-        except (RelvmError, ValueError, IndexError, TypeError):
-            continue
-        if value.type.rank is None or value.type.rank > 5 or value.type.rank == 0:
-            continue
-        return builder.emit(value)
+def step(made: list[Var], random: np.random.Generator) -> Expr:
+    """An operator on one of the last values."""
+    x, y = (made[-int(random.integers(1, min(len(made), 4) + 1))] for _ in range(2))
+    rank = x.type.rank
+    axis = int(random.integers(max(rank, 1)))
+    match random.integers(13):
+        case 0:
+            return ops.transpose(x, perm=tuple(int(a) for a in random.permutation(rank)))
+        case 1:
+            return ops.expand_dims(x, axes=(int(random.integers(rank + 1)),))
+        case 2:
+            return ops.squeeze(x, axes=(x.type.shape.index(1),))
+        case 3:
+            dims = x.type.shape
+            return ops.reshape(x, Shape((*dims[:axis], dims[axis] * dims[axis + 1], *dims[axis + 2 :])))
+        case 4:
+            ends = (int(random.integers(-5, 5)), int(random.choice((-(1 << 31), 1 << 31, 1, 2, -1))))
+            step_ = int(random.choice((1, 1, 2, -1)))
+            return ops.slice(x, begin=ends[:1], end=ends[1:], axes=(axis,), steps=(step_,))
+        case 5:
+            return ops.concat(x, y, axis=axis)
+        case 6:
+            index = int(random.integers(x.type.shape[axis]))  # of a known size: ValueError where it is 0
+            return ops.gather(x, constant(index, "i64"), axis=axis)
+        case 7:
+            return ops.broadcast_to(x, Shape((2, *made[0].type.shape[1:]) if random.random() < 0.5 else (4,)))
+        case 8:
+            numbers = constant(random.choice((0, -0.0, 1, np.inf, -np.inf)), "f32")
+            operator = random.choice(WITH_NEUTRAL)
+            return operator(x, numbers) if random.random() < 0.7 else operator(numbers, x)
+        case 9:
+            return random.choice([ops.negative, ops.identity, ops.abs, ops.relu])(x)
+        case 10:
+            return ops.cast(ops.cast(x, to="f64"), to="f32")
+        case 11:
+            return random.choice([ops.add, ops.maximum])(x, y)
+        case _:
+            return ops.max(x, axes=(axis,), keepdims=bool(random.random() < 0.5))
+
+
+PROGRAMS = Programs(60, F32, shapes, step, steps=range(4, 16), ranks=range(1, 6))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_compute_the_same(seed: int) -> None:
-    made, sizes = random_module(seed)
+    made, sizes = PROGRAMS.module(seed)
     before = run_passes(infer_types(made), (normalize, fold_constants, eliminate_dead))
     after = run_passes(before, (simplify, eliminate_dead), verified=True)
-    counts = [sum(isinstance(item, OpCall) for item in walk(module)) for module in (before, after)]
-    assert counts[1] < 0.7 * counts[0]
+    assert operators(after) < 0.7 * operators(before)
     random = np.random.default_rng(seed)
-    for function, shapes in zip(before.functions, sizes, strict=True):
-        args = [value_of(TensorType(F32, shape), {}, random) for shape in shapes]
-        wanted = np.asarray(evaluate(before, function.name, *args))
-        got = np.asarray(evaluate(after, function.name, *args))
+    for got, wanted in results(before, after, sizes, lambda shape: value_of(TensorType(F32, shape), {}, random)):
         expect_same([got], [wanted])
 
 

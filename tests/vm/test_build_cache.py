@@ -13,14 +13,10 @@ from relvm import vm  # noqa: E402  (after the check that onnx is there)
 from relvm.frontend.onnx import from_onnx  # noqa: E402
 from relvm.ir.expr import Module  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 TEXT = """<ir_version: 8, opset_import: ["": 17]>
 g (float[n, 4] x) => (float[n, 4] y) { c = Constant<value_float: float = NUMBER>() y = Mul(x, c) }"""
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 @pytest.fixture

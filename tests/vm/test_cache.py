@@ -15,11 +15,7 @@ from relvm.errors import RelvmArgumentError
 from relvm.frontend.text import parse_module
 from relvm.vm.cache import cache_place, kept_files, limit_bytes, shrink, touch, write
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def keep(name: str, size: int, used: float) -> Path:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from modes import MODES
 
 from relvm import vm
 from relvm.errors import RelvmFormatError, RelvmToolchainError, RelvmUnsupportedError
@@ -26,7 +27,7 @@ SANITIZED = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fr
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 
 
-@pytest.fixture(scope="module", params=["bytecode", "compiled"])
+@pytest.fixture(scope="module", params=MODES)
 def executable(request: pytest.FixtureRequest) -> vm.Executable:
     return vm.build(parse_module(MODEL), request.param)
 

@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from modes import MODES
 
 from relvm import vm
 from relvm.errors import RelvmRecursionError, RelvmTypeError
@@ -98,18 +99,20 @@ def test_the_truth_of_a_tensor_is_its_element(value, truth) -> None:
 )
 def test_results_whose_sizes_are_known_at_run_time_only(text) -> None:
     argument = np.float32([-1, 2]) if "relu" in text else np.int64([2, 3])
-    for mode in ("bytecode", "compiled"):
+    for mode in MODES:
         result = vm.VirtualMachine(vm.build(parse_module(text), mode))["main"](argument)
         expected = np.float32([0, 2]) if "relu" in text else np.ones((2, 3), np.float32)
         np.testing.assert_array_equal(result, expected)
 
 
-def test_a_compiled_library_that_was_damaged_in_the_cache_is_compiled_again(monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path))
-    for _ in range(2):
-        np.testing.assert_array_equal(vm.VirtualMachine(vm.build(DOUBLE))["main"](X), 2 * X)
-        for library in tmp_path.glob("*.so"):
-            library.write_bytes(b"")
+def test_a_compiled_library_that_was_damaged_in_the_cache_is_compiled_again(cache) -> None:
+    np.testing.assert_array_equal(vm.VirtualMachine(vm.build(DOUBLE))["main"](X), 2 * X)
+    libraries = list((cache / "compiled").iterdir())
+    assert libraries
+    for library in libraries:
+        library.write_bytes(b"")
+    np.testing.assert_array_equal(vm.VirtualMachine(vm.build(DOUBLE))["main"](X), 2 * X)
+    assert all(library.read_bytes() for library in libraries)
 
 
 @pytest.mark.parametrize("wrong", [None, "text", vm], ids=["None", "str", "module"])

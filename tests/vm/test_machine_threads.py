@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from modes import MODES
 
 from relvm import vm
 from relvm.errors import RelvmBusyError, RelvmInterrupted
@@ -32,7 +33,6 @@ rvm_status meet(void *self, const rvm_value *arguments, int32_t count, rvm_value
   return RVM_OK;
 }
 """
-MODES = ("bytecode", "compiled")
 
 
 def all_done(threads: list[threading.Thread]) -> None:

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from modes import assert_same_bits
+from modes import MODES, assert_same_bits
 
 from relvm import vm
 from relvm.errors import RelvmArithmeticError, RelvmError, RelvmTypeError
@@ -51,7 +51,7 @@ def machines() -> list[vm.VirtualMachine]:
         params = tuple(Var(f"x{i}", type=PrimType(DTYPE_OF_LETTER[each])) for i, each in enumerate(row.operands))
         functions.append(Function(row.name, params, Block((), PrimCall(row.function, params))))
     module = Module(tuple(functions))
-    return [vm.VirtualMachine(vm.build(module, mode, "numpy", verified=True)) for mode in ("bytecode", "compiled")]
+    return [vm.VirtualMachine(vm.build(module, mode, "numpy", verified=True)) for mode in MODES]
 
 
 def outcome(run, *operands):
@@ -139,7 +139,7 @@ def test_rows_are_found_by_their_operands() -> None:
 
 def test_an_error_of_a_value_that_nothing_uses_is_not_lost() -> None:
     module = parse_module("def main(i: i64, j: i64) -> i64 {\n  unused = i // j\n  fine = i // 2\n  return i\n}")
-    for mode in ("bytecode", "compiled"):
+    for mode in MODES:
         machine = vm.VirtualMachine(vm.build(module, mode, "numpy"))
         assert machine["main"](1, 1) == 1
         with pytest.raises(RelvmArithmeticError):
@@ -147,7 +147,7 @@ def test_an_error_of_a_value_that_nothing_uses_is_not_lost() -> None:
     assert "fine" not in vm.build(module, "bytecode", "numpy").as_text()
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_a_value_of_unknown_type_is_a_scalar_after_its_check(mode) -> None:
     module = parse_module("""
     private def _half(x: f64) -> f64 = x / 2.0

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from modes import run_everywhere
+from modes import MODES, run_everywhere
 
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmInterrupted, RelvmRecursionError
@@ -15,7 +15,6 @@ from relvm.ir.infer import infer_types
 from relvm.ir.reference import evaluate
 from relvm.vm.runtime import register_func
 
-MODES = ("bytecode", "compiled")
 X = np.ones(3, np.float32)
 
 COUNTDOWN = """

@@ -55,29 +55,26 @@ def test_a_setting_of_blanks_names_no_compiler(monkeypatch) -> None:
     assert toolchain.find_compiler() is not None
 
 
-def test_a_wrong_limit_of_the_cache_is_told_before_anything_is_compiled(monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path))
+def test_a_wrong_limit_of_the_cache_is_told_before_anything_is_compiled(monkeypatch, cache) -> None:
     monkeypatch.setenv("RELVM_CACHE_BYTES", "much")
     with pytest.raises(RelvmArgumentError, match="RELVM_CACHE_BYTES"):
         vm.build(MODULE)
-    assert not list(tmp_path.iterdir())
+    assert not cache.exists()
 
 
-def test_a_compiler_that_fails_shows_its_output(monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path))
+def test_a_compiler_that_fails_shows_its_output(cache) -> None:
     with pytest.raises(RelvmToolchainError, match="this is no C"):
         toolchain.compile_native(CSource(("this is no C;",), ""))
 
 
-def test_the_same_code_is_compiled_once(monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path))
+def test_the_same_code_is_compiled_once(monkeypatch, cache) -> None:
     calls = []
     compile_once = toolchain._compile
     monkeypatch.setattr(toolchain, "_compile", lambda *args: calls.append(1) or compile_once(*args))
     for _ in range(2):
         vm.build(MODULE, "compiled")
     assert len(calls) == 2  # the kernels and the routines
-    assert len(list((tmp_path / "compiled").iterdir())) == 3  # and the library made of them
+    assert len(list((cache / "compiled").iterdir())) == 3  # and the library made of them
     vm.build(MODULE, "bytecode")
     assert len(calls) == 2
 

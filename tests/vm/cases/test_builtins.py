@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from modes import MODES
 
 from relvm import vm
 from relvm.errors import (
@@ -26,7 +27,7 @@ X = np.zeros((2, 3), np.float32)
 Main = Callable[..., Any]
 
 
-@pytest.fixture(params=["bytecode", "compiled"])
+@pytest.fixture(params=MODES)
 def mode(request: pytest.FixtureRequest) -> str:
     return request.param
 

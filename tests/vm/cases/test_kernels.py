@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from modes import WAYS, run_everywhere
+from pipeline_parts import module_after
 
 from relvm import vm
 from relvm.codegen.c_kernel import print_kernel
@@ -20,18 +21,13 @@ from relvm.ir.node import walk
 from relvm.ir.stages import Stage, verify
 from relvm.lir.kernel import Buffer, Kernel, KernelBuilder
 from relvm.tables import csrc_directory
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
 from relvm.transform.plan_memory import plan_memory
 
 X = np.random.default_rng(1).standard_normal((3, 5)).astype(np.float32)
 
 
 def planned(text: str) -> Module:
-    names = [step.name for step in build_pipeline("c", fused=False)]
-    return run_passes(
-        parse_module(text), build_pipeline("c", fused=False)[: names.index("plan_memory") + 1], verified=True
-    )
+    return module_after("plan_memory", parse_module(text), fused=False)
 
 
 def allocations(module: Module) -> list[str]:

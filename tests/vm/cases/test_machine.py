@@ -7,7 +7,7 @@ import traceback
 
 import numpy as np
 import pytest
-from modes import assert_same_bits, plain
+from modes import MODES, assert_same_bits, plain
 
 from relvm import vm
 from relvm.errors import (
@@ -40,7 +40,7 @@ EXPECTED = np.maximum(X @ W, 0)
 V = np.float32([1, 2, 3])
 
 
-@pytest.fixture(scope="module", params=["bytecode", "compiled"])
+@pytest.fixture(scope="module", params=MODES)
 def executable(request) -> vm.Executable:
     vm.register_func("test.cases.machine", lambda x: x, override=True)
     return vm.build(MODULE, request.param)
@@ -261,7 +261,7 @@ def test_instrumentation_sees_packed_functions_with_their_values(machine) -> Non
 
 def test_both_modes_make_the_same_calls_with_the_same_values() -> None:
     vm.register_func("test.cases.machine", lambda x: x, override=True)
-    one, other = (watched(vm.VirtualMachine(vm.build(MODULE, mode)), "chain", V) for mode in ("bytecode", "compiled"))
+    one, other = (watched(vm.VirtualMachine(vm.build(MODULE, mode)), "chain", V) for mode in MODES)
     assert one.lines == other.lines
     assert len(one.values) == len(other.values) > 5
 
@@ -324,7 +324,7 @@ def at_the_end(n: i64) => i64 = @_through(n) * 2
 """
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_a_skipped_call_that_was_to_give_a_scalar_is_an_error_where_it_is_used(mode) -> None:
     vm.register_func("test.cases.nothing", lambda: None, override=True)
     machine = vm.VirtualMachine(vm.build(parse_module(SKIPPED), mode, "numpy"))

@@ -6,7 +6,8 @@ import resource
 
 import numpy as np
 import pytest
-from modes import WAYS, run_everywhere
+from modes import MODES, WAYS, run_everywhere
+from pipeline_parts import module_after
 
 from relvm import vm
 from relvm.errors import RelvmError, RelvmNameError, RelvmShapeError, RelvmTypeError
@@ -14,18 +15,13 @@ from relvm.frontend.text import parse_module
 from relvm.ir.dims import AnyDim
 from relvm.ir.expr import BuiltinCall, Constant, Function, KernelRun, Kill, Prim, Shape, Var
 from relvm.ir.node import walk
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
 
 X = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
 
 
 def planned(text: str, name: str = "main", upto: str = "plan_memory") -> Function:
     """A function right after memory is planned, or at the end of the pipeline."""
-    names = [step.name for step in build_pipeline("c", fused=False)]
-    return run_passes(parse_module(text), build_pipeline("c", fused=False)[: names.index(upto) + 1], verified=True)[
-        name
-    ]
+    return module_after(upto, parse_module(text), fused=False)[name]
 
 
 def storages(function: Function) -> dict[str, tuple[AnyDim, ...] | int]:
@@ -391,7 +387,7 @@ def peak_kilobytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_a_long_loop_of_tensors_stays_in_constant_memory(mode: str) -> None:
     machine = vm.VirtualMachine(vm.build(parse_module(LOOP), mode, "c"))
     x = np.zeros((64, 16), np.float32)

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 from handmade import COMMON, EVERYTHING, program_of, same_program
+from modes import MODES
 
 from relvm.errors import RelvmFormatError, RelvmNameError, RelvmUnsupportedError
 from relvm.vm.runtime import ExecBuilder, Executable, Shape, VirtualMachine, load, register_func
@@ -171,15 +172,14 @@ def test_an_executable_says_what_it_is() -> None:
     assert repr(Executable.from_program(program_of(COMMON))) == "<Executable of 13 functions>"
 
 
-@pytest.fixture(params=["bytecode", "compiled"])
-def with_native(request, tmp_path, monkeypatch):
+@pytest.fixture(params=MODES)
+def with_native(request, tmp_path, cache):
     """A file with native code, compiled by this user."""
     if not shutil.which("gcc"):
         pytest.skip("no gcc")
     from relvm import vm
     from relvm.frontend.text import parse_module
 
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
     module = parse_module("def main(x: f32[n]) -> f32[n] { return add(x, x) }")
     executable = vm.build(module, request.param, "c")
     executable.save(tmp_path / "native.rvm")

@@ -1,45 +1,16 @@
-"""The ONNX suite's cases of attention, by NumPy's kernels: products and softmaxes are tested by themselves;
-and a program with symbolic sizes in both modes."""
+"""Attention of ONNX with symbolic sizes, in every way against NumPy; and what is refused."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
-
 import numpy as np
 import pytest
-
-pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
-from frontend.node_cases import ATTENTION_OPERATORS, Suite
-from frontend.onnx_graphs import model_of
+from frontend.onnx_models import parse_model
 from modes import machines, plain
 
-from relvm import vm
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
-from relvm.ir.expr import Module
 
-SUITE = Suite(ATTENTION_OPERATORS)
-
-
-@cache
-def machine() -> vm.VirtualMachine:
-    functions = [replace(from_onnx(SUITE.model_and_inputs(name)[0])["main"], name=name) for name in SUITE.running]
-    return vm.VirtualMachine(vm.build(Module(tuple(functions)), "bytecode", "numpy"))
-
-
-@pytest.mark.parametrize("name", SUITE.running)
-def test_case(name: str) -> None:
-    result = plain(machine()[name](*SUITE.model_and_inputs(name)[1]))
-    outputs = result if isinstance(result, tuple) else (result,)
-    case = SUITE.cases[name]
-    for got, want in zip(outputs, case.data_sets[0][1], strict=True):
-        assert got.dtype == want.dtype and got.shape == want.shape
-        np.testing.assert_allclose(got, want, rtol=case.rtol, atol=1e-5)
-
-
-ATTENTION = model_of(
+ATTENTION = parse_model(
     """
     g (float[b, n, 16] q, float[b, m, 8] k, float[b, m, 8] v, float[b, 2, past, 4] keys, float[b, 2, past, 4] values)
     => (y, all_keys, all_values, shares)
@@ -78,7 +49,7 @@ def test_symbolic_sizes_and_shared_heads() -> None:
 def test_heads_that_do_not_divide_are_refused() -> None:
     text = "g (float[b, n, 6] x) => (y) { y = Attention<q_num_heads = 4, kv_num_heads = 2>(x, x, x) }"
     with pytest.raises(RelvmShapeError, match="4 heads of a tensor"):
-        from_onnx(model_of(text, 23))
+        from_onnx(parse_model(text, 23))
     text = "g (float[b, 2, n, h] x) => (y) { y = Attention(x, x, x) }"
     with pytest.raises(RelvmUnsupportedError, match="without a scale"):
-        from_onnx(model_of(text, 23))
+        from_onnx(parse_model(text, 23))

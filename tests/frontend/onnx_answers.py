@@ -1,0 +1,76 @@
+"""What ONNX models give, in relvm and in ONNX Runtime, and what counts as the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from modes import C_WAYS, FEWER_WAYS, assert_same_bits, machines, plain
+
+from relvm.frontend.onnx import from_onnx
+from relvm.ir.expr import Module
+from relvm.vm.runtime import VirtualMachine
+
+onnx = pytest.importorskip("onnx")
+
+Machines = Mapping[tuple[str, str], VirtualMachine]
+
+
+def machines_of_models(models: Mapping[str, onnx.ModelProto], ways: Sequence[tuple[str, str]] = FEWER_WAYS) -> Machines:
+    """Machines that have a function for each model, so that there is one build for each way."""
+    functions = [replace(from_onnx(model)["main"], name=name) for name, model in models.items()]
+    return machines(Module(tuple(functions)), ways)
+
+
+def answers(made: Machines, name: str, arrays: Sequence[np.ndarray]) -> dict[str, list[np.ndarray]]:
+    """The outputs of a function for each target, whose modes give the same bits."""
+    results: dict[str, Any] = {}
+    for (_, target), machine in made.items():
+        result = plain(machine[name](*arrays))
+        assert_same_bits(results.setdefault(target, result), result)
+    return {target: outputs(result) for target, result in results.items()}
+
+
+def outputs(result: Any) -> list[np.ndarray]:
+    """A function's result as ONNX has it: several outputs are a tuple, one is itself."""
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def c_answers(model: onnx.ModelProto, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs of kernels in C, the same bits in both modes."""
+    return answers(machines(from_onnx(model), C_WAYS), "main", arrays)["c"]
+
+
+def onnxruntime_answers(model: onnx.ModelProto | Path, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """ONNX Runtime's outputs, without its optimisations."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    content = str(model) if isinstance(model, Path) else model.SerializeToString()
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    names = [item.name for item in session.get_inputs()]
+    return session.run(None, dict(zip(names, arrays, strict=True)))
+
+
+def assert_answers(
+    got: Sequence[np.ndarray], wanted: Sequence[np.ndarray], rtol: float = 1e-5, atol: float = 1e-6
+) -> None:
+    """The same dtypes and shapes, and numbers that are as close; integers are equal."""
+    assert len(got) == len(wanted)
+    for ours, theirs in zip(got, map(np.asarray, wanted), strict=True):
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), f"{ours.shape} and {theirs.shape}"
+        if ours.dtype.kind == "f":
+            np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol)
+        else:
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def against_onnxruntime(model: onnx.ModelProto, *arrays: np.ndarray, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+    """Kernels in C give what ONNX Runtime gives."""
+    assert_answers(c_answers(model, arrays), onnxruntime_answers(model, arrays), rtol, atol)

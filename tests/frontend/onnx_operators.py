@@ -1,0 +1,81 @@
+"""The operators of which the ONNX suite's cases are run, by families: a family's cases are functions of one module, so
+that there is one build for each way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from modes import FEWER_WAYS
+
+
+@dataclass(frozen=True)
+class Operator:
+    """known: the inputs, by number, that must be known when a model is imported.  refused: case -> why relvm refuses
+    it, part of what it says; those of element types that relvm does not have need no row."""
+
+    known: tuple[int, ...] = ()
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Family:
+    operators: dict[str, Operator]
+    ways: list[tuple[str, str]] = field(default_factory=lambda: FEWER_WAYS)
+
+
+def rows(*names: str) -> dict[str, Operator]:
+    return {name: Operator() for name in names}
+
+
+_TRIGONOMETRY = ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh")
+_ACTIVATIONS = ("HardSigmoid", "HardSwish", "PRelu", "Elu", "Selu", "Softplus", "Softsign", "Mish", "ThresholdedRelu")
+_ACTIVATIONS += ("Gelu", "Celu", "Swish", "Shrink", "LogSoftmax", "Hardmax", "Relu", "LeakyRelu", "Sigmoid", "Softmax")
+_NORMALIZATIONS = ("BatchNormalization", "InstanceNormalization", "GroupNormalization", "LRN", "LayerNormalization")
+_NORMALIZATIONS += ("RMSNormalization", "MeanVarianceNormalization", "LpNormalization")
+_WINDOWS = ("MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "Conv", "ConvTranspose")
+
+_NEURAL = {
+    **rows(*_TRIGONOMETRY, *_ACTIVATIONS, *_NORMALIZATIONS, *_WINDOWS, "DepthToSpace", "SpaceToDepth"),
+    "Col2Im": Operator(known=(1, 2)),
+    "Pad": Operator(known=(1, 3)),
+    "Resize": Operator(known=(1, 2, 3)),
+    "Upsample": Operator(known=(1,)),
+}
+
+_POSITIONS = ("GatherElements", "GatherND", "ScatterElements", "ScatterND", "Scatter", "TopK", "NonZero", "Compress")
+_LOGIC = ("IsNaN", "IsInf", "Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitShift", "Mod", "Min")
+_SIZES = ("Size", "Shape", "Einsum", "Trilu", "EyeLike", "ArgMax", "ArgMin", "Range", "CastLike", "Tile", "OneHot")
+_SIZES += ("Constant",)
+_SPECTRA = ("HannWindow", "HammingWindow", "BlackmanWindow")
+_REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "SumSquare", "Sum", "Mean", "Max", "Min", "Prod")
+
+_INDEXING = {
+    **rows(*_POSITIONS, *_LOGIC, *_SIZES, *_SPECTRA),
+    "DFT": Operator(known=(1, 2)),
+    "STFT": Operator(known=(1, 3)),
+    **{f"Reduce{name}": Operator(known=(1,)) for name in _REDUCTIONS},
+    **{name: Operator(known=(1,)) for name in ("Split", "CumSum", "CumProd")},
+}
+
+_SEQUENCES = {"test_loop13_seq": "no tensor but sequence_type", "test_loop16_seq_none": "no tensor but optional_type"}
+_LOOPS = {
+    "Loop": Operator(refused=_SEQUENCES),
+    "Scan": Operator(refused={"test_scan_sum": "Scan of opset 8, of batches"}),
+}
+
+_QUANTISED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "ConvInteger")
+_QUANTISED += ("QLinearConv", "QLinearMatMul")
+
+# Of attention, products and softmaxes in C are tested by themselves.
+FAMILIES = {
+    "neural": Family(_NEURAL),
+    "indexing": Family(_INDEXING),
+    "attention": Family(rows("Attention", "RotaryEmbedding", "SwiGLU"), [("bytecode", "numpy")]),
+    "loops": Family(_LOOPS),
+    "quantised": Family(rows(*_QUANTISED)),
+    "recurrent": Family(rows("GRU", "LSTM", "RNN", "ReverseSequence")),
+}
+OPERATORS = {name: operator for family in FAMILIES.values() for name, operator in family.operators.items()}
+
+# The suite's outputs have four digits.
+ROUNDED = {"test_averagepool_2d_ceil_last_window_starts_on_pad"}

@@ -1,0 +1,14 @@
+"""What a part of the pipeline makes of a module."""
+
+from __future__ import annotations
+
+from relvm.ir.expr import Module
+from relvm.transform.passes import run_passes
+from relvm.transform.pipelines import build_pipeline
+
+
+def module_after(name: str, module: Module, *, target: str = "c", fused: bool = True) -> Module:
+    """The module after the pass of that name and those before it, verified after each."""
+    steps = build_pipeline(target, fused=fused)
+    upto = [step.name for step in steps].index(name) + 1
+    return run_passes(module, steps[:upto], verified=True)
