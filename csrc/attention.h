@@ -1,8 +1,9 @@
 /* attention.h: softmax(q k' scale + bias) v for some rows of q, in generated kernels.
 
-   The matrix of scores is never whole: keys are taken RVM_ATTENTION_KEYS at a time, and what has been added up is scaled when a
-   larger score comes.
-   Source: Milakov and Gimelshein, Online normalizer calculation for softmax, 2018; Dao et al., FlashAttention, 2022. */
+   The matrix of scores is never whole: keys are taken RVM_ATTENTION_KEYS at a time, and what has been added up is
+   scaled when a larger score comes.
+   Source: Milakov and Gimelshein, Online normalizer calculation for softmax, 2018; Dao and others, FlashAttention,
+   2022. */
 #ifndef RELVM_ATTENTION_H
 #define RELVM_ATTENTION_H
 
@@ -14,7 +15,7 @@
 #include "tile.h"
 
 enum {
-  RVM_ATTENTION_ROWS = 96, /* at a time, at most: a multiple of RVM_ATTENTION_TILE */
+  RVM_ATTENTION_ROWS = 96,  /* at a time, at most: a multiple of RVM_ATTENTION_TILE */
   RVM_ATTENTION_KEYS = 320, /* a multiple of RVM_ATTENTION_PANEL */
   RVM_ATTENTION_PANEL = 64, /* keys of a panel of k */
   RVM_ATTENTION_TILE = 6,   /* rows of a tile of csrc/tile.h */
@@ -35,11 +36,13 @@ typedef struct rvm_attention_mask {
   float scale, hidden;
 } rvm_attention_mask;
 
-/* What stands for a row of which no key is seen, or whose scores are NaN or infinite: see `absent` in relvm/ops/attention.py. */
+/* What stands for a row of which no key is seen, or whose scores are NaN or infinite: see `absent` in
+   relvm/ops/attention.py. */
 enum { RVM_ATTENTION_NAN = 0, RVM_ATTENTION_ZERO = 1, RVM_ATTENTION_NO_NAN = 2 };
 
-static __attribute__((noinline, unused)) void rvm_attention_tiles(int rows, int columns, int64_t depth, rvm_matrix a, const float *b,
-                                                                  int64_t b_step, float *tile, int64_t tile_row, int adds) {
+static __attribute__((noinline, unused)) void rvm_attention_tiles(int rows, int columns, int64_t depth, rvm_matrix a,
+                                                                  const float *b, int64_t b_step, float *tile,
+                                                                  int64_t tile_row, int adds) {
   switch (rows) {
     case 6: rvm_tile_f32(6, columns, depth, a.at, a.row, a.step, b, b_step, tile, tile_row, adds); break;
     case 5: rvm_tile_f32(5, columns, depth, a.at, a.row, a.step, b, b_step, tile, tile_row, adds); break;
@@ -51,19 +54,20 @@ static __attribute__((noinline, unused)) void rvm_attention_tiles(int rows, int 
 }
 
 /* tile = or += a b for any number of rows; columns a multiple of 16. */
-static inline void rvm_attention_product(int64_t rows, int columns, int64_t depth, rvm_matrix a, const float *b, int64_t b_step,
-                                         float *tile, int64_t tile_row, int adds) {
+static inline void rvm_attention_product(int64_t rows, int columns, int64_t depth, rvm_matrix a, const float *b,
+                                         int64_t b_step, float *tile, int64_t tile_row, int adds) {
   for (int64_t r = 0; r < rows; r += RVM_ATTENTION_TILE) {
     const int count = rows - r < RVM_ATTENTION_TILE ? (int)(rows - r) : RVM_ATTENTION_TILE;
-    rvm_attention_tiles(count, columns, depth, (rvm_matrix){a.at + r * a.row, a.row, a.step}, b, b_step, tile + r * tile_row,
-                        tile_row, adds);
+    rvm_attention_tiles(count, columns, depth, (rvm_matrix){a.at + r * a.row, a.row, a.step}, b, b_step,
+                        tile + r * tile_row, tile_row, adds);
   }
 }
 
 static inline int rvm_attention_rounded(int64_t columns) { return (int)((columns + 15) / 16 * 16); }
 
 /* scores = q k' for a few rows. */
-static inline void rvm_attention_few_scores(int64_t rows, int64_t count, int64_t depth, rvm_matrix q, rvm_matrix k, float *scores) {
+static inline void rvm_attention_few_scores(int64_t rows, int64_t count, int64_t depth, rvm_matrix q, rvm_matrix k,
+                                            float *scores) {
   for (int64_t r = 0; r < rows; r++) {
     const float *query = q.at + r * q.row;
     float *row = scores + r * RVM_ATTENTION_KEYS;
@@ -85,9 +89,10 @@ static inline void rvm_attention_few_scores(int64_t rows, int64_t count, int64_t
   }
 }
 
-/* scores = q k' for `count` keys, whose elements lie next to each other or whose places do.  panel: for depth * PANEL elements. */
-static inline void rvm_attention_scores(int64_t rows, int64_t count, int64_t depth, rvm_matrix q, rvm_matrix k, float *panel,
-                                        float *scores) {
+/* scores = q k' for `count` keys, whose elements lie next to each other or whose places do.  panel: for depth * PANEL
+   elements. */
+static inline void rvm_attention_scores(int64_t rows, int64_t count, int64_t depth, rvm_matrix q, rvm_matrix k,
+                                        float *panel, float *scores) {
   if (rows < RVM_ATTENTION_FEW) {
     rvm_attention_few_scores(rows, count, depth, q, k, scores);
     return;
@@ -111,11 +116,12 @@ static inline void rvm_attention_scores(int64_t rows, int64_t count, int64_t dep
   }
 }
 
-/* The scores of a row as they are compared; gives the largest that is not NaN.  The steps are 0 or 1, and constants where this is
-   inlined. */
-static inline __attribute__((always_inline)) float rvm_attention_masked(int64_t count, float *row, const uint8_t *allowed,
-                                                                        int64_t allowed_step, const float *bias,
-                                                                        int64_t bias_step, float scale, float hidden) {
+/* The scores of a row as they are compared; gives the largest that is not NaN.  The steps are 0 or 1, and constants
+   where this is inlined. */
+static inline __attribute__((always_inline)) float rvm_attention_masked(int64_t count, float *row,
+                                                                        const uint8_t *allowed, int64_t allowed_step,
+                                                                        const float *bias, int64_t bias_step,
+                                                                        float scale, float hidden) {
   float largest = -INFINITY;
 #pragma omp simd reduction(max : largest)
   for (int64_t j = 0; j < count; j++) {
@@ -126,7 +132,8 @@ static inline __attribute__((always_inline)) float rvm_attention_masked(int64_t 
   return largest;
 }
 
-static inline float rvm_attention_largest(int64_t count, float *row, int64_t r, int64_t first, const rvm_attention_mask *mask) {
+static inline float rvm_attention_largest(int64_t count, float *row, int64_t r, int64_t first,
+                                          const rvm_attention_mask *mask) {
   const uint8_t *allowed = mask->allowed + r * mask->allowed_row + first * mask->allowed_step;
   const float *bias = mask->bias.at + r * mask->bias.row + first * mask->bias.step;
   const float scale = mask->scale, hidden = mask->hidden;
@@ -137,9 +144,9 @@ static inline float rvm_attention_largest(int64_t count, float *row, int64_t r, 
                                  : rvm_attention_masked(count, row, allowed, 1, bias, 1, scale, hidden);
 }
 
-/* Scores become shares of the sum so far, which `total` and the sums in `out` are scaled to. */
-static inline void rvm_attention_shares(int64_t count, int columns, float found, float *row, float *largest, float *total,
-                                        float *out, int goes_on) {
+/* Scores become powers of e relative to the largest so far, which `total` and the sums in `out` are scaled to. */
+static inline void rvm_attention_powers(int64_t count, int columns, float found, float *row, float *largest,
+                                        float *total, float *out, int goes_on) {
   const float top = goes_on && *largest > found ? *largest : found, shift = top == -INFINITY ? 0.0f : top;
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -158,28 +165,39 @@ static inline void rvm_attention_shares(int64_t count, int columns, float found,
   *largest = top;
 }
 
-/* The sums divided by their totals. */
-static inline void rvm_attention_finish(int64_t width, float total, int absent, float *out) {
-  const int is_absent = total == 0 || (absent == RVM_ATTENTION_NO_NAN && total != total);
-  if (is_absent && absent != RVM_ATTENTION_NAN) {
-    memset(out, 0, (size_t)width * sizeof *out);
-    return;
-  }
-#pragma omp simd
-  for (int64_t j = 0; j < width; j++) out[j] /= total;
+static inline int rvm_attention_is_absent(float total, int absent) {
+  return absent != RVM_ATTENTION_NAN && (total == 0 || (absent == RVM_ATTENTION_NO_NAN && total != total));
 }
 
-/* out[r * round + j], for r < rows and j < width, round being width rounded up to 16: the result for `rows` rows of q.
-   scores: for ROWS * KEYS elements.  panel: for depth * PANEL.  copy: for KEYS * round, where width is no multiple of 16. */
-static __attribute__((unused)) void rvm_attention(int64_t rows, int64_t keys, int64_t depth, int64_t width, const float *q,
-                                                  const float *k, int64_t k_row, int64_t k_step, const float *v,
-                                                  const uint8_t *allowed, int64_t allowed_row, int64_t allowed_step,
-                                                  const float *bias, int64_t bias_row, int64_t bias_step, float scale, float hidden,
-                                                  int64_t absent, float *scores, float *panel, float *copy, float *out) {
+/* A row divided by its total. */
+static inline void rvm_attention_divide(int64_t count, float total, float *row) {
+#pragma omp simd
+  for (int64_t j = 0; j < count; j++) row[j] /= total;
+}
+
+/* What shares of 0 make of the values. */
+static inline void rvm_attention_nothing(int64_t keys, int64_t width, const float *v, float *out) {
+  memset(out, 0, (size_t)width * sizeof *out);
+  for (int64_t i = 0; i < keys * width; i++) out[i % width] += 0.0f * v[i];
+}
+
+/* Where one part holds all keys, shares are divided by their total before they are multiplied, else the sums are at the
+   end.
+
+   out[r * round + j], for r < rows and j < width, round being width rounded up to 16: the result for `rows` rows of q.
+   scores: for ROWS * KEYS elements.  panel: for depth * PANEL.  copy: for KEYS * round, where width is no multiple of
+   16. */
+static __attribute__((unused)) void rvm_attention(int64_t rows, int64_t keys, int64_t depth, int64_t width,
+                                                  const float *q, const float *k, int64_t k_row, int64_t k_step,
+                                                  const float *v, const uint8_t *allowed, int64_t allowed_row,
+                                                  int64_t allowed_step, const float *bias, int64_t bias_row,
+                                                  int64_t bias_step, float scale, float hidden, int64_t absent,
+                                                  float *scores, float *panel, float *copy, float *out) {
   const rvm_attention_mask mask = {allowed, allowed_row, allowed_step, {bias, bias_row, bias_step}, scale, hidden};
   const rvm_matrix queries = {q, depth, 1}, shares = {scores, RVM_ATTENTION_KEYS, 1};
   const int columns = rvm_attention_rounded(width);
-  const int64_t parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS, even = parts > 0 ? (keys + parts - 1) / parts : 0;
+  const int64_t parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS,
+                even = parts > 0 ? (keys + parts - 1) / parts : 0;
   const int64_t most = (even + RVM_ATTENTION_PANEL - 1) / RVM_ATTENTION_PANEL * RVM_ATTENTION_PANEL;
   float largest[RVM_ATTENTION_ROWS], total[RVM_ATTENTION_ROWS];
   if (keys == 0) memset(out, 0, (size_t)(rows * columns) * sizeof *out);
@@ -190,7 +208,12 @@ static __attribute__((unused)) void rvm_attention(int64_t rows, int64_t keys, in
     for (int64_t r = 0; r < rows; r++) {
       float *row = scores + r * RVM_ATTENTION_KEYS;
       const float found = rvm_attention_largest(count, row, r, first, &mask);
-      rvm_attention_shares(count, columns, found, row, &largest[r], &total[r], out + r * columns, first > 0);
+      rvm_attention_powers(count, columns, found, row, &largest[r], &total[r], out + r * columns, first > 0);
+      if (parts > 1) continue;
+      if (rvm_attention_is_absent(total[r], (int)absent))
+        memset(row, 0, (size_t)count * sizeof *row);
+      else
+        rvm_attention_divide(count, total[r], row);
     }
     if (columns != width) {
       for (int64_t j = 0; j < count; j++) {
@@ -201,7 +224,12 @@ static __attribute__((unused)) void rvm_attention(int64_t rows, int64_t keys, in
     }
     rvm_attention_product(rows, columns, count, shares, values, columns, out, columns, first > 0);
   }
-  for (int64_t r = 0; r < rows && keys > 0; r++) rvm_attention_finish(width, total[r], (int)absent, out + r * columns);
+  for (int64_t r = 0; r < rows && parts > 1; r++) {
+    if (rvm_attention_is_absent(total[r], (int)absent))
+      rvm_attention_nothing(keys, width, v, out + r * columns);
+    else
+      rvm_attention_divide(width, total[r], out + r * columns);
+  }
 }
 
 #endif

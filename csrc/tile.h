@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline void rvm_copy_bytes(void *to, const void *from, int64_t size_bytes) { memcpy(to, from, (size_t)size_bytes); }
+static inline void rvm_copy_bytes(void *to, const void *from, int64_t size_bytes) {
+  memcpy(to, from, (size_t)size_bytes);
+}
 
 #ifdef __GNUC__
 
@@ -22,10 +24,10 @@ enum { RVM_LANES = 4, RVM_TILE_VECTORS = 2 };
 typedef float rvm_lanes __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
 
 /* `rows` by `vectors` vectors, all of them in registers: both are constants where this is inlined. */
-static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows, int vectors, int64_t depth, const float *a,
-                                                                        int64_t a_row, int64_t a_step, const float *b,
-                                                                        int64_t b_step, float *tile, int64_t tile_row,
-                                                                        int adds) {
+static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows, int vectors, int64_t depth,
+                                                                        const float *a, int64_t a_row, int64_t a_step,
+                                                                        const float *b, int64_t b_step, float *tile,
+                                                                        int64_t tile_row, int adds) {
   rvm_lanes sum[6][4];
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++)
@@ -49,11 +51,12 @@ static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows
     for (int v = 0; v < vectors; v++) *(rvm_lanes *)(tile + r * tile_row + v * RVM_LANES) = sum[r][v];
 }
 
-/* tile[r * tile_row + j] = or += the sum over p of a[r * a_row + p * a_step] * b[p * b_step + j], in order of p; rows <= 6,
-   columns a multiple of 16. */
+/* tile[r * tile_row + j] = or += the sum over p of a[r * a_row + p * a_step] * b[p * b_step + j], in order of p; rows
+   <= 6, columns a multiple of 16. */
 static inline __attribute__((always_inline)) void rvm_tile_f32(int rows, int columns, int64_t depth, const float *a,
                                                                int64_t a_row, int64_t a_step, const float *b,
-                                                               int64_t b_step, float *tile, int64_t tile_row, int adds) {
+                                                               int64_t b_step, float *tile, int64_t tile_row,
+                                                               int adds) {
   const int width = RVM_LANES * RVM_TILE_VECTORS, rest = columns % width / RVM_LANES;
   int j = 0;
   for (; j + width <= columns; j += width)
@@ -63,9 +66,9 @@ static inline __attribute__((always_inline)) void rvm_tile_f32(int rows, int col
   if (rest == 1) rvm_tile_in_registers(rows, 1, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
 }
 
-static inline __attribute__((always_inline)) void rvm_taps_in_registers(int vectors, int64_t taps, const int64_t *offsets,
-                                                                        const float *weights, const float *x, float *sums,
-                                                                        int adds) {
+static inline __attribute__((always_inline)) void rvm_taps_in_registers(int vectors, int64_t taps,
+                                                                        const int64_t *offsets, const float *weights,
+                                                                        const float *x, float *sums, int adds) {
   rvm_lanes sum[4];
 #pragma GCC unroll 4
   for (int v = 0; v < vectors; v++) sum[v] = adds ? *(const rvm_lanes *)(sums + v * RVM_LANES) : (rvm_lanes){0};
@@ -78,10 +81,11 @@ static inline __attribute__((always_inline)) void rvm_taps_in_registers(int vect
   for (int v = 0; v < vectors; v++) *(rvm_lanes *)(sums + v * RVM_LANES) = sum[v];
 }
 
-/* sums[j] = or += the sum over t of weights[t] * x[offsets[t] + j], in order of t, for j < columns rounded up to 64: what lies behind
-   in x and sums must be there. */
+/* sums[j] = or += the sum over t of weights[t] * x[offsets[t] + j], in order of t, for j < columns rounded up to 64:
+   what lies behind in x and sums must be there. */
 static inline __attribute__((always_inline)) void rvm_taps_f32(int64_t columns, int64_t taps, const int64_t *offsets,
-                                                               const float *weights, const float *x, float *sums, int adds) {
+                                                               const float *weights, const float *x, float *sums,
+                                                               int adds) {
   int64_t j = 0;
   for (; columns - j > 2 * RVM_LANES; j += 4 * RVM_LANES)
     rvm_taps_in_registers(4, taps, offsets, weights, x + j, sums + j, adds);

@@ -1,7 +1,7 @@
 /* winograd.h: convolutions by windows of 3 x 3 with 16 instead of 36 products for each tile of 2 x 2 results.
 
-   A tile's results are A' ((G g G') * (B' d B)) A: g the window's weights, d the 4 x 4 elements that the tile sees, * element
-   by element, added up over the channels; what stands for G g G' is computed when the program is built.
+   A tile's results are A' ((G g G') * (B' d B)) A: g the window's weights, d the 4 x 4 elements that the tile sees,
+   * element by element, added up over the channels; what stands for G g G' is computed when the program is built.
    Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015. */
 #ifndef RELVM_WINOGRAD_H
 #define RELVM_WINOGRAD_H
@@ -17,7 +17,8 @@ enum {
   RVM_WINOGRAD_PAIRS = RVM_WINOGRAD_TILES + 2 * RVM_WINOGRAD_LANES
 };
 
-/* Differences of what is larger may overflow, or be NaN, where the results are not: such blocks are computed plainly. */
+/* Differences of what is larger may overflow, or be NaN, where the results are not: such blocks are computed
+   plainly. */
 #define RVM_WINOGRAD_LARGEST 1e30f
 
 /* An image: `channels` planes, with zeros around them, `top` above and `left` in front. */
@@ -26,8 +27,8 @@ typedef struct rvm_winograd_image {
   int64_t channels, high, wide, top, left;
 } rvm_winograd_image;
 
-/* The first row of the result that line number `line` of tiles is for; the other is `spread` rows below, as the rows are
-   that a window sees. */
+/* The first row of the result that line number `line` of tiles is for; the other is `spread` rows below, as the rows
+   are that a window sees. */
 static inline int64_t rvm_winograd_first_row(int64_t line, int64_t spread) {
   return line / spread * (2 * spread) + line % spread;
 }
@@ -38,8 +39,8 @@ static inline int64_t rvm_winograd_step(int64_t channels, int64_t columns) {
 
 /* `pairs` pairs of elements of a row of the image from `column` on, the first of each and the second of each; gives how
    many are too large. */
-static int64_t rvm_winograd_row(const rvm_winograd_image *image, int64_t channel, int64_t row, int64_t column, int64_t pairs,
-                                float *even, float *odd) {
+static int64_t rvm_winograd_row(const rvm_winograd_image *image, int64_t channel, int64_t row, int64_t column,
+                                int64_t pairs, float *even, float *odd) {
   float line[2 * RVM_WINOGRAD_PAIRS];
   int64_t from = column < 0 ? -column : 0, to = image->wide - column, too_large = 0;
   if (to > 2 * pairs) to = 2 * pairs;
@@ -57,7 +58,8 @@ static int64_t rvm_winograd_row(const rvm_winograd_image *image, int64_t channel
     const float a = line[2 * i], b = line[2 * i + 1];
     even[i] = a;
     odd[i] = b;
-    too_large += !(a < RVM_WINOGRAD_LARGEST && a > -RVM_WINOGRAD_LARGEST && b < RVM_WINOGRAD_LARGEST && b > -RVM_WINOGRAD_LARGEST);
+    too_large += !(a < RVM_WINOGRAD_LARGEST && a > -RVM_WINOGRAD_LARGEST && b < RVM_WINOGRAD_LARGEST &&
+                   b > -RVM_WINOGRAD_LARGEST);
   }
   return too_large;
 }
@@ -66,8 +68,9 @@ static int64_t rvm_winograd_row(const rvm_winograd_image *image, int64_t channel
    Tiles are counted row-major, tiles_wide in a line.  *too_large: whether some element is. */
 static __attribute__((noinline, unused)) void rvm_winograd_input(const float *planes, int64_t channels, int64_t high,
                                                                  int64_t wide, int64_t top, int64_t left,
-                                                                 int64_t spread, int64_t tiles_wide, int64_t first, int64_t count,
-                                                                 int64_t columns, float *v, int64_t *too_large) {
+                                                                 int64_t spread, int64_t tiles_wide, int64_t first,
+                                                                 int64_t count, int64_t columns, float *v,
+                                                                 int64_t *too_large) {
   const rvm_winograd_image image = {planes, channels, high, wide, top, left};
   const int64_t step = rvm_winograd_step(channels, columns);
   float even[4][RVM_WINOGRAD_PAIRS], odd[4][RVM_WINOGRAD_PAIRS];
@@ -78,7 +81,8 @@ static __attribute__((noinline, unused)) void rvm_winograd_input(const float *pl
     for (int64_t line = first / tiles_wide; line * tiles_wide < first + count; line++) {
       const int64_t low = line * tiles_wide > first ? line * tiles_wide - first : 0;
       const int64_t rest = (line + 1) * tiles_wide - first, stop = rest < count ? rest : count;
-      const int64_t row = rvm_winograd_first_row(line, spread) - top, column = 2 * (first + low - line * tiles_wide) - left;
+      const int64_t row = rvm_winograd_first_row(line, spread) - top,
+                    column = 2 * (first + low - line * tiles_wide) - left;
       for (int r = 0; r < 4; r++)
         *too_large += rvm_winograd_row(&image, c, row + r * spread, column, stop - low + 1, even[r], odd[r]);
       float *restrict to = v + c * columns + low;
@@ -116,8 +120,8 @@ static __attribute__((noinline, unused)) void rvm_winograd_input(const float *pl
   }
 }
 
-/* m[(p * rows + r) * columns + j] = the sum over c of u[(p * filters + r) * channels + c] * v[p * step + c * columns + j];
-   `rows` and `columns` are constants where this is inlined. */
+/* m[(p * rows + r) * columns + j] = the sum over c of
+   u[(p * filters + r) * channels + c] * v[p * step + c * columns + j]; `rows` and `columns` are constants where this is inlined. */
 static inline __attribute__((always_inline, unused)) void rvm_winograd_product(int rows, int columns, int64_t channels,
                                                                                int64_t filters, const float *u,
                                                                                const float *v, float *m) {
@@ -128,8 +132,8 @@ static inline __attribute__((always_inline, unused)) void rvm_winograd_product(i
 }
 
 /* out[(r * 2 + a) * 2 * columns + 2 * j + b] = element (a, b) of A' m A of tile j, filter r. */
-static __attribute__((noinline, unused)) void rvm_winograd_output(int64_t rows, int64_t columns, const float *restrict m,
-                                                                  float *restrict out) {
+static __attribute__((noinline, unused)) void rvm_winograd_output(int64_t rows, int64_t columns,
+                                                                  const float *restrict m, float *restrict out) {
   const int64_t step = rows * columns;
   for (int64_t r = 0; r < rows; r++) {
     float *restrict above = out + r * 4 * columns, *restrict below = above + 2 * columns;
@@ -154,9 +158,9 @@ static __attribute__((noinline, unused)) void rvm_winograd_output(int64_t rows, 
 /* The same as rvm_winograd_input, _product and _output, as it is defined: G g G' has g in it. */
 static __attribute__((noinline, unused)) void rvm_winograd_plain(const float *planes, int64_t channels, int64_t high,
                                                                  int64_t wide, int64_t top, int64_t left,
-                                                                 int64_t spread, int64_t tiles_wide, int64_t first, int64_t count,
-                                                                 int64_t columns, int64_t rows, int64_t filters,
-                                                                 const float *u, float *out) {
+                                                                 int64_t spread, int64_t tiles_wide, int64_t first,
+                                                                 int64_t count, int64_t columns, int64_t rows,
+                                                                 int64_t filters, const float *u, float *out) {
   for (int64_t r = 0; r < rows; r++) {
     for (int64_t j = 0; j < 2 * count; j++)
       for (int a = 0; a < 2; a++) {

@@ -116,8 +116,8 @@ def attention(
     k, v broadcast.
     absent: the shares of a row that has none: `nan` where all scores are -inf, NaN or infinite, as softmax has them;
     `zero` makes them 0 where all scores are -inf, `no_nan` wherever they would be NaN.   Without keys the result is 0.
-    Result: f32, (..., m, e).  A share too small for a number may count as 0 or not, which an infinite element of v
-    shows.
+    Result: f32, (..., m, e).  Of more than 320 keys sums are scaled at the end: values above 1e30 may overflow, and
+    a share too small for a number may count as 0 or not, which an infinite element of v shows.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions that are not provably equal, do not
     broadcast, or are out of range.  RelvmArgumentError: another `absent`.
     Source: Vaswani and others, Attention is all you need, 2017; ONNX Attention-23.

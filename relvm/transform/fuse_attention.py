@@ -25,8 +25,8 @@ def fuse_attention(function: Function) -> Function:
     s = matmul(q, k, transpose_b=true); p = softmax(s); y = matmul(p, v)   ->   y = attention(q, k, v, ...)
 
     Between the first product and the softmax may lie a factor, terms, and a `where` that hides scores; between the
-    softmax and the second product a `where` that makes NaN 0.  Of f32 only, where nothing else uses what lies between,
-    and queries and values have few elements each.
+    softmax and the second product a `where` that puts 0 where shares are NaN, or where all scores of a row are -inf.
+    Of f32 only, where nothing else uses what lies between, and queries and values have few elements each.
     """
     uses = Counter(item for item in walk(function.body) if isinstance(item, Var))
     uses.subtract(item.var for item in walk(function.body) if isinstance(item, Binding | MatchCast))
@@ -88,49 +88,51 @@ class _Match:
         if call.op is not ops.matmul or any(dict(call.attributes).values()) or not _is_matrix(call.args[0]):
             return None
         shares, v = call.args
-        absent = "nan"
-        if (guarded := self.without_nan(shares)) is not None:
-            shares, absent = guarded, "no_nan"
-        softmax = self.own(shares, 3 if absent == "no_nan" else 1)
+        absent, softmax, uses = self.shares(shares)
         if softmax is None or softmax.op is not ops.softmax:
             return None
         if dict(softmax.attributes)["axis"] not in (-1, softmax.type.rank - 1):
             return None
-        expr, allowed, hidden = self.hidden(softmax.args[0])
-        scores = self.scores(expr)
-        if scores is None or expr.type != softmax.type or not _fits(scores.q, scores.k, v):
+        scores, allowed, hidden = self.hidden(softmax.args[0], uses)
+        if scores is None or not _fits(scores.q, scores.k, v):
             return None
         bias = constant(0.0, F32) if scores.bias is None else scores.bias
         attributes = {"scale": scores.scale, "hidden": hidden, "absent": absent, "transposed": scores.transposed}
         return replace(ops.attention(scores.q, scores.k, v, allowed, bias, **attributes), type=call.type)
 
-    def without_nan(self, expr: Expr) -> Expr | None:
-        """x of where(x != x, 0, x)."""
-        call = self.calls.get(expr)
-        if call is None or call.op is not ops.where or self.uses[expr] != 1 or not _is_number(call.args[1], 0.0):
-            return None
-        cond, _, x = call.args
-        test = self.calls.get(cond)
-        if test is None or test.op is not ops.not_equal or test.args != (x, x) or self.uses[cond] != 1:
-            return None
-        self.taken |= {expr, cond}
-        return x
+    def shares(self, expr: Expr) -> tuple[str, OpCall | None, int]:
+        """What becomes of rows without shares (`absent`), the softmax, and how often its argument is used.
 
-    def hidden(self, expr: Expr) -> tuple[Expr, Expr, float]:
-        """The scores, which of them count, and the number that takes the place of the others."""
+        where(p != p, 0, p) and where(max(s) == -inf, 0, p) are guarded: p = softmax(s).
+        """
         call = self.calls.get(expr)
-        if call is not None and call.op is ops.where and self.uses[expr] == 1:
+        guard = self.own(call.args[0]) if call is not None and call.op is ops.where else None
+        if guard is None or self.own(expr) is None or not _is_number(call.args[1], 0.0):
+            return "nan", self.own(expr), 1
+        p = call.args[2]
+        if p.type != call.type:
+            return "nan", None, 0
+        if guard.op is ops.not_equal and guard.args == (p, p):
+            return "no_nan", self.own(p, 3), 1
+        softmax, largest = self.own(p), self.own(guard.args[0])
+        if softmax is None or largest is None or guard.op is not ops.equal or not _is_number(guard.args[1], -math.inf):
+            return "nan", None, 0
+        of_rows = {"axes": (-1,), "keepdims": True}
+        same = largest.op is ops.max and largest.args == softmax.args and dict(largest.attributes) == of_rows
+        return "zero", softmax if same else None, 2
+
+    def hidden(self, expr: Expr, uses: int) -> tuple[_Scores | None, Expr, float]:
+        """The scores that `expr` is, which of them count, and the number that takes the place of the others."""
+        call = self.own(expr, uses)
+        if call is not None and call.op is ops.where:
             cond, x, other = call.args
             if isinstance(other, Constant) and other.value.size == 1 and x.type == expr.type:
-                self.taken.add(expr)
-                return x, cond, other.value.item()
+                return self.scores(self.own(x)), cond, other.value.item()
             if isinstance(x, Constant) and x.value.size == 1 and other.type == expr.type:
-                self.taken.add(expr)
-                return other, ops.logical_not(cond), x.value.item()
-        return expr, constant(True), -math.inf
+                return self.scores(self.own(other)), ops.logical_not(cond), x.value.item()
+        return self.scores(call), constant(True), -math.inf
 
-    def scores(self, expr: Expr) -> _Scores | None:
-        call = self.own(expr)
+    def scores(self, call: OpCall | None) -> _Scores | None:
         if call is None:
             return None
         if call.op is ops.matmul:
@@ -139,7 +141,7 @@ class _Match:
             return _Scores(*call.args, transposed=not attributes["transpose_b"]) if matrices else None
         if found := factor_of(call):
             x, factor = found
-            inner = self.scores(x) if factor.size == 1 and x.type == call.type else None
+            inner = self.scores(self.own(x)) if factor.size == 1 and x.type == call.type else None
             if inner is None or inner.bias is not None:
                 return None
             return replace(inner, scale=inner.scale * factor.item())
@@ -147,7 +149,7 @@ class _Match:
             return None
         for x, term in (call.args, call.args[::-1]):
             taken = set(self.taken)
-            if x.type == call.type and (inner := self.scores(x)) is not None:
+            if x.type == call.type and (inner := self.scores(self.own(x))) is not None:
                 bias = term if inner.bias is None else ops.add(inner.bias, term)
                 return None if isinstance(inner.bias, OpCall) else replace(inner, bias=bias)
             self.taken = taken

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import relvm.ops as ops
@@ -142,9 +143,10 @@ def _masked(node: Node, scores: Term, past: AnyDim) -> Term:
             allowed.append(mask)
         else:
             scores = scores + mask
-    for one in allowed:
-        scores = one.chosen(scores, -math.inf)
-    return scores
+    if not allowed:
+        return scores
+    every = functools.reduce(lambda one, other: one.apply(ops.logical_and, other), allowed)
+    return every.chosen(scores, -math.inf)
 
 
 def _allowed(node: Node, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[Term]:
@@ -179,6 +181,4 @@ def _as_long(mask: Term, keys: AnyDim) -> Term:
 def _shares(scores: Term) -> Term:
     """The softmax of each row, and zeros where all of it is -inf."""
     largest = scores.apply(ops.max, axes=(-1,), keepdims=True)
-    powers = (scores - (largest > -math.inf).chosen(largest, 0)).apply(ops.exp)
-    total = powers.sum((-1,))
-    return powers / (total > 0).chosen(total, 1)
+    return largest.apply(ops.equal, -math.inf).chosen(0, scores.apply(ops.softmax, axis=-1))
