@@ -9,6 +9,38 @@ static inline void rvm_copy_bytes(void *to, const void *from, int64_t size_bytes
   memcpy(to, from, (size_t)size_bytes);
 }
 
+#ifdef __has_builtin
+#if __has_builtin(__builtin_shufflevector)
+#define RVM_SHUFFLES
+#endif
+#endif
+
+/* tile[r * 16 + c] = x[c * row + r] for r, c < 16: elements of 32 bits, 4 x 4 of them at a time in registers. */
+static inline __attribute__((unused)) void rvm_transposed_tile(void *tile, const void *x, int64_t row) {
+#ifdef RVM_SHUFFLES
+  typedef int32_t four __attribute__((vector_size(16), aligned(4), may_alias));
+  for (int c = 0; c < 16; c += 4) {
+    for (int r = 0; r < 16; r += 4) {
+      const int32_t *from = (const int32_t *)x + c * row + r;
+      const four x0 = *(const four *)from, x1 = *(const four *)(from + row);
+      const four x2 = *(const four *)(from + 2 * row), x3 = *(const four *)(from + 3 * row);
+      const four low01 = __builtin_shufflevector(x0, x1, 0, 4, 1, 5),
+                 low23 = __builtin_shufflevector(x2, x3, 0, 4, 1, 5);
+      const four high01 = __builtin_shufflevector(x0, x1, 2, 6, 3, 7),
+                 high23 = __builtin_shufflevector(x2, x3, 2, 6, 3, 7);
+      int32_t *to = (int32_t *)tile + r * 16 + c;
+      *(four *)to = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+      *(four *)(to + 16) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+      *(four *)(to + 32) = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
+      *(four *)(to + 48) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+    }
+  }
+#else
+  for (int r = 0; r < 16; r++)
+    for (int c = 0; c < 16; c++) ((int32_t *)tile)[r * 16 + c] = ((const int32_t *)x)[c * row + r];
+#endif
+}
+
 #ifdef __GNUC__
 
 #if defined __AVX512F__

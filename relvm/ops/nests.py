@@ -9,42 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
-from relvm.ir.dims import AnyDim, product
+from relvm.ir.dims import product
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Load, Local, Scalar, Select, Size, as_scalar, smaller
-from relvm.ops.lowering import LoopAxis, loop_nest, part_loops
-from relvm.ops.trees import Apply, Known, Leaf, NotFusable, Total, Tree, post_order
+from relvm.lir.kernel import (
+    Buffer,
+    KernelBuilder,
+    Literal,
+    Load,
+    Local,
+    Scalar,
+    Select,
+    as_scalar,
+    smaller,
+)
+from relvm.ops.lowering import LoopAxis, part_loops
+from relvm.ops.scopes import Joined, Scope, c_name, join, leaves_of, loops, prepare, shared_loops, store_all, work_of
+from relvm.ops.tiles import across_of, write_tiles
+from relvm.ops.trees import Apply, Leaf, NotFusable, Total, Tree, post_order
 
 LANES = 64
-
-
-@dataclass(frozen=True)
-class Joined:
-    """Loop axes that are walked as one."""
-
-    axes: tuple[LoopAxis, ...]
-    extent: AnyDim
-
-
-def join(axes: Iterable[LoopAxis], leaves: Iterable[Leaf]) -> list[Joined]:
-    """The same walk in fewer loops: axes of one step are left out, neighbours joined where every leaf steps through
-    both as through one."""
-    leaves = list(leaves)
-    joined: list[Joined] = []
-    for axis in axes:
-        if axis.extent == 1:
-            continue
-        last = joined[-1].axes[-1] if joined else None
-        if last and all(leaf.strides.get(last, 0) == leaf.strides.get(axis, 0) * axis.extent for leaf in leaves):
-            joined[-1] = Joined((*joined[-1].axes, axis), product((joined[-1].extent, axis.extent)))
-        else:
-            joined.append(Joined((axis,), axis.extent))
-    return joined
 
 
 def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> None:
@@ -122,160 +109,24 @@ def _totals(outputs: list[tuple[Leaf, Tree]]) -> list[Total]:
     return [tree for tree in post_order(tuple(tree for _, tree in outputs)) if isinstance(tree, Total)]
 
 
-def _leaves(trees: Iterable[Tree], *, into_totals: bool = True) -> list[Leaf]:
-    return [tree for tree in post_order(tuple(trees), into_totals=into_totals) if isinstance(tree, Leaf)]
-
-
-class Scope:
-    """Loops that are open, and the values known inside them."""
-
-    def __init__(self, k: KernelBuilder, outer: Scope | None = None) -> None:
-        self.k = k
-        self.outer = outer
-        self.counters: list[tuple[Joined, Scalar]] = []
-        self.values: dict[Tree, Scalar] = {}
-        self.bases: dict[Leaf, Scalar] = {}
-
-    def position(self, leaf: Leaf) -> Scalar | None:
-        """The part of a leaf's position that this scope's own loops give; None for 0."""
-        total: Scalar | None = None
-        for joined, counter in self.counters:
-            stride = leaf.strides.get(joined.axes[-1], 0)
-            if stride == 0:
-                continue
-            term = counter if stride == 1 else counter * as_scalar(stride, I64)
-            total = term if total is None else total + term
-        return total
-
-    def base(self, leaf: Leaf) -> Scalar | None:
-        """The position as far as the scopes around give it; None for 0."""
-        if self.outer is None:
-            return None if isinstance(leaf.start, int) and leaf.start == 0 else as_scalar(leaf.start, I64)
-        if leaf in self.outer.bases:
-            return self.outer.bases[leaf]
-        return _sum(self.outer.base(leaf), self.outer.position(leaf))
-
-    def prepare(self, leaf: Leaf) -> None:
-        """Names the position as far as it is known here, for the scopes inside."""
-        position = _sum(self.base(leaf), self.position(leaf))
-        if position is not None and not isinstance(position, Local | Literal | Size):
-            self.bases[leaf] = self.k.declare(f"{leaf.buffer.name}at", position)
-
-    def flat(self, leaf: Leaf) -> Scalar:
-        position = _sum(self.base(leaf), self.position(leaf))
-        return as_scalar(0, I64) if position is None else position
-
-    def known(self, tree: Tree) -> Scalar | None:
-        if tree in self.values:
-            return self.values[tree]
-        return self.outer.known(tree) if self.outer else None
-
-    def value(self, tree: Tree) -> Scalar:
-        """The value here; what operators give is declared, under its name in the IR."""
-        known = self.known(tree)
-        if known is not None:
-            return known
-        match tree:
-            case Known(literal):
-                return literal
-            case Leaf(buffer):
-                value: Scalar = Load(buffer, (self.flat(tree),))
-            case Apply(name, function, args):
-                value = self.k.declare(_c_name(name), function(*map(self.value, args)))
-            case _:
-                raise AssertionError(f"a {type(tree).__name__} that was not computed before")
-        self.values[tree] = value
-        return value
-
-    def store(self, leaf: Leaf, value: Scalar) -> None:
-        self.k.store(leaf.buffer, (self.flat(leaf),), value)
-
-
-def _sum(a: Scalar | None, b: Scalar | None) -> Scalar | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return a + b
-
-
-def _c_name(name: str) -> str:
-    """A name that C takes; the builder makes it unique."""
-    kept = "".join(ch if ch.isascii() and (ch.isalnum() or ch == "_") else "_" for ch in name)
-    return f"v_{kept}"
-
-
-@contextmanager
-def _loops(scope: Scope, joined: list[Joined], *, simd: bool = False, reduce=()):
-    """A scope inside loops over `joined`, that has what the scope around it has."""
-    inner = Scope(scope.k, scope)
-    with loop_nest(scope.k, [one.extent for one in joined], simd=simd, reduce=tuple(reduce)) as counters:
-        inner.counters = list(zip(joined, counters, strict=True))
-        yield inner
-
-
-@contextmanager
-def _part_loops(scope: Scope, joined: list[Joined], work: Scalar, *, simd: bool = False):
-    """The same, shared among threads.   work: of one step of the innermost loop."""
-    inner = Scope(scope.k, scope)
-    deeper = product(one.extent for one in joined[2:])
-    with part_loops(scope.k, [one.extent for one in joined], work * as_scalar(deeper, I64), simd=simd) as counters:
-        inner.counters = list(zip(joined, counters, strict=True))
-        yield inner
-
-
-def _work(trees: Iterable[Tree], over: Iterable[LoopAxis] = ()) -> Scalar:
-    """About what trees take at all places of some loops, see KernelBuilder.parallel."""
-    each = 0
-    for tree in post_order(tuple(trees), into_totals=False):
-        each += 2 if isinstance(tree, Leaf) else (8 if tree.is_costly else 1) if isinstance(tree, Apply) else 0
-    return as_scalar(product(axis.extent for axis in over), I64) * each
-
-
 def _write_plain(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> None:
     trees = [tree for _, tree in outputs]
-    leaves = [leaf for leaf, _ in outputs] + _leaves(trees)
+    leaves = [leaf for leaf, _ in outputs] + leaves_of(trees)
     joined = join(root, leaves)
+    if across := across_of(joined, leaves):
+        write_tiles(k, joined, across, outputs)
+        return
     inside = joined[-1].axes if joined else ()
     if len(joined) == 1:
         outer = Scope(k)
-        _prepare(outer, outputs, set(inside))
-        with _part_loops(outer, joined, _work(trees), simd=True) as inner:
-            _store_all(inner, outputs)
+        prepare(outer, outputs, set(inside))
+        with shared_loops(outer, joined, work_of(trees), simd=True) as inner:
+            store_all(inner, outputs)
         return
-    with _part_loops(Scope(k), joined[:-1], _work(trees, inside)) as outer:
-        _prepare(outer, outputs, set(inside))
-        with _loops(outer, joined[-1:], simd=True) as inner:
-            _store_all(inner, outputs)
-
-
-def _store_all(scope: Scope, outputs: list[tuple[Leaf, Tree]]) -> None:
-    for leaf, tree in outputs:
-        scope.store(leaf, scope.value(tree))
-
-
-def _prepare(scope: Scope, outputs: Iterable[tuple[Leaf | None, Tree]], inside: set[LoopAxis]) -> None:
-    """Computes, before loops over `inside`, all that does not depend on them."""
-    waiting: list[Tree] = []
-    for leaf, tree in outputs:
-        waiting.append(tree)
-        if leaf is not None:
-            scope.prepare(leaf)
-    seen: set[Tree] = set()
-    while waiting:
-        tree = waiting.pop()
-        if tree in seen or scope.known(tree) is not None:
-            continue
-        seen.add(tree)
-        if not tree.axes & inside:
-            if not isinstance(tree, Known):
-                scope.values[tree] = _named(scope.k, scope.value(tree))
-        elif isinstance(tree, Apply):
-            waiting += reversed(tree.args)
-        elif isinstance(tree, Leaf):
-            scope.prepare(tree)
-
-
-def _named(k: KernelBuilder, value: Scalar) -> Scalar:
-    return k.declare("once", value) if isinstance(value, Load) else value
+    with shared_loops(Scope(k), joined[:-1], work_of(trees, inside)) as outer:
+        prepare(outer, outputs, set(inside))
+        with loops(outer, joined[-1:], simd=True) as inner:
+            store_all(inner, outputs)
 
 
 class _Rows:
@@ -289,18 +140,18 @@ class _Rows:
         self.totals = totals
         rows = row_axes(root, totals)
         self.columns = [axis for axis in root if axis not in rows]
-        everything = [leaf for leaf, _ in outputs] + _leaves(tree for _, tree in outputs)
+        everything = [leaf for leaf, _ in outputs] + leaves_of(tree for _, tree in outputs)
         self.rows = join(rows, everything)
         self.saved: dict[tuple, Leaf] = {}  # what an earlier walk has written where the result will be
         self.shared = self._shared()
 
     def write(self) -> None:
         lane = self.rows[-1] if self.rows and self._side_by_side(self.rows[-1]) else None
-        work = _work((tree for _, tree in self.outputs), self.columns)
+        work = work_of((tree for _, tree in self.outputs), self.columns)
         for total in self.totals:
-            work = work + _work((total.arg,), total.over)
+            work = work + work_of((total.arg,), total.over)
         if lane is None:
-            with _part_loops(Scope(self.k), self.rows, work) as row:
+            with shared_loops(Scope(self.k), self.rows, work) as row:
                 for total in self.totals:
                     row.values[total] = self._total(row, total)
                 self._result(row)
@@ -317,13 +168,13 @@ class _Rows:
     def _side_by_side(self, lane: Joined) -> bool:
         """Whether rows are next to each other and their own elements are not."""
         over = {axis for total in self.totals for axis in total.over if axis.extent != 1}
-        leaves = [leaf for leaf in _leaves(self.totals) if leaf.axes & over]
+        leaves = [leaf for leaf in leaves_of(self.totals) if leaf.axes & over]
         along = any(leaf.strides[axis] == 1 for leaf in leaves for axis in leaf.axes & over)
         return not along and any(leaf.strides.get(lane.axes[-1]) == 1 for leaf in leaves)
 
     def walk(self, over: Iterable[LoopAxis], trees: list[Tree], extra: Iterable[Leaf] = ()) -> list[Joined]:
         """The loops of one walk along a row."""
-        return join(over, [*_leaves(trees, into_totals=False), *extra])
+        return join(over, [*leaves_of(trees, into_totals=False), *extra])
 
     def _total(self, row: Scope, total: Total) -> Scalar:
         """Adds up one row in vector lanes.
@@ -331,15 +182,15 @@ class _Rows:
         A lane of a maximum or minimum never holds NaN: that one was met is counted beside it.
         """
         k, reduction, dtype = self.k, total.reduction, total.dtype
-        result = k.declare(_c_name(total.name), Literal(reduction.start(dtype), dtype))
+        result = k.declare(c_name(total.name), Literal(reduction.start(dtype), dtype))
         sees_nan = dtype.is_float and reduction.clause in ("max", "min")
         lanes = [(reduction.clause, result)]
         if sees_nan:
             unordered = k.declare("unordered", Literal(0, I64))
             lanes.append(("+", unordered))
         kept = self._kept(total.arg, total.over)
-        _prepare(row, [(None, total.arg), *((leaf, total.arg) for leaf in kept.values())], set(total.over))
-        with _loops(row, self.walk(total.over, [total.arg], kept.values()), simd=True, reduce=lanes) as inner:
+        prepare(row, [(None, total.arg), *((leaf, total.arg) for leaf in kept.values())], set(total.over))
+        with loops(row, self.walk(total.over, [total.arg], kept.values()), simd=True, reduce=lanes) as inner:
             element = self.value(inner, total.arg, total.over, kept)
             if not isinstance(element, Local):
                 element = k.declare("element", element)
@@ -351,14 +202,14 @@ class _Rows:
                 k.assign(result, reduction.combine(result, element))
         value: Scalar = Select(unordered > 0, Literal(np.nan, dtype), result) if sees_nan else result
         value = total.finish(value, total.count)
-        return value if value is result else k.declare(_c_name(total.name), value)
+        return value if value is result else k.declare(c_name(total.name), value)
 
     def _result(self, row: Scope) -> None:
         trees = [tree for _, tree in self.outputs]
         over = tuple(self.columns)
         kept = {key: leaf for tree in trees for key, leaf in self._kept(tree, over).items()}
-        _prepare(row, [*self.outputs, *((leaf, trees[0]) for leaf in kept.values())], set(over))
-        with _loops(row, self.walk(over, trees, [leaf for leaf, _ in self.outputs]), simd=True) as inner:
+        prepare(row, [*self.outputs, *((leaf, trees[0]) for leaf in kept.values())], set(over))
+        with loops(row, self.walk(over, trees, [leaf for leaf, _ in self.outputs]), simd=True) as inner:
             for leaf, tree in self.outputs:
                 inner.store(leaf, self.value(inner, tree, over, kept))
 
@@ -441,10 +292,10 @@ class _Lanes:
     def write(self) -> None:
         rows, k = self.rows, self.k
         for total in rows.totals:
-            array = k.allocate(_c_name(total.name), total.dtype, (LANES,))
+            array = k.allocate(c_name(total.name), total.dtype, (LANES,))
             with self.lanes(self.scope) as (_, lane):
                 k.store(array, (lane,), total.reduction.start(total.dtype))
-            with _loops(self.scope, rows.walk(total.over, [total.arg])) as inner, self.lanes(inner) as (scope, lane):
+            with loops(self.scope, rows.walk(total.over, [total.arg])) as inner, self.lanes(inner) as (scope, lane):
                 k.store(array, (lane,), total.reduction.combine(array[lane], scope.value(total.arg)))
             finished = total.finish(array[Literal(0, I64)], total.count)
             if not isinstance(finished, Load):
@@ -454,8 +305,8 @@ class _Lanes:
         trees = [tree for _, tree in rows.outputs]
         self.settle(trees)
         walk = rows.walk(rows.columns, trees, [leaf for leaf, _ in rows.outputs])
-        with _loops(self.scope, walk) as inner, self.lanes(inner) as (scope, _):
-            _store_all(scope, rows.outputs)
+        with loops(self.scope, walk) as inner, self.lanes(inner) as (scope, _):
+            store_all(scope, rows.outputs)
 
     def settle(self, trees: list[Tree]) -> None:
         """Computes what operators make of the totals once for each row, not for each element."""
@@ -464,7 +315,7 @@ class _Lanes:
             return
         for tree in post_order(tuple(trees), into_totals=False):
             if isinstance(tree, Apply) and not tree.axes & columns and tree.axes:
-                array = self.k.allocate(_c_name(tree.name), tree.dtype, (LANES,))
+                array = self.k.allocate(c_name(tree.name), tree.dtype, (LANES,))
                 with self.lanes(self.scope) as (scope, lane):
                     self.k.store(array, (lane,), scope.value(tree))
                 self.arrays[tree] = array

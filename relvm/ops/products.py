@@ -9,7 +9,7 @@ from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import DType
 from relvm.lir.kernel import KernelBuilder, Scalar
 from relvm.ops.lowering import LoopAxis
-from relvm.ops.nests import Joined, Scope
+from relvm.ops.scopes import Joined, Scope
 from relvm.ops.trees import Core, Leaf, NotFusable, Tree, post_order
 
 

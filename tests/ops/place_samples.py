@@ -29,6 +29,11 @@ def shape_samples() -> Iterator[Sample]:
         yield Sample("broadcast_to", (array("i16", *source), target))
     for perm in itertools.permutations(range(3)):
         yield Sample("transpose", (array("f32", 2, 3, 4),), {"perm": perm})
+    for dtype in ("f32", "i32", "i64", "bool"):  # tiles, whole ones and parts
+        for size in ((8, 8), (16, 40), (33, 17), (7, 50)):
+            yield Sample("transpose", (array(dtype, *size),))
+        yield Sample("transpose", (array(dtype, 3, 20, 2, 37),), {"perm": (3, 0, 2, 1)})
+    yield Sample("transpose", (array("f32", 0, 20),))
     yield Sample("transpose", (array("bool", 2, 3),))
     yield Sample("transpose", (array("f32"),))
     yield Sample("transpose", (array("f32", 2, 3, 4, 5),), {"perm": (0, -1, 1, 2)})
