@@ -187,12 +187,13 @@ static inline void rvm_attention_nothing(int64_t keys, int64_t width, const floa
    out[r * round + j], for r < rows and j < width, round being width rounded up to 16: the result for `rows` rows of q.
    scores: for ROWS * KEYS elements.  panel: for depth * PANEL.  copy: for KEYS * round, where width is no multiple of
    16. */
-static __attribute__((unused)) void rvm_attention(int64_t rows, int64_t keys, int64_t depth, int64_t width,
-                                                  const float *q, const float *k, int64_t k_row, int64_t k_step,
-                                                  const float *v, const uint8_t *allowed, int64_t allowed_row,
-                                                  int64_t allowed_step, const float *bias, int64_t bias_row,
-                                                  int64_t bias_step, float scale, float hidden, int64_t absent,
-                                                  float *scores, float *panel, float *copy, float *out) {
+static __attribute__((noinline, unused)) void rvm_attention(int64_t rows, int64_t keys, int64_t depth, int64_t width,
+                                                            const float *q, const float *k, int64_t k_row,
+                                                            int64_t k_step, const float *v, const uint8_t *allowed,
+                                                            int64_t allowed_row, int64_t allowed_step,
+                                                            const float *bias, int64_t bias_row, int64_t bias_step,
+                                                            float scale, float hidden, int64_t absent, float *scores,
+                                                            float *panel, float *copy, float *out) {
   const rvm_attention_mask mask = {allowed, allowed_row, allowed_step, {bias, bias_row, bias_step}, scale, hidden};
   const rvm_matrix queries = {q, depth, 1}, shares = {scores, RVM_ATTENTION_KEYS, 1};
   const int columns = rvm_attention_rounded(width);

@@ -98,6 +98,48 @@ static inline __attribute__((always_inline)) void rvm_tile_f32(int rows, int col
   if (rest == 1) rvm_tile_in_registers(rows, 1, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
 }
 
+enum { RVM_COLUMN_ROWS = 7, RVM_COLUMN_TAPS = 7 };
+
+/* RVM_COLUMN_ROWS rows of one vector: each row of x is read once for each column, and used for all taps that meet it. */
+static inline __attribute__((always_inline)) void rvm_columns_in_registers(
+    int taps, int64_t count, const int64_t *offsets, const int64_t *firsts, int64_t step, const float *weights,
+    const float *x, int64_t pitch, float *sums, int64_t sums_pitch, int adds) {
+  rvm_lanes sum[RVM_COLUMN_ROWS];
+#pragma GCC unroll 7
+  for (int r = 0; r < RVM_COLUMN_ROWS; r++)
+    sum[r] = adds ? *(const rvm_lanes *)(sums + r * sums_pitch) : (rvm_lanes){0};
+  for (int64_t c = 0; c < count; c++) {
+    const float *const first = weights + firsts[c];
+    const float *const source = x + offsets[c];
+    float weight[RVM_COLUMN_TAPS];
+#pragma GCC unroll 7
+    for (int t = 0; t < taps; t++) weight[t] = first[t * step];
+#pragma GCC unroll 13
+    for (int r = 0; r < RVM_COLUMN_ROWS + taps - 1; r++) {
+      const rvm_lanes row = *(const rvm_lanes *)(source + r * pitch);
+#pragma GCC unroll 7
+      for (int t = 0; t < taps; t++)
+        if (r - t >= 0 && r - t < RVM_COLUMN_ROWS) sum[r - t] += weight[t] * row;
+    }
+  }
+#pragma GCC unroll 7
+  for (int r = 0; r < RVM_COLUMN_ROWS; r++) *(rvm_lanes *)(sums + r * sums_pitch) = sum[r];
+}
+
+/* sums[r * sums_pitch + j] = or += the sum over columns c and taps t of
+   weights[firsts[c] + t * step] * x[offsets[c] + (r + t) * pitch + j], for r < rows rounded up to 7, j < places rounded
+   up to 16: what lies there must be there.  taps: a constant in [1, 7]. */
+static inline __attribute__((always_inline)) void rvm_columns_f32(int taps, int64_t rows, int64_t places, int64_t count,
+                                                                  const int64_t *offsets, const int64_t *firsts,
+                                                                  int64_t step, const float *weights, const float *x,
+                                                                  int64_t pitch, float *sums, int64_t sums_pitch,
+                                                                  int adds) {
+  for (int64_t r = 0; r < rows; r += RVM_COLUMN_ROWS)
+    for (int64_t j = 0; j < places; j += RVM_LANES)
+      rvm_columns_in_registers(taps, count, offsets, firsts, step, weights, x + r * pitch + j, pitch,
+                               sums + r * sums_pitch + j, sums_pitch, adds);
+}
+
 static inline __attribute__((always_inline)) void rvm_taps_in_registers(int vectors, int64_t taps,
                                                                         const int64_t *offsets, const float *weights,
                                                                         const float *x, float *sums, int adds) {
@@ -127,6 +169,18 @@ static inline __attribute__((always_inline)) void rvm_taps_f32(int64_t columns, 
 }
 
 #else
+
+static void rvm_columns_f32(int taps, int64_t rows, int64_t places, int64_t count, const int64_t *offsets,
+                            const int64_t *firsts, int64_t step, const float *weights, const float *x, int64_t pitch,
+                            float *sums, int64_t sums_pitch, int adds) {
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t j = 0; j < places; j++) {
+      float sum = adds ? sums[r * sums_pitch + j] : 0;
+      for (int64_t c = 0; c < count; c++)
+        for (int t = 0; t < taps; t++) sum += weights[firsts[c] + t * step] * x[offsets[c] + (r + t) * pitch + j];
+      sums[r * sums_pitch + j] = sum;
+    }
+}
 
 static void rvm_taps_f32(int64_t columns, int64_t taps, const int64_t *offsets, const float *weights, const float *x,
                          float *sums, int adds) {

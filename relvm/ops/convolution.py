@@ -12,7 +12,7 @@ from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, larger, smaller
-from relvm.ops.depthwise import is_depthwise, write_depthwise
+from relvm.ops.depthwise import has_few_filters, write_few_filters
 from relvm.ops.lowering import Product, flat_position, part_loops
 from relvm.ops.panel import ROWS, Copied, Counters, Left, copy_run, fill_from_rows, matrix_product, panel_width
 from relvm.ops.products import Result
@@ -31,7 +31,7 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
     x, w, result, window = _without_points(x, w, result, window)
     if groups > 1 and isinstance(w.shape[0], int) and w.shape[0] // groups < ROWS:
-        write = write_depthwise if is_depthwise(x, w, window) else _conv_rows
+        write = write_few_filters if has_few_filters(x, w, window) else _conv_rows
         write(k, x, w, result, window, w.shape[0] // groups)
         return
     filters = k.size((dim_op("floordiv", w.shape[0], groups),))

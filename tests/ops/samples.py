@@ -214,6 +214,12 @@ def linear_samples() -> Iterator[Sample]:
             yield Sample("conv", (x, w), given, frozenset((1, 2, 3, 4, 5)))
     x, w = numbers("f32", 1, 3, 20), numbers("f32", 6, 1, 4)
     yield Sample("conv", (x, w), {"groups": 3, "pads": (3, 0)}, frozenset((3, 4, 6)))
+    for strides, dilations, size in (((1, 1), (1, 1), (9, 3)), ((2, 1), (1, 3), (7, 3)), ((3, 3), (2, 1), (8, 2))):
+        x, w = numbers("f32", 1, 6, 30, 290), numbers("f32", 6, 3, *size)  # several channels and blocks, long columns
+        given = {"strides": strides, "dilations": dilations, "groups": 2, "pads": (8, 1, 6, 4)}
+        yield Sample("conv", (x, w), given, frozenset((*w.shape, 6)))
+    x, w = numbers("f32", 1, 8, 400, 5), numbers("f32", 4, 2, 3, 3)
+    yield Sample("conv", (x, w), {"groups": 4, "pads": (0, 1, 3, 1)}, frozenset((2, 3, 4, 8)))
     yield Sample("conv", (numbers("f32", 1, 5, 3, 90), numbers("f32", 7, 5, 3, 3)), {"pads": (1, 1, 1, 1)})
     yield Sample(
         "conv", (numbers("f32", 1, 5, 9, 7), numbers("f32", 7, 5, 3, 3)), {"strides": (2, 2), "pads": (1, 0, 0, 1)}
