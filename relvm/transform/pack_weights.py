@@ -8,7 +8,17 @@ import numpy as np
 
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, If, OpCall, constant
 from relvm.ir.stages import Stage
-from relvm.ops import conv, conv_tiles, matmul, matmul_integer, matmul_integer_packed, matmul_packed
+from relvm.ops import (
+    conv,
+    conv_integer,
+    conv_integer_packed,
+    conv_tiles,
+    matmul,
+    matmul_integer,
+    matmul_integer_packed,
+    matmul_packed,
+)
+from relvm.ops.byte_windows import pack_windows
 from relvm.ops.integer import pack_bytes
 from relvm.ops.linear import pack_columns
 from relvm.ops.window import window_of
@@ -27,7 +37,8 @@ def pack_weights(module):
     y = conv(x, const(f32[64, 32, 3, 3], ...), pads=(1, 1, 1, 1))   ->
     y = conv_tiles(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
 
-    Matrices of bytes become panels of words, with the sums of their columns: matmul_integer_packed.
+    Matrices of bytes become panels of words, with the sums of their columns: matmul_integer_packed.  Weights of
+    convolutions of bytes get their channels last, filled up to words, and the sums of filters: conv_integer_packed.
     """
     packed: dict[tuple, tuple[Constant, ...]] = {}
     functions = tuple(_function(function, packed) for function in module.functions)
@@ -56,6 +67,8 @@ def _block(block: Block, packed: dict) -> Block:
                     binding = replace(binding, value=_product(call, packed))
                 elif _has_tiles(call):
                     binding = replace(binding, value=_tiles(call, packed))
+                elif _has_words(call):
+                    binding = replace(binding, value=_words(call, packed))
         bindings.append(binding)
     same = all(a is b for a, b in zip(bindings, block.bindings, strict=True))
     return block if same else replace(block, bindings=tuple(bindings))
@@ -119,3 +132,19 @@ def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
     spread = (attributes["dilations"] or (1, 1))[0]
     new = conv_tiles(call.args[0], *packed[key], pads=attributes["pads"] or (0, 0, 0, 0), spread=spread)
     return replace(new, type=call.type)
+
+
+def _has_words(call: OpCall) -> bool:
+    """Whether it is a convolution of bytes that has several channels to put into a word."""
+    if call.op is not conv_integer or not isinstance(call.args[1], Constant) or call.args[0].type.shape is None:
+        return False
+    w = call.args[1].value
+    return w.size > 0 and w.shape[1] > 1
+
+
+def _words(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    x, weights, zero = call.args
+    key = (id(weights.value), "words")
+    if key not in packed:
+        packed[key] = tuple(map(constant, pack_windows(weights.value)))
+    return replace(conv_integer_packed(x, *packed[key], zero, **dict(call.attributes)), type=call.type)
