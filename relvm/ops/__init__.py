@@ -38,7 +38,7 @@ from relvm.ops.remainders import modulo, remainder
 from relvm.ops.resampling import iota, resample
 from relvm.ops.scalar import to_scalar, to_tensor
 from relvm.ops.scattering import scatter_elements, scatter_slices
-from relvm.ops.selection import cast, where
+from relvm.ops.selection import cast, saturate, where
 from relvm.ops.sequence import reverse_sequence
 from relvm.ops.shape import (
     broadcast_to,

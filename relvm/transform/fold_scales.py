@@ -26,7 +26,12 @@ from relvm.transform.passes import module_pass
 
 _DEEPEST = 8  # operators between a factor and the weights that it goes into
 _SHARED_BYTES = 4096  # a constant larger than this that is used twice is not copied
-_STEPS = (ops.round, ops.floor, ops.ceil)  # with a cast to integers, what makes a large difference of a small one
+_STEPS = (
+    ops.round,
+    ops.floor,
+    ops.ceil,
+    ops.saturate,
+)  # with a cast to integers, what makes a large difference of a small one
 
 _LARGE_TERM = 2.0**20
 

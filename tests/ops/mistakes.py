@@ -241,6 +241,8 @@ def _shapes() -> list[Mistake]:
         Mistake("where", (six, six, six), "cond has dtype f32, expected bool"),
         Mistake("where", (tensor("bool", "6"), six, tensor("i8", "6")), "x has dtype f32 and y has i8"),
         Mistake("cast", (shape("2"),), "x is shape[2], expected a tensor", attributes={"to": "f32"}),
+        Mistake("saturate", (tensor("i32", "2"),), "x has dtype i32, expected a float", attributes={"to": "u8"}),
+        Mistake("saturate", (F32,), "to is i32, expected an integer dtype of at most 16", attributes={"to": "i32"}),
         Mistake("shape_of", (shape("2"),), "x is shape[2], expected a tensor"),
         Mistake("shape_to_tensor", (six,), "shape is f32[6], expected a shape"),
         Mistake("tensor_to_shape", (six,), "x has dtype f32, expected i64"),

@@ -125,6 +125,10 @@ def selection_samples() -> Iterator[Sample]:
             low = 0 if target[0] == "u" else -5
             x = array(source, 4, 5) if fits else array(source, 4, 5, special=False, low=low)
             yield Sample("cast", (x,), {"to": target})
+    around = np.float64([-0.5, 0, 1, 127, 128, 255, 256, 32767, 32768, 65535, 65536, 3e9, 1e30, np.inf])
+    for dtype, target in itertools.product(FLOATS, ("i8", "u8", "i16", "u16")):
+        beside = np.concatenate([around, -around, around - 0.01, 0.01 - around, [np.nan]])
+        yield Sample("saturate", (np.resize(beside, (3, 40)).astype(NUMPY_NAMES[dtype]),), {"to": target})
     yield Sample("cast", (np.array([np.nan, np.inf, -np.inf, 1e30, -2.9]),), {"to": "i64"})
     edges = np.array([np.nan, np.inf, -np.inf, 1e30, -2.9, 2147483520, 2147483648, -2147483648, -2147483904])
     for dtype, target in itertools.product((np.float32, np.float64), ("i8", "u8", "i16", "u16", "i32")):
