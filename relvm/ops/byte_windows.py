@@ -19,7 +19,7 @@ from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Sca
 from relvm.ops.byte_product import WORD, Zeros, byte_rows, flip_of, padding_word, signs_of, unsigned_zero
 from relvm.ops.convolution import Run, convolved_shape, each_run, numpy_conv, walked_axes, without_points
 from relvm.ops.lowering import Product
-from relvm.ops.panel import Bytes, Copied, Counters, matrix_product, panel_width, smaller
+from relvm.ops.panel import WIDTHS, Bytes, Copied, Counters, matrix_product, smaller
 from relvm.ops.products import Result
 from relvm.ops.rules import expect_tensor
 from relvm.ops.window import Window, window_of
@@ -42,7 +42,8 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
         result = replace(result, shape=(*result.shape[:2], product(result.shape[2:])))
     (x,), result, window = without_points((x,), result, window)
     places, depth, filters = product(result.shape[2:]), product(w.shape[1:]), w.shape[0] // groups
-    width, deep = panel_width(places), k.size((depth,))
+    width = _width(places)
+    deep = k.size((depth,))
     zero = unsigned_zero(k, x.dtype, x_zero.flat(Literal(0, I64)))
     padding = padding_word(k, zero)
     channels = x.shape[1] // groups
@@ -63,6 +64,11 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
 
     sizes = (Literal(filters, I64), k.size((places,)), Literal(depth // WORD, I64))
     matrix_product(k, (x.shape[0], groups), sizes, width, result, operands)
+
+
+def _width(places: AnyDim) -> int:
+    """Of panels: the most columns, since the last panel, of fewer, is computed as narrow as it is."""
+    return min((width for width in WIDTHS if isinstance(places, int) and width >= places), default=WIDTHS[0])
 
 
 def _as_line(x: Buffer) -> Buffer:
