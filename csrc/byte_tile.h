@@ -167,8 +167,8 @@ static inline __attribute__((always_inline)) void rvm_tile_bytes(int rows, int c
 
 /* Bytes 0, step, 2 * step... of `from`, RVM_PICK of them, `fill` for those whose bit is not set in `present`; no others
    are read.  step: 1, 2 or 4. */
-static inline __attribute__((always_inline)) __m128i rvm_picked_bytes(const uint8_t *from, uint64_t present, int64_t step,
-                                                                      __m512i fill) {
+static inline __attribute__((always_inline)) __m128i rvm_picked_bytes(const uint8_t *from, uint64_t present,
+                                                                      int64_t step, __m512i fill) {
   if (step == 1) return _mm_mask_loadu_epi8(_mm512_castsi512_si128(fill), (__mmask16)present, from);
   if (step == 2)
     return _mm256_cvtepi16_epi8(_mm256_mask_loadu_epi8(_mm512_castsi512_si256(fill), (__mmask32)present, from));
@@ -177,8 +177,8 @@ static inline __attribute__((always_inline)) __m128i rvm_picked_bytes(const uint
 
 /* RVM_PICK words, of which the first `count` are stored: lanes of 16 bytes from each row are transposed. */
 static inline __attribute__((always_inline)) void rvm_picked_words(int32_t *to, const uint8_t *const row[4],
-                                                                   const uint64_t present[4], int64_t count, int64_t step,
-                                                                   __m512i fill, uint32_t flip) {
+                                                                   const uint64_t present[4], int64_t count,
+                                                                   int64_t step, __m512i fill, uint32_t flip) {
   const __m512i across = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const __m512i turned = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
   __m512i rows = _mm512_castsi128_si512(rvm_picked_bytes(row[0], present[0], step, fill));
@@ -191,11 +191,12 @@ static inline __attribute__((always_inline)) void rvm_picked_words(int32_t *to, 
 }
 #endif
 
-/* Words of the bytes at the same place in four rows, which lie `next` apart, with the bits of `flip` inverted:
-   to[j] is of from[j * step], from[next + j * step]... for j < count.  Only the first `rows` rows are there, at least one;
-   in the words, anything stands for the others. */
-static inline __attribute__((always_inline)) void rvm_words_of_bytes(int32_t *to, const void *from, int64_t next, int rows,
-                                                                     int64_t count, int64_t step, uint32_t flip) {
+/* Words of the bytes at the same place in four rows, which lie `next` apart, with the bits of `flip` inverted: to[j] is
+   of from[j * step], from[next + j * step]... for j < count.  Only the first `rows` rows are there, at least one; what
+   stands for the others in the words is not defined. */
+static inline __attribute__((always_inline)) void rvm_words_of_bytes(int32_t *to, const void *from, int64_t next,
+                                                                     int rows, int64_t count, int64_t step,
+                                                                     uint32_t flip) {
   const uint8_t *row[4] = {from, from, from, from};
   for (int i = 1; i < 4; i++) row[i] += (i < rows ? i : 0) * next;
 #ifdef RVM_PICK
@@ -212,14 +213,15 @@ static inline __attribute__((always_inline)) void rvm_words_of_bytes(int32_t *to
 #pragma omp simd
   for (int64_t j = 0; j < count; j++) {
     const int64_t at = j * step;
-    to[j] = (int32_t)(flip ^ (row[0][at] | (uint32_t)row[1][at] << 8 | (uint32_t)row[2][at] << 16 | (uint32_t)row[3][at] << 24));
+    const uint32_t low = row[0][at] | (uint32_t)row[1][at] << 8;
+    to[j] = (int32_t)(flip ^ (low | (uint32_t)row[2][at] << 16 | (uint32_t)row[3][at] << 24));
   }
 }
 
-/* The same of a line of `size` bytes: row i begins at its place at + i * next, and `padding` lies around the line. */
-static inline __attribute__((always_inline)) void rvm_words_of_line(int32_t *to, const void *line, int64_t size, int64_t at,
-                                                                    int64_t next, int rows, int64_t count, int64_t step,
-                                                                    uint8_t padding, uint32_t flip) {
+/* The same of a line of `size` bytes: row i begins at its place at + i * next, `padding` lies around the line. */
+static inline __attribute__((always_inline)) void rvm_words_of_line(int32_t *to, const void *line, int64_t size,
+                                                                    int64_t at, int64_t next, int rows, int64_t count,
+                                                                    int64_t step, uint8_t padding, uint32_t flip) {
   const uint8_t *const bytes = line;
 #ifdef RVM_PICK
   if (step == 1 || step == 2 || step == 4) {
@@ -287,7 +289,8 @@ static inline __attribute__((always_inline)) void rvm_taps_bytes(int64_t columns
   for (; j < columns; j += RVM_DOT_COLUMNS) rvm_dots_along(1, taps, offsets, weights, words + j, sums + j);
 #else
   for (int64_t t = 0; t < taps; t++)
-    rvm_tile_word(1, (int)columns, 4, (const uint8_t *)(weights + t), 4, 0, 1, (const uint32_t *)words + offsets[t], sums, 0);
+    rvm_tile_word(1, (int)columns, 4, (const uint8_t *)(weights + t), 4, 0, 1, (const uint32_t *)words + offsets[t],
+                  sums, 0);
 #endif
 }
 
