@@ -134,8 +134,9 @@ static inline __attribute__((always_inline)) void rvm_dots_in_registers(int rows
 #endif
 
 /* tile[r * tile_row + j] += the sum over p < depth of left(r, p) * right(p, j): left(r, p) is a[r * a_row + p] with the
-   bits of `flip`, the same in each byte, inverted; right(p, j) is byte p % 4 of b[p / 4 * b_step + j], which is 0 for
-   p >= depth.  The left matrix is the signed one, or the right one.  rows <= 6, columns a multiple of 16. */
+   bits of `flip`, the same in each byte, inverted; right(p, j) is byte p % 4 of b[p / 4 * b_step + j], which for
+   p >= depth is 0, or anything if `flip` is 0.  The left matrix is the signed one, or the right one.
+   rows <= 6, columns a multiple of 16. */
 static inline __attribute__((always_inline)) void rvm_tile_bytes(int rows, int columns, int64_t depth, const void *a,
                                                                  int64_t a_row, uint32_t flip, int left_is_signed,
                                                                  const int32_t *b, int64_t b_step, int32_t *tile,

@@ -8,17 +8,17 @@ from relvm.ir.dims import product
 from relvm.ir.dtypes import I8, I32, I64, U8, DType
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select
+from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar
 from relvm.ops.byte_depthwise import is_byte_depthwise, write_byte_depthwise
 from relvm.ops.byte_product import (
     WORD,
     Zeros,
     byte_rows,
+    flip_of,
     signs_of,
     sum_of_row,
     unsigned_zero,
     word_count,
-    word_of,
 )
 from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv, walked_axes, without_points
 from relvm.ops.lowering import Product
@@ -40,7 +40,6 @@ def _conv_integer(k: KernelBuilder, inputs, result: Result, *, strides, pads, di
             return
     places, depth = product(result.shape[2:]), product(w.shape[1:])
     width, signs = panel_width(places), signs_of(I8, U8)
-    move = 128 if x.dtype == I8 else 0
     zero = unsigned_zero(k, x.dtype, padding)
     deep = k.size((depth,))
     sums = k.allocate("sums", I32, (max(w.shape[0], 1),))
@@ -62,14 +61,14 @@ def _conv_integer(k: KernelBuilder, inputs, result: Result, *, strides, pads, di
         else:
             rows = fill_from_windows(k, x, at_x, result.shape, window, width, padding)
         left = byte_rows(k, w, at_filter * deep, deep, signs, zeros)
-        return left, _words_of(k, rows, x.dtype, deep, width, move), lambda i, j: (image, at_filter + i, j)
+        return left, _words_of(k, rows, x.dtype, deep, width), lambda i, j: (image, at_filter + i, j)
 
     sizes = (Literal(filters, I64), k.size((places,)), word_count(depth))
     matrix_product(k, (x.shape[0], groups), sizes, width, result, operands)
 
 
-def _words_of(k: KernelBuilder, rows: Copied, dtype: DType, depth: Scalar, width: int, move: int) -> Copied:
-    """A right matrix of words, of one of bytes with `depth` rows, to each of which `move` is added."""
+def _words_of(k: KernelBuilder, rows: Copied, dtype: DType, depth: Scalar, width: int) -> Copied:
+    """A right matrix of words, of one of bytes with `depth` rows, which become unsigned."""
     four = k.allocate("four", dtype, (WORD * width,))
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
@@ -77,10 +76,8 @@ def _words_of(k: KernelBuilder, rows: Copied, dtype: DType, depth: Scalar, width
             row = k.declare("row", (first + p) * WORD)
             have = k.declare("have", smaller(depth - row, WORD))
             rows.fill(four, row, have, column, count)
-            with k.loop(width, name="j", simd=True) as j:
-                moved = (four[j + i * width].to(I32) + move for i in range(WORD))
-                elements = [Select(have > i, byte, Literal(0, I32)) for i, byte in enumerate(moved)]
-                k.store(panel, (p * width + j,), word_of(elements))
+            to, start = Address(panel, p * width), Address(four, Literal(0, I64))
+            k.invoke("rvm_words_of_bytes", to, start, width, have, width, 1, flip_of(dtype))
 
     return Copied(fill)
 
