@@ -1,7 +1,8 @@
 """Kernels beside libraries, on one thread:   OPENBLAS_NUM_THREADS=1 python -m benchmarks.kernels
 
-Billions of operations a second (a multiplication and an addition are two) of matrix products and convolutions: relvm's
-kernels, NumPy's product (OpenBLAS), and ONNX Runtime; the weights are constants, which relvm and ONNX Runtime pack.
+Billions of operations a second (a multiplication and an addition are two) of matrix products and convolutions, of
+floats and of bytes (QLinearConv): relvm's kernels, NumPy's product (OpenBLAS), and ONNX Runtime; the weights are
+constants, which relvm and ONNX Runtime pack.
 Then a network of three layers at batch 1, in microseconds.
 """
 
@@ -37,17 +38,29 @@ CONVOLUTIONS = [
     (64, 64, 112, 3, 1, 64),
     (192, 192, 28, 5, 1, 192),
 ]
+# the same, of bytes
+BYTE_CONVOLUTIONS = [
+    (3, 32, 224, 3, 2, 1),
+    (64, 64, 56, 3, 1, 1),
+    (128, 128, 28, 3, 1, 1),
+    (256, 256, 14, 3, 1, 1),
+    (64, 128, 56, 3, 2, 1),
+    (256, 64, 56, 1, 1, 1),
+    (64, 256, 56, 1, 1, 1),
+    (96, 96, 56, 3, 1, 96),
+    (96, 96, 28, 5, 1, 96),
+]
 
 
 def _numbers(*shape: int) -> np.ndarray:
     return _RANDOM.standard_normal(shape).astype(np.float32) / np.float32(np.sqrt(shape[-1]))
 
 
-def _model(nodes: list, constants: dict[str, np.ndarray], shape: tuple[int, ...]) -> onnx.ModelProto:
+def _model(nodes: list, constants: dict[str, np.ndarray], x: np.ndarray) -> onnx.ModelProto:
     graph = helper.make_graph(
         nodes,
         "g",
-        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)],
         [helper.make_empty_tensor_value_info("y")],
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
@@ -87,21 +100,50 @@ def main() -> None:
     print("| | " + " | ".join(_WHO) + " |\n|---|" + "---|" * len(_WHO))
     for rows, columns, depth in PRODUCTS:
         x, w = _numbers(rows, depth), _numbers(depth, columns)
-        runs = _runs(_model([helper.make_node("MatMul", ["x", "w"], ["y"])], {"w": w}, x.shape), x)
+        runs = _runs(_model([helper.make_node("MatMul", ["x", "w"], ["y"])], {"w": w}, x), x)
         out = np.empty((rows, columns), np.float32)
         runs["NumPy"] = lambda x=x, w=w, out=out: np.matmul(x, w, out=out)
         _print(f"product {rows} x {depth} x {columns}", 2 * rows * columns * depth, _seconds(runs))
-    for channels, filters, side, window, stride, groups in CONVOLUTIONS:
+    for sizes in CONVOLUTIONS:
+        channels, filters, side, window, _, groups = sizes
         x, w = _numbers(1, channels, side, side), _numbers(filters, channels // groups, window, window)
-        pads = [window // 2] * 4
-        node = helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=pads, strides=[stride] * 2, group=groups)
+        node = helper.make_node("Conv", ["x", "w", "b"], ["c"], **_attributes(*sizes))
         nodes = [node, helper.make_node("Relu", ["c"], ["y"])]
-        places = ((side - 1) // stride + 1) ** 2
-        name = f"{'depthwise' if groups > 1 else 'convolution'} {window} x {window}"
-        name += f"{' by 2' if stride > 1 else ''}, {channels} to {filters}, {side} x {side}"
-        operations = 2 * channels // groups * filters * window * window * places
-        _print(name, operations, _seconds(_runs(_model(nodes, {"w": w, "b": _numbers(filters)}, x.shape), x)))
+        seconds = _seconds(_runs(_model(nodes, {"w": w, "b": _numbers(filters)}, x), x))
+        _print(_name(*sizes), _operations(*sizes), seconds)
+    for sizes in BYTE_CONVOLUTIONS:
+        _print(f"{_name(*sizes)}, bytes", _operations(*sizes), _seconds(_byte_runs(*sizes)))
     _network()
+
+
+def _attributes(channels: int, filters: int, side: int, window: int, stride: int, groups: int) -> dict:
+    return {"pads": [window // 2] * 4, "strides": [stride] * 2, "group": groups}
+
+
+def _operations(channels: int, filters: int, side: int, window: int, stride: int, groups: int) -> float:
+    return 2 * channels // groups * filters * window * window * ((side - 1) // stride + 1) ** 2
+
+
+def _name(channels: int, filters: int, side: int, window: int, stride: int, groups: int) -> str:
+    kind = "depthwise" if groups > 1 else "convolution"
+    return f"{kind} {window} x {window}{' by 2' if stride > 1 else ''}, {channels} to {filters}, {side} x {side}"
+
+
+def _byte_runs(channels: int, filters: int, side: int, window: int, stride: int, groups: int) -> dict[str, Callable]:
+    x = _RANDOM.integers(0, 256, (1, channels, side, side), np.uint8)
+    constants = {
+        "x_scale": np.float32(0.02),
+        "x_zero": np.uint8(120),
+        "w": _RANDOM.integers(-128, 128, (filters, channels // groups, window, window), np.int8),
+        "w_scale": _RANDOM.uniform(0.001, 0.01, filters).astype(np.float32),
+        "w_zero": np.zeros(filters, np.int8),
+        "y_scale": np.float32(0.8),
+        "y_zero": np.uint8(7),
+        "b": _RANDOM.integers(-1000, 1000, filters, np.int32),
+    }
+    attributes = _attributes(channels, filters, side, window, stride, groups)
+    node = helper.make_node("QLinearConv", ["x", *constants], ["y"], **attributes)
+    return _runs(_model([node], {name: np.asarray(value) for name, value in constants.items()}, x), x)
 
 
 def _network() -> None:
@@ -114,7 +156,7 @@ def _network() -> None:
         last = "y" if layer == 2 else f"r{layer}"
         nodes.append(helper.make_node("Relu" if layer < 2 else "Identity", [f"g{layer}"], [last]))
     x = _numbers(1, 256)
-    runs = _runs(_model(nodes, constants, x.shape), x)
+    runs = _runs(_model(nodes, constants, x), x)
 
     def numpy_network() -> np.ndarray:
         value = x

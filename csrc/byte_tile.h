@@ -1,5 +1,5 @@
 /* byte_tile.h: the innermost part of products of matrices of bytes in generated kernels: a tile of the result in
-   registers.
+   registers, the same for sums along a line, and words made of bytes.
 
    The right matrix lies in words: four bytes of a column, from rows 4g to 4g + 3, the first in the lowest bits.  One of
    the two matrices is of signed bytes, the other of unsigned ones.  Sums wrap around; all forms give the same. */
@@ -134,8 +134,9 @@ static inline __attribute__((always_inline)) void rvm_dots_in_registers(int rows
 #endif
 
 /* tile[r * tile_row + j] += the sum over p < depth of left(r, p) * right(p, j): left(r, p) is a[r * a_row + p] with the
-   bits of `flip`, the same in each byte, inverted; right(p, j) is byte p % 4 of b[p / 4 * b_step + j], which is 0 for
-   p >= depth.  The left matrix is the signed one, or the right one.  rows <= 6, columns a multiple of 16. */
+   bits of `flip`, the same in each byte, inverted; right(p, j) is byte p % 4 of b[p / 4 * b_step + j], which for
+   p >= depth is 0, or anything if `flip` is 0.  The left matrix is the signed one, or the right one.
+   rows <= 6, columns a multiple of 16. */
 static inline __attribute__((always_inline)) void rvm_tile_bytes(int rows, int columns, int64_t depth, const void *a,
                                                                  int64_t a_row, uint32_t flip, int left_is_signed,
                                                                  const int32_t *b, int64_t b_step, int32_t *tile,
@@ -160,6 +161,138 @@ static inline __attribute__((always_inline)) void rvm_tile_bytes(int rows, int c
   if (depth % 4)
     rvm_tile_word(rows, columns, depth % 4, left + 4 * words, a_row, flip, left_is_signed,
                   (const uint32_t *)b + words * b_step, tile, tile_row);
+}
+
+#if defined __AVX512BW__ && defined __AVX512VL__
+#define RVM_PICK 16
+
+/* Bytes 0, step, 2 * step... of `from`, RVM_PICK of them, `fill` for those whose bit is not set in `present`; no others
+   are read.  step: 1, 2 or 4. */
+static inline __attribute__((always_inline)) __m128i rvm_picked_bytes(const uint8_t *from, uint64_t present,
+                                                                      int64_t step, __m512i fill) {
+  if (step == 1) return _mm_mask_loadu_epi8(_mm512_castsi512_si128(fill), (__mmask16)present, from);
+  if (step == 2)
+    return _mm256_cvtepi16_epi8(_mm256_mask_loadu_epi8(_mm512_castsi512_si256(fill), (__mmask32)present, from));
+  return _mm512_cvtepi32_epi8(_mm512_mask_loadu_epi8(fill, present, from));
+}
+
+/* RVM_PICK words, of which the first `count` are stored: lanes of 16 bytes from each row are transposed. */
+static inline __attribute__((always_inline)) void rvm_picked_words(int32_t *to, const uint8_t *const row[4],
+                                                                   const uint64_t present[4], int64_t count,
+                                                                   int64_t step, __m512i fill, uint32_t flip) {
+  const __m512i across = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i turned = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  __m512i rows = _mm512_castsi128_si512(rvm_picked_bytes(row[0], present[0], step, fill));
+  rows = _mm512_inserti32x4(rows, rvm_picked_bytes(row[1], present[1], step, fill), 1);
+  rows = _mm512_inserti32x4(rows, rvm_picked_bytes(row[2], present[2], step, fill), 2);
+  rows = _mm512_inserti32x4(rows, rvm_picked_bytes(row[3], present[3], step, fill), 3);
+  rows = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(across, rows), turned);
+  rows = _mm512_xor_si512(rows, _mm512_set1_epi32((int)flip));
+  _mm512_mask_storeu_epi32(to, (__mmask16)(UINT32_MAX >> (32 - count)), rows);
+}
+#endif
+
+/* Words of the bytes at the same place in four rows, which lie `next` apart, with the bits of `flip` inverted: to[j] is
+   of from[j * step], from[next + j * step]... for j < count.  Only the first `rows` rows are there, at least one; what
+   stands for the others in the words is not defined. */
+static inline __attribute__((always_inline)) void rvm_words_of_bytes(int32_t *to, const void *from, int64_t next,
+                                                                     int rows, int64_t count, int64_t step,
+                                                                     uint32_t flip) {
+  const uint8_t *row[4] = {from, from, from, from};
+  for (int i = 1; i < 4; i++) row[i] += (i < rows ? i : 0) * next;
+#ifdef RVM_PICK
+  if (step == 1 || step == 2 || step == 4) {
+    for (int64_t j = 0; j < count; j += RVM_PICK) {
+      const int64_t here = count - j < RVM_PICK ? count - j : RVM_PICK;
+      const uint64_t all = UINT64_MAX >> (63 - (here - 1) * step), present[4] = {all, all, all, all};
+      rvm_picked_words(to + j, row, present, here, step, _mm512_setzero_si512(), flip);
+      for (int i = 0; i < 4; i++) row[i] += RVM_PICK * step;
+    }
+    return;
+  }
+#endif
+#pragma omp simd
+  for (int64_t j = 0; j < count; j++) {
+    const int64_t at = j * step;
+    const uint32_t low = row[0][at] | (uint32_t)row[1][at] << 8;
+    to[j] = (int32_t)(flip ^ (low | (uint32_t)row[2][at] << 16 | (uint32_t)row[3][at] << 24));
+  }
+}
+
+/* The same of a line of `size` bytes: row i begins at its place at + i * next, `padding` lies around the line. */
+static inline __attribute__((always_inline)) void rvm_words_of_line(int32_t *to, const void *line, int64_t size,
+                                                                    int64_t at, int64_t next, int rows, int64_t count,
+                                                                    int64_t step, uint8_t padding, uint32_t flip) {
+  const uint8_t *const bytes = line;
+#ifdef RVM_PICK
+  if (step == 1 || step == 2 || step == 4) {
+    for (int64_t j = 0; j < count; j += RVM_PICK) {
+      const uint8_t *row[4];
+      uint64_t present[4];
+      for (int i = 0; i < 4; i++) {
+        const int64_t place = at + (i < rows ? i : 0) * next + j * step, low = place < 0 ? -place : 0;
+        const int64_t room = size - place, end = room < RVM_PICK * step ? room : RVM_PICK * step;
+        row[i] = bytes + place;
+        present[i] = low < end ? UINT64_MAX >> (64 - (end - low)) << low : 0;
+      }
+      const int64_t here = count - j < RVM_PICK ? count - j : RVM_PICK;
+      rvm_picked_words(to + j, row, present, here, step, _mm512_set1_epi8((char)padding), flip);
+    }
+    return;
+  }
+#endif
+  const int64_t last = size - 1 - at - (rows - 1) * next; /* of the first byte of a word that is all in the line */
+  int64_t end = last < 0 ? 0 : last / step + 1, first = at < 0 ? (-at + step - 1) / step : 0;
+  end = end < count ? end : count;
+  first = first < end ? first : end;
+  for (int64_t j = first > 0 ? 0 : end; j < count; j = j + 1 == first ? end : j + 1) {
+    uint32_t word = 0;
+    for (int i = 0; i < rows; i++) {
+      const int64_t place = at + i * next + j * step;
+      word |= (uint32_t)(place >= 0 && place < size ? bytes[place] : padding) << 8 * i;
+    }
+    to[j] = (int32_t)(word ^ flip);
+  }
+  rvm_words_of_bytes(to + first, bytes + at + first * step, next, rows, end - first, step, flip);
+}
+
+#ifdef RVM_DOT
+
+static inline __attribute__((always_inline)) void rvm_dots_along(int vectors, int64_t taps, const int64_t *offsets,
+                                                                 const int32_t *weights, const int32_t *words,
+                                                                 int32_t *sums) {
+  rvm_dots sum[4];
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) sum[v] = (rvm_dots){0};
+  for (int64_t t = 0; t < taps; t++) {
+    const rvm_dots left = RVM_DOTS_LEFT(weights[t], 1);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
+      sum[v] = RVM_DOTS_ADD(sum[v], left, RVM_DOTS_RIGHT(words + offsets[t] + v * RVM_DOT_COLUMNS, 0), 1);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) RVM_DOTS_STORE(sums + v * RVM_DOT_COLUMNS, sum[v]);
+}
+
+#endif
+
+/* sums[j] += the sum over t of the products of the four signed bytes of weights[t] and the unsigned ones of
+   words[offsets[t] + j], for j < columns rounded up to 64: what lies behind in words and sums must be there. */
+static inline __attribute__((always_inline)) void rvm_taps_bytes(int64_t columns, int64_t taps, const int64_t *offsets,
+                                                                 const int32_t *weights, const int32_t *words,
+                                                                 int32_t *sums) {
+#ifdef RVM_DOT
+  int64_t j = 0;
+  for (; columns - j > 2 * RVM_DOT_COLUMNS; j += 4 * RVM_DOT_COLUMNS)
+    rvm_dots_along(4, taps, offsets, weights, words + j, sums + j);
+  for (; columns - j > RVM_DOT_COLUMNS; j += 2 * RVM_DOT_COLUMNS)
+    rvm_dots_along(2, taps, offsets, weights, words + j, sums + j);
+  for (; j < columns; j += RVM_DOT_COLUMNS) rvm_dots_along(1, taps, offsets, weights, words + j, sums + j);
+#else
+  for (int64_t t = 0; t < taps; t++)
+    rvm_tile_word(1, (int)columns, 4, (const uint8_t *)(weights + t), 4, 0, 1, (const uint32_t *)words + offsets[t],
+                  sums, 0);
+#endif
 }
 
 #endif

@@ -77,6 +77,18 @@ RVM_NARROW(u16, uint16_t)
 RVM_NARROW(u8, uint8_t)
 #undef RVM_NARROW
 
+/* The nearest number of the type, with a fraction that towards zero; NaN is 0.  What is converted fits, so that this needs
+   no more than three comparisons. */
+static inline uint8_t rvm_saturate_u8(float x) {
+  const float above = x > 0.0f ? x : 0.0f;
+  return (uint8_t)(int32_t)(above < 255.0f ? above : 255.0f);
+}
+static inline int8_t rvm_saturate_i8(float x) {
+  float within = x > -128.0f ? x : -128.0f;
+  within = within < 127.0f ? within : 127.0f;
+  return (int8_t)(int32_t)(x == x ? within : 0.0f);
+}
+
 /* base to the power of exponent modulo 2^64. */
 static inline uint64_t rvm_power_u64(uint64_t base, uint64_t exponent) {
   uint64_t power = 1;

@@ -27,7 +27,8 @@ rvm_status relvm_native_open(const rvm_native_api *api) {
 
 
 _UNIT_KERNELS = 10
-_HEADERS = {"rvm_tile_bytes": "byte_tile.h"}  # of what takes long to compile, where it is called
+# Of what takes long to compile, where one of these is called.
+_HEADERS = {"byte_tile.h": ("rvm_tile_bytes", "rvm_taps_bytes")}
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ def _kernel_units(kernels: tuple[Kernel, ...]) -> Iterator[str]:
     for first in range(0, max(1, len(kernels)), _UNIT_KERNELS):
         texts = map(print_kernel, kernels[first : first + _UNIT_KERNELS])
         body = "\n\n".join(texts)
-        headers = ["kernel.h", *(header for function, header in _HEADERS.items() if f" {function}(" in body)]
+        needed = (header for header, names in _HEADERS.items() if any(f" {name}(" in body for name in names))
+        headers = ["kernel.h", *needed]
         includes = "\n".join(f'#include "{header}"' for header in headers)
         yield "\n\n".join(("/* kernels */", includes, *(() if first else (_OPEN,)), body)) + "\n"
 

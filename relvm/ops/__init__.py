@@ -5,6 +5,7 @@
 from relvm.ops.arithmetic import add, divide, maximum, minimum, multiply, power, subtract
 from relvm.ops.attention import attention
 from relvm.ops.bits import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
+from relvm.ops.byte_windows import conv_integer_packed
 from relvm.ops.comparison import (
     equal,
     greater,
@@ -38,7 +39,7 @@ from relvm.ops.remainders import modulo, remainder
 from relvm.ops.resampling import iota, resample
 from relvm.ops.scalar import to_scalar, to_tensor
 from relvm.ops.scattering import scatter_elements, scatter_slices
-from relvm.ops.selection import cast, where
+from relvm.ops.selection import cast, saturate, where
 from relvm.ops.sequence import reverse_sequence
 from relvm.ops.shape import (
     broadcast_to,

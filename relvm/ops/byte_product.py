@@ -12,10 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from relvm.ir.dims import AnyDim
-from relvm.ir.dtypes import I32, I64, U8, U32, DType
+from relvm.ir.dtypes import I8, I32, I64, U8, U32, DType
 from relvm.lir.kernel import Binary, Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
 from relvm.ops.panel import Bytes, Copied
 
+WORD = 4  # bytes
 _HIGH_BITS = 0x80808080
 _MOVE = 128
 
@@ -95,6 +96,21 @@ def sum_of_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, move: 
 def word_count(depth: AnyDim) -> Scalar:
     """How many words a row of so many bytes is."""
     return Literal(-(-depth // 4), I64) if isinstance(depth, int) else (as_scalar(depth, I64) + 3) / 4
+
+
+def flip_of(dtype: DType) -> int:
+    """The bits of a word of bytes that are inverted to make them unsigned."""
+    return _HIGH_BITS if dtype == I8 else 0
+
+
+def unsigned_zero(k: KernelBuilder, dtype: DType, zero: Scalar) -> Local:
+    """The zero point of bytes of that dtype once they are unsigned."""
+    return k.declare("zero", zero.to(I32) + (_MOVE if dtype == I8 else 0))
+
+
+def padding_word(k: KernelBuilder, zero: Local) -> Local:
+    """A word of four zero points."""
+    return k.declare("pad_word", word_of([zero] * WORD))
 
 
 def word_of(elements: list[Scalar]) -> Scalar:

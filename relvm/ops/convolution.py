@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
     """For each image and group, a matrix product: the weights times what each output position's window sees."""
     x, w = inputs
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
-    x, w, result, window = _without_points(x, w, result, window)
+    (x, w), result, window = without_points((x, w), result, window)
     if groups > 1 and isinstance(w.shape[0], int) and w.shape[0] // groups < ROWS:
         write = write_few_filters if has_few_filters(x, w, window) else _conv_rows
         write(k, x, w, result, window, w.shape[0] // groups)
@@ -53,11 +54,13 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
     matrix_product(k, (x.shape[0], groups), sizes, width, result, operands)
 
 
-def _without_points(x: Buffer, w: Buffer, result: Result, window: Window) -> tuple[Buffer, Buffer, Result, Window]:
+def without_points(
+    buffers: tuple[Buffer, ...], result: Result, window: Window
+) -> tuple[tuple[Buffer, ...], Result, Window]:
     """The same without spatial axes of one place, of which one stays at least: along a line of one place there is
-    nothing to go through in order."""
-    rank = len(window.sizes)
-    points = [x.shape[2 + n] == 1 and window.sizes[n] == 1 and not any(window.pads[n::rank]) for n in range(rank)]
+    nothing to go through in order.  buffers: the input, and what else has its axes."""
+    rank, (_, _, *dims) = len(window.sizes), buffers[0].shape
+    points = [dims[n] == 1 and window.sizes[n] == 1 and not any(window.pads[n::rank]) for n in range(rank)]
     kept = [n for n in range(rank) if not points[n]] or [rank - 1]
 
     def shape(dims: Shape) -> Shape:
@@ -67,8 +70,8 @@ def _without_points(x: Buffer, w: Buffer, result: Result, window: Window) -> tup
     sizes, strides, dilations = (
         tuple(given[n] for n in kept) for given in (window.sizes, window.strides, window.dilations)
     )
-    small_x, small_w = (replace(buffer, shape=shape(buffer.shape)) for buffer in (x, w))
-    return small_x, small_w, replace(result, shape=shape(result.shape)), Window(sizes, strides, pads, dilations)
+    small = tuple(replace(buffer, shape=shape(buffer.shape)) for buffer in buffers)
+    return small, replace(result, shape=shape(result.shape)), Window(sizes, strides, pads, dilations)
 
 
 def fill_from_windows(
@@ -80,57 +83,88 @@ def fill_from_windows(
     width: int,
     padding: int | Scalar = 0,
 ) -> Copied:
-    """The right matrix has a row for each input channel and window position, a column for each output position: the
-    columns of a panel are parts of some lines of the output, which are parts of lines of the input, too."""
-    rank = len(window.sizes)
-    dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
-    lines = [as_scalar(dim, I64) for dim in shape[2:-1]]
-    wide, sizes = as_scalar(shape[-1], I64), [as_scalar(size, I64) for size in window.sizes]
-    padded = any(window.pads)
+    """The right matrix has a row for each input channel and window position, a column for each output position."""
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
-        begin = k.declare("begin", column / wide)
-        end = k.declare("end", (column + count - 1) / wide + 1)
         with k.loop(span, name="p") as p:
-            rest = k.declare("rest", first + p)
-            offsets: list[Local] = []
-            for axis in reversed(range(rank)):
-                offset = rest % sizes[axis] * window.dilations[axis] - window.pads[axis]
-                offsets.insert(0, k.declare("offset", offset))
-                k.assign(rest, rest / sizes[axis])
-            with k.loop(end, start=begin, name="line") as line:
-                low = k.declare("low", larger(line * wide - column, 0))
-                high = k.declare("high", smaller((line + 1) * wide - column, count))
-                places = _places_of(k, line, lines)
-                inside: Scalar | None = None
-                position: Scalar = rest
-                for axis, place in enumerate(places):
-                    at = k.declare("at", place * window.strides[axis] + offsets[axis])
-                    within = (at >= 0).both(at < dims[axis])
-                    inside = within if inside is None else inside.both(within)
-                    position = position * dims[axis] + at
-                source = k.declare("source", start + position * dims[-1])
-                shift = k.declare("shift", (column - line * wide) * window.strides[-1] + offsets[-1])
-                first_in, end_in = low, high
-                if padded or inside is not None:
-                    before, behind = valid_range(dims[-1], high, window.strides[-1], shift)
-                    if inside is not None:
-                        behind = Select(inside, behind, low)
-                    first_in = k.declare("first_in", smaller(k.declare("from", larger(before, low)), high))
-                    end_in = k.declare("end_in", larger(k.declare("to", behind), first_in))
-                with k.loop(first_in, start=low, name="j", simd=True) as j:
+
+            def copy(run: Run) -> None:
+                with k.loop(run.first, start=run.low, name="j", simd=True) as j:
                     k.store(panel, (p * width + j,), padding)
+                source = start + run.source
                 if window.strides[-1] == 1:
-                    copy_run(k, panel, p * width, x, source + shift, first_in, end_in)
+                    copy_run(k, panel, p * width, x, source, run.first, run.end)
                 else:
-                    with k.loop(end_in, start=first_in, name="j", simd=True) as j:
-                        k.store(panel, (p * width + j,), x.flat(source + (j * window.strides[-1] + shift)))
-                with k.loop(high, start=end_in, name="j", simd=True) as j:
+                    with k.loop(run.end, start=run.first, name="j", simd=True) as j:
+                        k.store(panel, (p * width + j,), x.flat(source + j * window.strides[-1]))
+                with k.loop(run.high, start=run.end, name="j", simd=True) as j:
                     k.store(panel, (p * width + j,), padding)
+
+            each_run(k, x.shape[2:], shape[2:], window, first + p, column, count, copy)
             with k.loop(width, start=count, name="j", simd=True) as j:
                 k.store(panel, (p * width + j,), 0)
 
     return Copied(fill)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The columns [low, high) of a panel that are places of one line of the output.  At a window position, columns
+    [first, end) meet the input, column j at `source + j * stride` of it; the others meet the padding."""
+
+    low: Local
+    first: Local
+    end: Local
+    high: Local
+    source: Scalar
+
+
+def each_run(
+    k: KernelBuilder,
+    dims: Shape,
+    places: Shape,
+    window: Window,
+    row: Scalar,
+    column: Local,
+    count: Local,
+    body: Callable[[Run], None],
+) -> None:
+    """body(run) for each run of the `count` columns from `column` on, which are output positions counted row-major.
+
+    dims, places: the input's and the output's spatial dimensions.   row: a channel and window position, counted
+    row-major.
+    """
+    rank = len(window.sizes)
+    extents, sizes = ([as_scalar(dim, I64) for dim in given] for given in (dims, window.sizes))
+    lines, wide = [as_scalar(dim, I64) for dim in places[:-1]], as_scalar(places[-1], I64)
+    begin = k.declare("begin", column / wide)
+    end = k.declare("end", (column + count - 1) / wide + 1)
+    channel = k.declare("rest", row)
+    offsets: list[Local] = []
+    for axis in reversed(range(rank)):
+        offset = channel % sizes[axis] * window.dilations[axis] - window.pads[axis]
+        offsets.insert(0, k.declare("offset", offset))
+        k.assign(channel, channel / sizes[axis])
+    with k.loop(end, start=begin, name="line") as line:
+        low = k.declare("low", larger(line * wide - column, 0))
+        high = k.declare("high", smaller((line + 1) * wide - column, count))
+        inside: Scalar | None = None
+        position: Scalar = channel
+        for axis, place in enumerate(_places_of(k, line, lines)):
+            at = k.declare("at", place * window.strides[axis] + offsets[axis])
+            within = (at >= 0).both(at < extents[axis])
+            inside = within if inside is None else inside.both(within)
+            position = position * extents[axis] + at
+        source = k.declare("source", position * extents[-1])
+        shift = k.declare("shift", (column - line * wide) * window.strides[-1] + offsets[-1])
+        first_in, end_in = low, high
+        if any(window.pads) or inside is not None:
+            before, behind = valid_range(extents[-1], high, window.strides[-1], shift)
+            if inside is not None:
+                behind = Select(inside, behind, low)
+            first_in = k.declare("first_in", smaller(k.declare("from", larger(before, low)), high))
+            end_in = k.declare("end_in", larger(k.declare("to", behind), first_in))
+        body(Run(low, first_in, end_in, high, source + shift))
 
 
 def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scalar]:

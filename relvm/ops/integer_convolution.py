@@ -8,27 +8,39 @@ from relvm.ir.dims import product
 from relvm.ir.dtypes import I8, I32, I64, U8, DType
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, smaller
-from relvm.ops.byte_product import Zeros, byte_rows, signs_of, sum_of_row, word_count, word_of
-from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv, walked_axes
+from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, smaller
+from relvm.ops.byte_depthwise import is_byte_depthwise, write_byte_depthwise
+from relvm.ops.byte_product import (
+    WORD,
+    Zeros,
+    byte_rows,
+    flip_of,
+    signs_of,
+    sum_of_row,
+    unsigned_zero,
+    word_count,
+)
+from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv, walked_axes, without_points
 from relvm.ops.lowering import Product
-from relvm.ops.panel import Bytes, Copied, Counters, fill_from_rows, matrix_product, panel_width
+from relvm.ops.panel import ROWS, Bytes, Copied, Counters, fill_from_rows, matrix_product, panel_width
 from relvm.ops.products import Result
 from relvm.ops.rules import expect_tensor
 from relvm.ops.window import window_of
-
-_WORD = 4
 
 
 def _conv_integer(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations, groups: int) -> None:
     """As conv: for each image and group the weights, which are signed, times what each window sees, made unsigned."""
     x, w, x_zero = inputs
     window = window_of("conv_integer", w.shape[2:], strides, pads, dilations)
+    filters, padding = w.shape[0] // groups, k.declare("padding", x_zero.flat(Literal(0, I64)))
+    if groups > 1 and filters < ROWS:
+        (narrow_x, narrow_w), narrow, small = without_points((x, w), result, window)
+        if is_byte_depthwise(narrow_w, small):
+            write_byte_depthwise(k, narrow_x, narrow_w, padding, narrow, small, filters)
+            return
     places, depth = product(result.shape[2:]), product(w.shape[1:])
-    filters, width, signs = w.shape[0] // groups, panel_width(places), signs_of(I8, U8)
-    move = 128 if x.dtype == I8 else 0
-    padding = k.declare("padding", x_zero.flat(Literal(0, I64)))
-    zero = k.declare("zero", padding.to(I32) + move)
+    width, signs = panel_width(places), signs_of(I8, U8)
+    zero = unsigned_zero(k, x.dtype, padding)
     deep = k.size((depth,))
     sums = k.allocate("sums", I32, (max(w.shape[0], 1),))
     with k.loop(w.shape[0], name="filter") as filter_:
@@ -49,25 +61,23 @@ def _conv_integer(k: KernelBuilder, inputs, result: Result, *, strides, pads, di
         else:
             rows = fill_from_windows(k, x, at_x, result.shape, window, width, padding)
         left = byte_rows(k, w, at_filter * deep, deep, signs, zeros)
-        return left, _words_of(k, rows, x.dtype, deep, width, move), lambda i, j: (image, at_filter + i, j)
+        return left, _words_of(k, rows, x.dtype, deep, width), lambda i, j: (image, at_filter + i, j)
 
     sizes = (Literal(filters, I64), k.size((places,)), word_count(depth))
     matrix_product(k, (x.shape[0], groups), sizes, width, result, operands)
 
 
-def _words_of(k: KernelBuilder, rows: Copied, dtype: DType, depth: Scalar, width: int, move: int) -> Copied:
-    """A right matrix of words, of one of bytes with `depth` rows, to each of which `move` is added."""
-    four = k.allocate("four", dtype, (_WORD * width,))
+def _words_of(k: KernelBuilder, rows: Copied, dtype: DType, depth: Scalar, width: int) -> Copied:
+    """A right matrix of words, of one of bytes with `depth` rows, which become unsigned."""
+    four = k.allocate("four", dtype, (WORD * width,))
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(span, name="p") as p:
-            row = k.declare("row", (first + p) * _WORD)
-            have = k.declare("have", smaller(depth - row, _WORD))
+            row = k.declare("row", (first + p) * WORD)
+            have = k.declare("have", smaller(depth - row, WORD))
             rows.fill(four, row, have, column, count)
-            with k.loop(width, name="j", simd=True) as j:
-                moved = (four[j + i * width].to(I32) + move for i in range(_WORD))
-                elements = [Select(have > i, byte, Literal(0, I32)) for i, byte in enumerate(moved)]
-                k.store(panel, (p * width + j,), word_of(elements))
+            to, start = Address(panel, p * width), Address(four, Literal(0, I64))
+            k.invoke("rvm_words_of_bytes", to, start, width, have, width, 1, flip_of(dtype))
 
     return Copied(fill)
 

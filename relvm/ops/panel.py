@@ -19,6 +19,7 @@ from relvm.ops.products import Result
 from relvm.ops.trees import NotFusable
 
 ROWS, DEPTH = 6, 512
+_MOST_WORDS = 1280  # of a column of a right matrix of words that is copied at once: a panel is on the C stack
 WIDTHS = (64, 48, 32, 16)  # columns of a panel
 _STEP = 16
 _LEAST_TILES = 24  # of a part of a panel, which each part copies for itself: that takes as long as 2 of them
@@ -131,7 +132,7 @@ def matrix_product(
 def _write_copied(k: KernelBuilder, product: _Product, right: Copied, depth: Scalar) -> None:
     """A panel that is copied, in chunks where it may be deep."""
     deep, width, result = _known(depth), product.width, product.result
-    if deep is not None and deep <= DEPTH:
+    if deep is not None and deep <= (_MOST_WORDS if isinstance(product.left, Bytes) else DEPTH):
         panel = k.allocate("panel", result.dtype, (max(deep, 1) * width,))
         zero = k.declare("from", Literal(0, I64))
         span = k.declare("span", depth)

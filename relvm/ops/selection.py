@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.ir.dtypes import DType, dtype_of
-from relvm.ir.operator import op
+from relvm.ir.dtypes import F32, DType, dtype_of
+from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Scalar, Select
+from relvm.lir.kernel import Intrinsic, Literal, Scalar, Select
 from relvm.ops.lowering import elementwise
 from relvm.ops.rules import broadcast, expect_bool, expect_same_dtype, expect_tensor, with_dtype
 
@@ -45,3 +45,35 @@ def cast(x: TensorType, *, to: str | DType) -> TensorType:
     """
     expect_tensor("cast", x=x)
     return with_dtype(x, dtype_of(to))
+
+
+def _numpy_saturate(x: np.ndarray, *, to: str | DType) -> np.ndarray:
+    dtype = dtype_of(to)
+    limits = np.iinfo(dtype.numpy)
+    return np.where(np.isnan(x), 0, np.clip(x, limits.min, limits.max)).astype(dtype.numpy)
+
+
+def _saturate(x: Scalar, *, to: str | DType) -> Scalar:
+    dtype = dtype_of(to)
+    if x.dtype == F32 and dtype.bits == 8:
+        return Intrinsic(f"rvm_saturate_{dtype}", (x,), dtype)
+    limits = np.iinfo(dtype.numpy)
+    lowest, highest = Literal(int(limits.min), x.dtype), Literal(int(limits.max), x.dtype)
+    within = Select(x > highest, highest, Select(x < lowest, lowest, x))
+    return Select(x.equals(x), within, Literal(0, x.dtype)).to(dtype)
+
+
+@op("saturate", numpy=_numpy_saturate, lower=elementwise(_saturate))
+def saturate(x: TensorType, *, to: str | DType) -> TensorType:
+    """x converted to integers of few bits towards zero; what is beyond their range becomes the nearest of them.
+
+    x: a float dtype.   to: the name of an integer dtype of at most 16 bits.   Result: that dtype, the shape of x; NaN
+    gives 0.
+    Raises RelvmTypeError: other dtypes.   Source: ONNX QuantizeLinear-25.
+    """
+    expect_tensor("saturate", x=x)
+    expect(x.dtype is None or x.dtype.is_float, "saturate: x has dtype {}, expected a float", x.dtype)
+    dtype = dtype_of(to)
+    right = dtype.is_integer and dtype.bits <= 16
+    expect(right, "saturate: to is {}, expected an integer dtype of at most 16 bits", dtype)
+    return with_dtype(x, dtype)

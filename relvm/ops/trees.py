@@ -29,7 +29,10 @@ from relvm.ops.lowering import (
     strides_of,
 )
 
-_FREE = frozenset(("fabs", "floor", "ceil", "rint", "trunc", "sqrt", "fmax", "fmin"))  # a few cycles, as additions are
+# A few cycles, as additions are.
+_FREE = frozenset(
+    ("fabs", "floor", "ceil", "rint", "trunc", "sqrt", "fmax", "fmin", "rvm_saturate_u8", "rvm_saturate_i8")
+)
 
 
 class NotFusable(Exception):

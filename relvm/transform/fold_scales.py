@@ -28,7 +28,8 @@ from relvm.transform.passes import module_pass
 _DEEPEST = 8  # operators between a factor and the weights that it goes into
 _SHARED_BYTES = 4096  # a constant larger than this that is used twice is not copied
 _LARGE_TERM = 2.0**20  # a term from here on may stand for more digits than are left to what it is added to
-_STEPS = (ops.round, ops.floor, ops.ceil)  # with a cast to integers, what makes a large difference of a small one
+# with a cast to integers, what makes a large difference of a small one
+_STEPS = (ops.round, ops.floor, ops.ceil, ops.saturate)
 
 Changes = dict[Var, OpCall]  # variables -> what they are from now on
 

@@ -9,7 +9,17 @@ import numpy as np
 from relvm.ir.expr import Block, Constant, Expr, OpCall, constant
 from relvm.ir.stages import Stage
 from relvm.ir.structure import map_blocks, with_bindings, with_value
-from relvm.ops import conv, conv_tiles, matmul, matmul_integer, matmul_integer_packed, matmul_packed
+from relvm.ops import (
+    conv,
+    conv_integer,
+    conv_integer_packed,
+    conv_tiles,
+    matmul,
+    matmul_integer,
+    matmul_integer_packed,
+    matmul_packed,
+)
+from relvm.ops.byte_windows import pack_windows
 from relvm.ops.integer import pack_bytes
 from relvm.ops.linear import pack_columns
 from relvm.ops.window import window_of
@@ -28,7 +38,8 @@ def pack_weights(module):
     y = conv(x, const(f32[64, 32, 3, 3], ...), pads=(1, 1, 1, 1))   ->
     y = conv_tiles(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
 
-    Matrices of bytes become panels of words, with the sums of their columns: matmul_integer_packed.
+    Matrices of bytes become panels of words, with the sums of their columns: matmul_integer_packed.  Weights of
+    convolutions of bytes get their channels last, filled up to words, and the sums of filters: conv_integer_packed.
     """
     packed: dict[tuple, tuple[Constant, ...]] = {}
 
@@ -40,7 +51,9 @@ def pack_weights(module):
             return map_blocks(block, value)
         if _is_product(value):
             return _product(value, packed)
-        return _tiles(value, packed) if _has_tiles(value) else value
+        if _has_tiles(value):
+            return _tiles(value, packed)
+        return _words(value, packed) if _has_words(value) else value
 
     return module.with_functions(tuple(map_blocks(block, function) for function in module.functions))
 
@@ -103,3 +116,19 @@ def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
     spread = (attributes["dilations"] or (1, 1))[0]
     new = conv_tiles(call.args[0], *packed[key], pads=attributes["pads"] or (0, 0, 0, 0), spread=spread)
     return replace(new, type=call.type)
+
+
+def _has_words(call: OpCall) -> bool:
+    """Whether it is a convolution of bytes that has several channels to put into a word."""
+    if call.op is not conv_integer or not isinstance(call.args[1], Constant) or call.args[0].type.shape is None:
+        return False
+    w = call.args[1].value
+    return w.size > 0 and w.shape[1] > 1
+
+
+def _words(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    x, weights, zero = call.args
+    key = (id(weights.value), "words")
+    if key not in packed:
+        packed[key] = tuple(map(constant, pack_windows(weights.value)))
+    return replace(conv_integer_packed(x, *packed[key], zero, **dict(call.attributes)), type=call.type)

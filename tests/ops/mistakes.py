@@ -262,6 +262,8 @@ def _shapes() -> list[Mistake]:
         Mistake("where", (six, six, six), "cond has dtype f32, expected bool"),
         Mistake("where", (tensor("bool", "6"), six, tensor("i8", "6")), "x has dtype f32 and y has i8"),
         Mistake("cast", (shape("2"),), "x is shape[2], expected a tensor", attributes={"to": "f32"}),
+        Mistake("saturate", (tensor("i32", "2"),), "x has dtype i32, expected a float", attributes={"to": "u8"}),
+        Mistake("saturate", (F32,), "to is i32, expected an integer dtype of at most 16", attributes={"to": "i32"}),
         Mistake("shape_of", (shape("2"),), "x is shape[2], expected a tensor"),
         Mistake("shape_to_tensor", (six,), "shape is f32[6], expected a shape"),
         Mistake("tensor_to_shape", (six,), "x has dtype f32, expected i64"),
@@ -385,6 +387,7 @@ def _integer() -> list[Mistake]:
     return [
         *_packed_bytes(),
         *_bytes_convolved(),
+        *_packed_windows(),
         Mistake("quantise_by_range", (a,), "x has dtype u8, expected f32"),
         Mistake("matmul_integer", (F32, b, zero, tensor("i8")), "a has dtype f32, expected i8 or u8"),
         Mistake("matmul_integer", (a, b, zero, zero), "b_zero has dtype u8, expected that of b, i8"),
@@ -406,6 +409,23 @@ def _bytes_convolved() -> list[Mistake]:
         Mistake("conv_integer", (x, tensor("i8", "n, 4, 3, 3"), zero), "expected i8 with known dimensions"),
         Mistake("conv_integer", (x, w, tensor("i8")), "x_zero is i8[], expected u8 of rank 0"),
         Mistake("conv_integer", (x, tensor("i8", "2, 3, 3, 3"), zero), "channels of x and those of w", RelvmShapeError),
+    ]
+
+
+def _packed_windows() -> list[Mistake]:
+    name, zero, sums = "conv_integer_packed", tensor("u8"), tensor("i32", "2")
+    x, w = tensor("u8", "1, 6, 5, 5"), tensor("i8", "2, 3, 3, 8")
+    return [
+        Mistake(name, (F32, w, sums, zero), "x has dtype f32, expected i8 or u8"),
+        Mistake(name, (x, w, sums, tensor("i8")), "x_zero is i8[], expected u8 of rank 0"),
+        Mistake(name, (x, x, sums, zero), "w is u8[1, 6, 5, 5], expected i8 with known dimensions"),
+        Mistake(name, (x, tensor("i8", "n, 3, 3, 8"), sums, zero), "expected i8 with known dimensions"),
+        Mistake(name, (x, w, tensor("i8", "2"), zero), "sums is i8[2], expected i32 with known dimensions"),
+        Mistake(name, (x, tensor("i8", "2, 8"), sums, zero), "w has rank 2, expected at least 3"),
+        Mistake(name, (x, tensor("i8", "2, 3, 3, 12"), sums, zero), "expected 12 channels in a group", RelvmShapeError),
+        Mistake(name, (tensor("u8", "1, c, 5, 5"), w, sums, zero), "expected 8 channels in a group", RelvmShapeError),
+        Mistake(name, (x, w, tensor("i32", "3"), zero), "expected one for each of 2 filters", RelvmShapeError),
+        Mistake(name, (x, w, sums, zero), "groups is 0", RelvmArgumentError, {"groups": 0}),
     ]
 
 

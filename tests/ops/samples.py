@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from ops.byte_samples import integer_convolution_samples, integer_samples
 from ops.place_samples import indexing_samples, position_samples, shape_samples
 from ops.sample_values import FLOATS, INTEGERS, NUMBERS, NUMPY_NAMES, Sample, array
 
 from relvm.errors import RelvmShapeError
 from relvm.ops.activation import ACTIVATIONS
 from relvm.ops.attention import ABSENT
-from relvm.ops.integer import pack_bytes
 from relvm.ops.linear import pack_columns
 from relvm.ops.winograd import transform_windows
 
@@ -127,6 +127,10 @@ def selection_samples() -> Iterator[Sample]:
             low = 0 if target[0] == "u" else -5
             x = array(source, 4, 5) if fits else array(source, 4, 5, special=False, low=low)
             yield Sample("cast", (x,), {"to": target})
+    around = np.float64([-0.5, 0, 1, 127, 128, 255, 256, 32767, 32768, 65535, 65536, 3e9, 1e30, np.inf])
+    for dtype, target in itertools.product(FLOATS, ("i8", "u8", "i16", "u16")):
+        beside = np.concatenate([around, -around, around - 0.01, 0.01 - around, [np.nan]])
+        yield Sample("saturate", (np.resize(beside, (3, 40)).astype(NUMPY_NAMES[dtype]),), {"to": target})
     yield Sample("cast", (np.array([np.nan, np.inf, -np.inf, 1e30, -2.9]),), {"to": "i64"})
     edges = np.array([np.nan, np.inf, -np.inf, 1e30, -2.9, 2147483520, 2147483648, -2147483648, -2147483904])
     for dtype, target in itertools.product((np.float32, np.float64), ("i8", "u8", "i16", "u16", "i32")):
@@ -347,46 +351,6 @@ def _cell(op: str, steps: int, batch: int, hidden: int, directions: int = 1, dty
     return x, r, made(directions, 3 * hidden), h, made(directions, batch, hidden)
 
 
-def integer_samples() -> Iterator[Sample]:
-    def both(a: str, b: str, left: tuple, right: tuple, a_zero: tuple = (), b_zero: tuple = ()) -> Sample:
-        zeros = _bytes(a, *a_zero), _bytes(b, *b_zero)
-        return Sample("matmul_integer", (_bytes(a, *left), _bytes(b, *right), *zeros))
-
-    for a, b in itertools.product(("i8", "u8"), repeat=2):
-        yield both(a, b, (3, 5), (5, 4))
-    yield both("u8", "i8", (11, 150), (150, 37), (11, 1), (1, 37))
-    yield both("u8", "i8", (2, 3, 5), (5, 4), (), (1, 4))
-    yield both("u8", "i8", (2, 3, 5), (5, 4), (2, 3, 1), (1, 1))
-    yield both("i8", "u8", (2, 1, 3, 5), (7, 5, 4), (3, 1), (7, 1, 4))
-    for left, right in (((0, 5), (5, 4)), ((3, 0), (0, 4)), ((3, 5), (5, 0)), ((0, 3, 5), (5, 4))):
-        yield both("u8", "u8", left, right)
-    for a, b in itertools.product(("i8", "u8"), repeat=2):  # words that are not full, two panels and chunks
-        yield both(a, b, (7, 2051), (2051, 70), (7, 1), (1, 70))
-    for a, b, b_zero in itertools.product(("i8", "u8"), ("i8", "u8"), ((), (1, 37))):
-        for left in ((13, 9), (9,), (2, 3, 9), (0, 9)):
-            yield _packed_bytes(_bytes(a, *left), _bytes(b, 9, 37), _bytes(a), _bytes(b, *b_zero))
-    for rows, depth, columns in ((6, 64, 64), (1, 2, 16), (5, 7, 129), (3, 1, 48)):
-        yield _packed_bytes(_bytes("u8", rows, depth), _bytes("i8", depth, columns), _bytes("u8"), np.int8(0))
-    narrow = array("u8", 9, 37, special=False, low=100, high=140)  # less its zero point it is of signed bytes
-    yield _packed_bytes(_bytes("i8", 3, 9), narrow, _bytes("i8"), np.uint8(120))
-
-
-def integer_convolution_samples() -> Iterator[Sample]:
-    def of(x: np.ndarray, w: np.ndarray, **given: Any) -> Sample:
-        zero = _bytes("i8" if x.dtype == np.int8 else "u8")
-        return Sample("conv_integer", (x, w, zero), given, frozenset((x.shape[1], *w.shape)))
-
-    for dtype in ("i8", "u8"):
-        yield of(_bytes(dtype, 2, 3, 8, 9), _bytes("i8", 9, 3, 3, 2), pads=(1, 0, 1, 2))
-        yield of(_bytes(dtype, 1, 5, 11, 7), _bytes("i8", 7, 5, 1, 1))
-        strides = {"strides": (2, 3), "dilations": (1, 2), "groups": 2, "pads": (2, 3, 0, 1)}
-        yield of(_bytes(dtype, 2, 6, 9, 30), _bytes("i8", 14, 3, 3, 3), **strides)
-    yield of(_bytes("u8", 1, 4, 90), _bytes("i8", 6, 4, 5), pads=(4, 1))
-    yield of(_bytes("u8", 1, 2, 4, 5, 3), _bytes("i8", 2, 2, 2, 2, 2))
-    yield of(_bytes("i8", 1, 260, 4, 4), _bytes("i8", 6, 260, 3, 3), pads=(1, 1, 1, 1))  # several chunks
-    yield of(_bytes("u8", 0, 3, 4, 4), _bytes("i8", 6, 3, 1, 1))
-
-
 def quantisation_samples() -> Iterator[Sample]:
     for shape in ((), (1,), (7,), (3, 130), (2, 0, 3), (5, 1, 9)):
         yield Sample("quantise_by_range", (array("f32", *shape, special=False),))
@@ -394,16 +358,6 @@ def quantisation_samples() -> Iterator[Sample]:
         yield Sample("quantise_by_range", (np.array(x, np.float32),))
     halves = np.arange(-128, 128, dtype=np.float32) + np.float32(0.5)
     yield Sample("quantise_by_range", (np.concatenate([halves, np.float32([-127, 128])]),))
-
-
-def _bytes(dtype: str, *shape: int) -> np.ndarray:
-    return array(dtype, *shape, low=-128 if dtype == "i8" else 0, high=128 if dtype == "i8" else 256)
-
-
-def _packed_bytes(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_zero: np.ndarray) -> Sample:
-    panels, sums, zeros = pack_bytes(b, np.asarray(b_zero))
-    keep = frozenset((a.shape[-1], b.shape[1], *panels.shape, *sums.shape, *zeros.shape))
-    return Sample("matmul_integer_packed", (a, panels, sums, a_zero, zeros), {"columns": b.shape[1]}, keep)
 
 
 def recurrent_samples() -> Iterator[Sample]:

@@ -23,8 +23,7 @@ def quantised(node: Node, x: Expr, scale: Expr, zero: Expr | None, dtype: DType)
     x = node.emit(ops.round(node.emit(ops.divide(x, scale))))
     if zero is not None:
         x = node.emit(ops.add(x, node.emit(ops.cast(zero, to=x.type.dtype.name))))
-    limits = np.iinfo(dtype.numpy)
-    return node.emit(ops.cast(node.emit(ops.clip(x, min=int(limits.min), max=int(limits.max))), to=dtype.name))
+    return node.emit(ops.saturate(x, to=dtype.name))
 
 
 def dequantised(node: Node, x: Expr, scale: Expr, zero: Expr | None) -> Expr:

@@ -8,18 +8,17 @@ import relvm.ops as ops
 from relvm.frontend.onnx.registry import Node
 from relvm.frontend.onnx.windows import pads_of
 from relvm.ir.expr import Constant, Expr, constant
-from relvm.ops.panel import ROWS
 
 
 def convolved_bytes(node: Node, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr | None:
     """The convolution that the attributes state of x - x_zero and w - w_zero, as i32.
 
-    None where it is not one of bytes: weights that are not constant, or, less their zero point, no signed bytes; groups
-    of few filters; padding that is not known.
+    None where it is not one of bytes: weights that are not constant, or, less their zero point, no signed bytes;
+    padding that is not known.
     """
     groups = node.attribute("group", 1)
     weights = _signed_weights(w, w_zero)
-    if weights is None or (groups > 1 and weights.shape[0] // groups < ROWS):
+    if weights is None:
         return None
     spatial = weights.ndim - 2
     strides, dilations = (tuple(node.attribute(name, [1] * spatial)) for name in ("strides", "dilations"))

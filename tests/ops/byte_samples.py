@@ -1,0 +1,74 @@
+"""Calls of products and convolutions of bytes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from ops.sample_values import Sample, array
+
+from relvm.ops.byte_windows import pack_windows
+from relvm.ops.integer import pack_bytes
+
+
+def integer_samples() -> Iterator[Sample]:
+    def both(a: str, b: str, left: tuple, right: tuple, a_zero: tuple = (), b_zero: tuple = ()) -> Sample:
+        zeros = _bytes(a, *a_zero), _bytes(b, *b_zero)
+        return Sample("matmul_integer", (_bytes(a, *left), _bytes(b, *right), *zeros))
+
+    for a, b in itertools.product(("i8", "u8"), repeat=2):
+        yield both(a, b, (3, 5), (5, 4))
+    yield both("u8", "i8", (11, 150), (150, 37), (11, 1), (1, 37))
+    yield both("u8", "i8", (2, 3, 5), (5, 4), (), (1, 4))
+    yield both("u8", "i8", (2, 3, 5), (5, 4), (2, 3, 1), (1, 1))
+    yield both("i8", "u8", (2, 1, 3, 5), (7, 5, 4), (3, 1), (7, 1, 4))
+    for left, right in (((0, 5), (5, 4)), ((3, 0), (0, 4)), ((3, 5), (5, 0)), ((0, 3, 5), (5, 4))):
+        yield both("u8", "u8", left, right)
+    for a, b in itertools.product(("i8", "u8"), repeat=2):  # words that are not full, two panels and chunks
+        yield both(a, b, (7, 2051), (2051, 70), (7, 1), (1, 70))
+    for a, b, b_zero in itertools.product(("i8", "u8"), ("i8", "u8"), ((), (1, 37))):
+        for left in ((13, 9), (9,), (2, 3, 9), (0, 9)):
+            yield _packed_bytes(_bytes(a, *left), _bytes(b, 9, 37), _bytes(a), _bytes(b, *b_zero))
+    for rows, depth, columns in ((6, 64, 64), (1, 2, 16), (5, 7, 129), (3, 1, 48)):
+        yield _packed_bytes(_bytes("u8", rows, depth), _bytes("i8", depth, columns), _bytes("u8"), np.int8(0))
+    narrow = array("u8", 9, 37, special=False, low=100, high=140)  # less its zero point it is of signed bytes
+    yield _packed_bytes(_bytes("i8", 3, 9), narrow, _bytes("i8"), np.uint8(120))
+
+
+def integer_convolution_samples() -> Iterator[Sample]:
+    def of(x: np.ndarray, w: np.ndarray, **given: Any) -> Iterator[Sample]:
+        zero = _bytes("i8" if x.dtype == np.int8 else "u8")
+        yield Sample("conv_integer", (x, w, zero), given, frozenset((x.shape[1], *w.shape)))
+        packed, sums = pack_windows(w)
+        keep = frozenset((x.shape[1], *packed.shape, *sums.shape))
+        yield Sample("conv_integer_packed", (x, packed, sums, zero), given, keep)
+
+    for dtype in ("i8", "u8"):
+        yield from of(_bytes(dtype, 2, 3, 8, 9), _bytes("i8", 9, 3, 3, 2), pads=(1, 0, 1, 2))
+        yield from of(_bytes(dtype, 1, 5, 11, 7), _bytes("i8", 7, 5, 1, 1))
+        strides = {"strides": (2, 3), "dilations": (1, 2), "groups": 2, "pads": (2, 3, 0, 1)}
+        yield from of(_bytes(dtype, 2, 6, 9, 30), _bytes("i8", 14, 3, 3, 3), **strides)
+    yield from of(_bytes("u8", 1, 4, 90), _bytes("i8", 6, 4, 5), pads=(4, 1))
+    yield from of(_bytes("u8", 1, 2, 4, 5, 3), _bytes("i8", 2, 2, 2, 2, 2))
+    for dtype in ("i8", "u8"):
+        depthwise = {"groups": 3, "pads": (1, 2, 0, 1)}
+        yield from of(_bytes(dtype, 2, 3, 7, 140), _bytes("i8", 3, 1, 3, 5), dilations=(2, 1), **depthwise)
+        steps = {"strides": (3, 2), "dilations": (1, 3)}
+        yield from of(_bytes(dtype, 2, 3, 11, 30), _bytes("i8", 6, 1, 4, 3), **steps, **depthwise)
+    yield from of(_bytes("u8", 2, 5, 33), _bytes("i8", 5, 1, 9), groups=5, pads=(4, 4))
+    yield from of(_bytes("u8", 1, 2, 9, 1), _bytes("i8", 2, 1, 3, 1), groups=2)
+    yield from of(_bytes("u8", 1, 2, 3, 3, 3), _bytes("i8", 2, 1, 2, 2, 2), groups=2, pads=(1, 0, 0, 0, 1, 0))
+    yield from of(_bytes("i8", 1, 601, 3, 3), _bytes("i8", 6, 601, 3, 3), pads=(1, 1, 1, 1))  # several chunks
+    yield from of(_bytes("u8", 0, 3, 4, 4), _bytes("i8", 6, 3, 1, 1))
+
+
+def _bytes(dtype: str, *shape: int) -> np.ndarray:
+    return array(dtype, *shape, low=-128 if dtype == "i8" else 0, high=128 if dtype == "i8" else 256)
+
+
+def _packed_bytes(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_zero: np.ndarray) -> Sample:
+    panels, sums, zeros = pack_bytes(b, np.asarray(b_zero))
+    keep = frozenset((a.shape[-1], b.shape[1], *panels.shape, *sums.shape, *zeros.shape))
+    return Sample("matmul_integer_packed", (a, panels, sums, a_zero, zeros), {"columns": b.shape[1]}, keep)
