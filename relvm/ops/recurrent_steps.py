@@ -1,0 +1,183 @@
+"""The steps of a recurrent network's kernel: which sequences go together, and the product of their states with r.
+
+Sequences go through all their steps a few together, for which r is read once a step, and independently of the others.
+Their last states are where these are kept, and the sums of one step on the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+
+from relvm.ir.dtypes import F32, I64
+from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, larger
+
+# direction -> for each direction, whether the last step comes first
+DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+
+_ROWS = 4  # sequences that go together at most: as fast as the 6 of csrc/tile.h, and more parts for threads
+_COLUMNS, _STEP = 64, 16  # of a tile: at most, and what their number is a multiple of
+_UNROLLED = 4  # rows of r that one pass over the sums of one sequence adds
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sequence at one step.  at_x: where its part of x begins; at_h: its state's place in h and in the last ones;
+    at_y: that in y; at_sums: that of its sums."""
+
+    at_x: Scalar
+    at_h: Scalar
+    at_y: Scalar
+    at_sums: Scalar
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Sequences of one direction next to each other, at step t.
+
+    counts: what `count` may be.   at_h: the place of the first one's state.   lengths: None where all go to the end.
+    sums: a row of as many elements as one of r has, for each.
+    """
+
+    k: KernelBuilder
+    direction: int
+    t: Scalar
+    first: Local
+    count: Scalar
+    counts: range
+    at_h: Local
+    sizes: tuple[Scalar, int]  # batch, directions
+    lengths: Buffer | None
+    r: Buffer
+    sums: Buffer
+
+    @contextmanager
+    def each(self) -> Iterator[Row]:
+        """What follows, for each sequence; it may be one that has no step t."""
+        k, (batch, directions), (_, hidden, width) = self.k, self.sizes, self.r.shape
+        with k.loop(self.count, name="row") as row:
+            n = k.declare("n", self.first + row)
+            at_x = k.declare("at_x", ((self.t * batch + n) * directions + self.direction) * width)
+            at_y = k.declare("at_y", ((self.t * directions + self.direction) * batch + n) * hidden)
+            at_h, at_sums = k.declare("at_h", self.at_h + row * hidden), k.declare("at_sums", row * width)
+            yield Row(at_x, at_h, at_y, at_sums)
+
+    @contextmanager
+    def each_active(self) -> Iterator[Row]:
+        """What follows, for each sequence that has a step t."""
+        with self.each() as row:
+            k, (batch, _), hidden = self.k, self.sizes, self.r.shape[1]
+            n = row.at_h / hidden - batch * self.direction
+            with nullcontext() if self.lengths is None else k.branch(self.t < self.lengths[n].to(I64)):
+                yield row
+
+    def multiply(self, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
+        """Makes the columns [first, first + columns) of the sums the product of r and the rows of `left`, which begin
+        at `start` and every `step` elements after."""
+        k = self.k
+        for count in self.counts:
+            with nullcontext() if len(self.counts) == 1 else k.branch(self.count.equals(count)):
+                if count > 1 and self.sums.dtype == F32 and columns >= _STEP:
+                    self._multiply_tiles(count, left, start, step, first, columns)
+                    continue
+                with k.loop(count, name="row") as row:
+                    self._multiply_row(left, k.declare("at", start + row * step), row, first, columns)
+
+    def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
+        """Columns left over are computed again with some before them."""
+        k, r, (_, hidden, width) = self.k, self.r, self.r.shape
+
+        def tile(column: Scalar, wide: int) -> None:
+            a, b = Address(left, start), Address(r, column + self.direction * hidden * width)
+            k.invoke("rvm_tile_f32", count, wide, hidden, a, step, 1, b, width, Address(self.sums, column), width, 0)
+
+        full, rest = columns // _COLUMNS * _COLUMNS, columns % _COLUMNS // _STEP * _STEP
+        with k.loop(full // _COLUMNS, name="panel") as panel:
+            tile(k.declare("column", panel * _COLUMNS + first), _COLUMNS)
+        if rest:
+            tile(Literal(first + full, I64), rest)
+        if columns % _STEP:
+            tile(Literal(first + columns - _STEP, I64), _STEP)
+
+    def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
+        """The plain product of one row, which reads r in the order of memory: that is what takes long."""
+        k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, self.r.shape
+        at_sums = k.declare("at_sums", row * width + first)
+
+        def add(p: Local, rows: int) -> None:
+            factors = [k.declare("factor", left.flat(start + p + i)) for i in range(rows)]
+            at_r = k.declare("at_r", (p + self.direction * hidden) * width + first)
+            with k.loop(columns, name="j", simd=True) as j:
+                total: Scalar = sums[at_sums + j]
+                for i, factor in enumerate(factors):
+                    total = total + factor * r.flat(at_r + i * width + j)
+                k.store(sums, (at_sums + j,), total)
+
+        with k.loop(columns, name="j", simd=True) as j:
+            k.store(sums, (at_sums + j,), 0)
+        with k.loop(hidden // _UNROLLED, name="group") as group:
+            add(k.declare("p", group * _UNROLLED), _UNROLLED)
+        with k.loop(hidden, start=hidden // _UNROLLED * _UNROLLED, name="p") as p:
+            add(p, 1)
+
+
+def each_step(
+    k: KernelBuilder,
+    op: str,
+    x: Buffer,
+    r: Buffer,
+    states: list[tuple[Buffer, Buffer]],
+    lengths: Buffer,
+    y: Buffer,
+    direction: str,
+    step: Callable[[Rows], None],
+) -> None:
+    """`step` brings the states, each given as its start and where it is kept, from one step to the next, and writes y
+    for sequences that have this step; the rest of y is cleared here."""
+    steps, batch = (k.size((dim,)) for dim in x.shape[:2])
+    directions, hidden, width = r.shape
+    all_steps = lengths.shape == (0,)
+    if not all_steps:
+        with k.loop(batch, name="n") as n:
+            length = k.declare("length", lengths[n].to(I64))
+            outside = (length < 0).either(length > steps)
+            k.fail(outside, "SHAPE_ERROR", f"{op}: a sequence of %lld steps, expected 0 to %lld", length, steps)
+    groups = (batch + (_ROWS - 1)) / _ROWS
+    counts = _counts(x.shape[1])
+    with k.parallel(groups * directions, steps * (hidden * width // 2)) as (low, high):
+        sums = k.allocate("sums", x.dtype, (max(1, counts[-1]) * width,))
+        with k.loop(high, start=low, name="number") as number:
+            first = k.declare("first", number % groups * batch / groups)
+            count = k.declare("count", (number % groups + 1) * batch / groups - first)
+            for d, backwards in enumerate(DIRECTIONS[direction]):
+                with nullcontext() if directions == 1 else k.branch((number / groups).equals(d)):
+                    at_h = k.declare("at_h", (first + batch * d) * hidden)
+                    longest = k.declare("longest", steps if all_steps else Literal(0, I64))
+                    with k.loop(count, name="row") as row:
+                        length = k.declare("length", steps if all_steps else lengths[first + row].to(I64))
+                        if not all_steps:
+                            k.assign(longest, larger(longest, length))
+                        _begin(k, states, k.declare("at", at_h + row * hidden), hidden, length)
+                        with k.loop(steps, start=length, name="t") as t:
+                            at_y = k.declare("at_y", ((t * directions + d) * batch + first + row) * hidden)
+                            with k.loop(hidden, name="j", simd=True) as j:
+                                k.store(y, (at_y + j,), 0)
+                    with k.loop(longest, name="i") as i:
+                        t = k.declare("t", longest - 1 - i if backwards else i)
+                        sizes, some = (batch, directions), None if all_steps else lengths
+                        step(Rows(k, d, t, first, count, counts, at_h, sizes, some, r, sums))
+
+
+def _counts(batch: object) -> range:
+    """How many sequences may go together when groups of them, as few as can be, are as even as can be."""
+    if not isinstance(batch, int):
+        return range(1, _ROWS + 1)
+    groups = max(1, -(-batch // _ROWS))
+    return range(batch // groups, -(-batch // groups) + 1)
+
+
+def _begin(k: KernelBuilder, states: list[tuple[Buffer, Buffer]], at_h: Local, hidden: int, length: Local) -> None:
+    for start, kept in states:
+        with k.loop(hidden, name="j", simd=True) as j:
+            k.store(kept, (at_h + j,), Select(length > 0, start.flat(at_h + j), Literal(0, kept.dtype)))
