@@ -24,9 +24,10 @@ _UNROLLED = 4  # rows of r that one pass over the sums of one sequence adds
 
 @dataclass(frozen=True)
 class Row:
-    """One sequence at one step.  at_x: where its part of x begins; at_h: its state's place in h and in the last ones;
+    """Sequence n at one step.  at_x: where its part of x begins; at_h: its state's place in h and in the last ones;
     at_y: that in y; at_sums: that of its sums."""
 
+    n: Local
     at_x: Scalar
     at_h: Scalar
     at_y: Scalar
@@ -64,15 +65,14 @@ class Rows:
             at_x = k.declare("at_x", ((self.t * batch + n) * directions + self.direction) * width)
             at_y = k.declare("at_y", ((self.t * directions + self.direction) * batch + n) * hidden)
             at_h, at_sums = k.declare("at_h", self.at_h + row * hidden), k.declare("at_sums", row * width)
-            yield Row(at_x, at_h, at_y, at_sums)
+            yield Row(n, at_x, at_h, at_y, at_sums)
 
     @contextmanager
     def each_active(self) -> Iterator[Row]:
         """What follows, for each sequence that has a step t."""
         with self.each() as row:
-            k, (batch, _), hidden = self.k, self.sizes, self.r.shape[1]
-            n = row.at_h / hidden - batch * self.direction
-            with nullcontext() if self.lengths is None else k.branch(self.t < self.lengths[n].to(I64)):
+            lengths = self.lengths
+            with nullcontext() if lengths is None else self.k.branch(self.t < lengths[row.n].to(I64)):
                 yield row
 
     def multiply(self, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
