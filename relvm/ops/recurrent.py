@@ -15,7 +15,6 @@ from relvm.ir.types import TensorType, TupleType
 from relvm.ops.activation import choose
 from relvm.ops.lowering import Loops
 from relvm.ops.recurrent_cells import (
-    DIRECTIONS,
     gru_kernel,
     lstm_kernel,
     numpy_gru,
@@ -23,6 +22,7 @@ from relvm.ops.recurrent_cells import (
     numpy_rnn,
     rnn_kernel,
 )
+from relvm.ops.recurrent_steps import DIRECTIONS
 from relvm.ops.rules import expect_equal_dims, expect_float, expect_same_dtype, expect_tensor
 
 _USUAL = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}

@@ -364,7 +364,7 @@ def recurrent_samples() -> Iterator[Sample]:
     """The number of units is known, and so are sizes made of it."""
     special = {"rnn": ({},), "gru": ({}, {"reset_after": True}), "lstm": ({}, {"coupled": True})}
     for op, given in special.items():
-        keep = frozenset(factor * hidden for hidden in (3, 9) for factor in (1, 2, 3, 4, 6, 8)) | {0, 2}
+        keep = frozenset(factor * hidden for hidden in (3, 9, 21) for factor in (1, 2, 3, 4, 6, 8)) | {0, 2}
         for attributes in given:
             yield Sample(op, (*_cell(op, 5, 4, 9), _NONE), attributes, keep)
             sizes = {"direction": "bidirectional", **attributes}
@@ -373,6 +373,10 @@ def recurrent_samples() -> Iterator[Sample]:
             yield Sample(
                 op, (*_cell(op, 5, 4, 3), np.array([5, 2, 0, 1], np.int32)), attributes | {"direction": "reverse"}, keep
             )
+            for batch in (1, 5):  # tiles and what is left of them, in groups of sequences of different sizes
+                yield Sample(op, (*_cell(op, 2, batch, 21), _NONE), attributes, keep)
+            lengths = np.array([1, 4, 0, 2, 4, 3, 4, 2, 1], np.int32)
+            yield Sample(op, (*_cell(op, 4, 9, 21, 2), lengths), sizes, keep)
         yield Sample(op, (*_cell(op, 0, 4, 3), _NONE), {}, keep)
         yield Sample(op, (*_cell(op, 5, 0, 3), _NONE), {}, keep)
         yield Sample(op, (*_cell(op, 5, 4, 3), np.array([5, 5, 6, 0], np.int32)), {}, keep, RelvmShapeError)

@@ -52,6 +52,21 @@ PROGRAMS = {
         [(2, 40, 81, 77)],
     ),
     "concat": ("def main(x: f32[n, 300], y: f32[n, 200]) => { return concat(x, y, axis=1) }", [(500, 300), (500, 200)]),
+    "sequences of both directions": (
+        """def main(x: f32[s, n, 456], r: f32[2, 57, 228], p: f32[2, 0], h: f32[2, n, 57]) => {
+            return lstm(x, r, p, h, h, const(i32[0], []), direction="bidirectional").0 }""",
+        [(9, 11, 456), (2, 57, 228), (2, 0), (2, 11, 57)],
+    ),
+    "columns of steps": (
+        """def main(x: f32[s, n, 1536], r: f32[1, 512, 1536], b: f32[1, 512], h: f32[1, n, 512]) => {
+            return gru(x, r, b, h, const(i32[0], []), reset_after=true).0 }""",
+        [(3, 1, 1536), (1, 512, 1536), (1, 512), (1, 1, 512)],
+    ),
+    "columns of steps of some sequences": (
+        """def main(x: f32[s, n, 1536], r: f32[1, 512, 1536], b: f32[1, 512], h: f32[1, n, 512]) => {
+            return gru(x, r, b, h, const(i32[0], [])).0 }""",
+        [(3, 3, 1536), (1, 512, 1536), (1, 512), (1, 3, 512)],
+    ),
     "pad": ("def main(x: f32[n, 300]) => { return pad(x, pads=(1, 2, 3, 4), value=7.0) }", [(500, 300)]),
 }
 
