@@ -21,16 +21,20 @@ _STRIP, _MOST_ELEMENTS = 128, 2048  # places, and elements of the input, that ar
 
 
 def _pool(
-    k: KernelBuilder, x: Buffer, out: Buffer, window: Window, start: float, combine: Callable, finish: Callable
+    k: KernelBuilder, x: Buffer, out: Buffer, window: Window, start: float, combine: Callable, finish: Callable | None
 ) -> None:
-    """Row after row of the result; finish(k, row) is a function of a place in the row and what its window came to."""
+    """Row after row of the result.
+
+    finish(k, row): gives a function of a place in the row, None where all positions of the window along it meet the
+    input, and of what the place's window came to; None where nothing is left to do.
+    """
     places = out.shape[2:]
     planes: AnyDim = product(out.shape[:2])
     deeper = places[1:] if len(places) > 1 else places
     write = _write_line if (window.sizes[-1] - 1) * window.dilations[-1] < _STRIP else _write_row
     with part_loops(k, [planes, *places[:-1]], k.size((*deeper, *window.sizes))) as (plane, *row):
         target = k.declare("target", flat_position((plane, *row, Literal(0, I64)), (planes, *places)))
-        write(k, x, out, window, start, combine, finish(k, row), plane, row, target)
+        write(k, x, out, window, start, combine, finish and finish(k, row), plane, row, target)
 
 
 def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
@@ -59,11 +63,25 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
                 k.store(line, (i,), combine(line[i], x.flat(begin + i)))
 
         each_row(k, window, dims, row, bring)
-        with k.loop(count, name="o", simd=True) as o:
-            total: Scalar = k.declare("total", line[o * stride])
-            for tap in range(1, size):
-                total = k.declare("total", combine(total, line[o * stride + tap * dilation]))
-            k.store(out, (target + at + o,), finish(at + o, total))
+
+        def write(start: Scalar, stop: Scalar, is_inside: bool) -> None:
+            with k.loop(stop, start=start, name="o", simd=True) as o:
+                total: Scalar = k.declare("total", line[o * stride])
+                for tap in range(1, size):
+                    total = k.declare("total", combine(total, line[o * stride + tap * dilation]))
+                place = None if is_inside else at + o
+                k.store(out, (target + at + o,), finish(place, total) if finish else total)
+
+        if finish is None or not any(window.pads[len(dims) - 1 :: len(dims)]):
+            write(Literal(0, I64), count, is_inside=True)
+            return
+        first, _ = valid_range(wide, across, stride, Literal(-pad, I64))
+        _, end = valid_range(wide, across, stride, Literal((size - 1) * dilation - pad, I64))
+        begin = k.declare("begin", smaller(larger(first - at, 0), count))
+        stop = k.declare("stop", larger(smaller(end - at, count), begin))
+        write(Literal(0, I64), begin, is_inside=False)
+        write(begin, stop, is_inside=True)
+        write(stop, count, is_inside=False)
 
 
 def _write_row(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
@@ -79,8 +97,9 @@ def _write_row(k, x: Buffer, out: Buffer, window: Window, start, combine, finish
             k.store(out, (target + o,), combine(out.flat(target + o), element))
 
     each_tap(k, window, dims, places, row, take)
-    with k.loop(places[-1], name="o", simd=True) as o:
-        k.store(out, (target + o,), finish(o, out.flat(target + o)))
+    if finish:
+        with k.loop(places[-1], name="o", simd=True) as o:
+            k.store(out, (target + o,), finish(o, out.flat(target + o)))
 
 
 def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilations) -> None:
@@ -90,7 +109,7 @@ def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilat
         return Select((element > total).either(element.differs(element)), element, total)
 
     window = window_of("max_pool", kernel, strides, pads, dilations)
-    _pool(k, x, out, window, lowest(x.dtype), larger_or_nan, lambda k, row: lambda place, total: total)
+    _pool(k, x, out, window, lowest(x.dtype), larger_or_nan, None)
 
 
 def _average_pool(
@@ -105,7 +124,14 @@ def _average_pool(
         rows = k.declare("rows", Literal(1, I64))
         for axis, place in enumerate(row):
             k.assign(rows, rows * _taps_inside(x, window, axis, place))
-        return lambda place, total: total / (rows * _taps_inside(x, window, len(row), place)).to(out.dtype)
+        every = k.declare("every", (rows * window.sizes[-1]).to(out.dtype))
+
+        def finish(place: Scalar | None, total: Scalar) -> Scalar:
+            if place is None:
+                return total / every
+            return total / (rows * _taps_inside(x, window, len(row), place)).to(out.dtype)
+
+        return finish
 
     _pool(k, x, out, window, 0, lambda total, element: total + element, mean)
 
