@@ -83,26 +83,34 @@ def fill_from_windows(
     width: int,
     padding: int | Scalar = 0,
 ) -> Copied:
-    """The right matrix has a row for each input channel and window position, a column for each output position."""
+    """The right matrix has a row for each input channel and window position, a column for each output position.
+
+    Where a position meets the input is found once for all channels.
+    """
+    taps, area = k.size(window.sizes), k.size(x.shape[2:])
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
-        with k.loop(span, name="p") as p:
+        with k.loop(taps, name="tap") as tap:
+            begin = k.declare("begin", (first - tap + (taps - 1)) / taps)
+            end = k.declare("end", (first + span - tap + (taps - 1)) / taps)
 
             def copy(run: Run) -> None:
-                with k.loop(run.first, start=run.low, name="j", simd=True) as j:
-                    k.store(panel, (p * width + j,), padding)
-                source = start + run.source
-                if window.strides[-1] == 1:
-                    copy_run(k, panel, p * width, x, source, run.first, run.end)
-                else:
-                    with k.loop(run.end, start=run.first, name="j", simd=True) as j:
-                        k.store(panel, (p * width + j,), x.flat(source + j * window.strides[-1]))
-                with k.loop(run.high, start=run.end, name="j", simd=True) as j:
-                    k.store(panel, (p * width + j,), padding)
+                with k.loop(end, start=begin, name="channel") as channel:
+                    to = k.declare("to", (channel * taps + tap - first) * width)
+                    source = k.declare("source", start + channel * area + run.source)
+                    with k.loop(run.first, start=run.low, name="j", simd=True) as j:
+                        k.store(panel, (to + j,), padding)
+                    if window.strides[-1] == 1:
+                        copy_run(k, panel, to, x, source, run.first, run.end)
+                    else:
+                        with k.loop(run.end, start=run.first, name="j", simd=True) as j:
+                            k.store(panel, (to + j,), x.flat(source + j * window.strides[-1]))
+                    with k.loop(run.high, start=run.end, name="j", simd=True) as j:
+                        k.store(panel, (to + j,), padding)
 
-            each_run(k, x.shape[2:], shape[2:], window, first + p, column, count, copy)
-            with k.loop(width, start=count, name="j", simd=True) as j:
-                k.store(panel, (p * width + j,), 0)
+            each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
+        with k.loop(span, name="p") as p, k.loop(width, start=count, name="j", simd=True) as j:
+            k.store(panel, (p * width + j,), 0)
 
     return Copied(fill)
 
