@@ -1,11 +1,12 @@
-/* kernel_math.h: exp, log, tanh and erf of float for generated kernels: without branches, tables or calls, so that the C
-   compiler makes vectors of loops that use them.  All are within 2 units in the last place, right at infinities, zeros of
-   either sign, subnormal numbers and NaN.
+/* kernel_math.h: exp, log, log1p, tanh, erf, sin and cos of float for generated kernels: without branches, tables or
+   calls, so that the C compiler makes vectors of loops that use them.  All are within 2 units in the last place, right
+   at infinities, zeros of either sign, subnormal numbers and NaN.
 
-   The polynomials are minimax fits of relative error below 1e-8 (Lawson's algorithm on Chebyshev points). */
+   The polynomials are minimax fits (Lawson's algorithm on Chebyshev points), their errors relative to the function. */
 #ifndef RELVM_KERNEL_MATH_H
 #define RELVM_KERNEL_MATH_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -28,14 +29,13 @@ RVM_MATH float rvm_with_sign(float magnitude, float sign) {
   return rvm_float_of_bits((rvm_bits_of_float(magnitude) & INT32_MAX) | (rvm_bits_of_float(sign) & INT32_MIN));
 }
 
-/* x = n ln 2 + r; exp(x) = 2^n exp(r).  2^n is two factors, so that subnormal results are right.  Adding 1.5 * 2^23 rounds
-   to an integer and leaves it in the low bits. */
+/* x = n ln 2 + r; exp(x) = 2^n exp(r).  Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, and 254
+   more make of each half of it the exponent of a factor; 2^n is two, so that subnormal results are right.  What is
+   infinite or 0 is put there last, which costs less than to bring x between bounds. */
 RVM_MATH float rvm_exp_f32(float x) {
-  const float shift = 12582912.0f;
-  x = x > 89.0f ? 89.0f : x;
-  x = x < -105.0f ? -105.0f : x;
+  const float shift = 12582912.0f + 254.0f;
   const float shifted = x * 1.44269504f + shift, n = shifted - shift;
-  const int32_t power = rvm_bits_of_float(shifted) - rvm_bits_of_float(shift), half = power >> 1;
+  const int32_t power = rvm_bits_of_float(shifted), half = power >> 1;
   float r = x - n * 0.693359375f; /* ln 2 in two parts, the first of few bits */
   r = r - n * -2.12194440e-4f;
   float p = 1.395048622e-3f;
@@ -43,17 +43,27 @@ RVM_MATH float rvm_exp_f32(float x) {
   p = p * r + 4.166620587e-2f;
   p = p * r + 1.666651885e-1f;
   p = p * r + 5.000000095e-1f;
-  p = p * (r * r) + r + 1.0f;
-  return p * rvm_float_of_bits((half + 127) << 23) * rvm_float_of_bits((power - half + 127) << 23);
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  p = p * rvm_float_of_bits(half << 23) * rvm_float_of_bits((power - half) << 23);
+  p = x < -104.0f ? 0.0f : p;
+  return x > 88.75f ? INFINITY : p;
 }
 
-/* x = 2^n (1 + f), f around 0; log(x) = n ln 2 + log(1 + f). */
-RVM_MATH float rvm_log_f32(float x) {
-  const int is_subnormal = x < 1.17549435e-38f;
-  const float scaled = is_subnormal ? x * 8388608.0f : x;
-  const int32_t bits = rvm_bits_of_float(scaled) - 0x3f3504f3; /* sqrt(1/2) */
-  const float n = (float)(bits >> 23) - (is_subnormal ? 23.0f : 0.0f);
-  const float f = rvm_float_of_bits((bits & 0x007fffff) + 0x3f3504f3) - 1.0f;
+/* 2^x for x in [-126, 126], to 1e-7: for results that depend on it little. */
+RVM_MATH float rvm_rough_exp2_f32(float x) {
+  const float shift = 12582912.0f, shifted = x + shift, r = x - (shifted - shift);
+  float p = 1.326955855e-3f;
+  p = p * r + 9.671293199e-3f;
+  p = p * r + 5.550710857e-2f;
+  p = p * r + 2.402224690e-1f;
+  p = p * r + 6.931470037e-1f;
+  p = p * r + 1.0f;
+  return rvm_float_of_bits(rvm_bits_of_float(p) + (rvm_bits_of_float(shifted) << 23));
+}
+
+/* log(1 + f) + n ln 2 for 1 + f between sqrt(1/2) and sqrt(2).  An n of -0 leaves the sign of an f that is 0. */
+RVM_MATH float rvm_log_near_1_f32(float f, float n) {
   float p = 6.746601332e-2f;
   p = p * f + -1.167564131e-1f;
   p = p * f + 1.188817460e-1f;
@@ -63,47 +73,112 @@ RVM_MATH float rvm_log_f32(float x) {
   p = p * f + 2.000211873e-1f;
   p = p * f + -2.500000960e-1f;
   p = p * f + 3.333331260e-1f;
-  p = p * (f * f * f) + n * -2.12194440e-4f - 0.5f * (f * f) + f + n * 0.693359375f;
-  p = x > 3.40282347e38f ? x : p;
-  p = x == 0.0f ? -INFINITY : p;
-  return x >= 0.0f ? p : NAN;
+  return p * (f * f * f) + n * 3.19461833e-5f - 0.5f * (f * f) + f + n * 0.693115234375f;
 }
 
-/* Near 0 a polynomial, else 1 - 2 / (exp(2 |x|) + 1). */
+/* What a logarithm is where its argument, x + 1 - from, is none of a positive finite number. */
+RVM_MATH float rvm_log_ends_f32(float log, float x, float from) {
+  log = x > 3.40282347e38f ? x : log;
+  log = x == from ? -INFINITY : log;
+  return x >= from ? log : NAN;
+}
+
+/* x = 2^n (1 + f), f around 0. */
+RVM_MATH float rvm_log_f32(float x) {
+  const int is_subnormal = x < 1.17549435e-38f;
+  const float scaled = is_subnormal ? x * 8388608.0f : x;
+  const int32_t bits = rvm_bits_of_float(scaled) - 0x3f3504f3; /* sqrt(1/2) */
+  const float n = (float)(bits >> 23) - (is_subnormal ? 23.0f : 0.0f);
+  const float f = rvm_float_of_bits((bits & 0x007fffff) + 0x3f3504f3) - 1.0f;
+  return rvm_log_ends_f32(rvm_log_near_1_f32(f, n), x, 0.0f);
+}
+
+/* 1 + x, rounded, gives n; f = (x + 1) / 2^n - 1 is rounded once, being x / 2^n - (1 - 1 / 2^n): what is added to the
+   exponent is a power of two. */
+RVM_MATH float rvm_log1p_f32(float x) {
+  const int32_t power = (rvm_bits_of_float(1.0f + x) - 0x3f3504f3) & -0x00800000;
+  const int32_t inverse = 0x3f800000 - power; /* below 0 where x > 2^127 */
+  const float one = rvm_float_of_bits(inverse > 0 ? inverse : 0);
+  const float f = rvm_float_of_bits(rvm_bits_of_float(x) - power) - (1.0f - one);
+  return rvm_log_ends_f32(rvm_log_near_1_f32(f, -(float)(-(power >> 23))), x, -1.0f);
+}
+
+/* Near 0 a polynomial, else 1 - 2 / (exp(2 |x|) + 1), which is 1 from 9.01 on. */
 RVM_MATH float rvm_tanh_f32(float x) {
-  const float s = x * x;
-  float p = -5.895150301e-3f;
-  p = p * s + 2.079596460e-2f;
-  p = p * s + -5.378382804e-2f;
-  p = p * s + 1.333192410e-1f;
-  p = p * s + -3.333329800e-1f;
+  const float s = x * x, magnitude = fabsf(x), t = magnitude > 9.02f ? 9.02f : magnitude;
+  float p = -5.514808930e-3f;
+  p = p * s + 2.046907879e-2f;
+  p = p * s + -5.368791521e-2f;
+  p = p * s + 1.333082914e-1f;
+  p = p * s + -3.333325982e-1f;
   p = p * (s * x) + x;
-  const float magnitude = x < 0.0f ? -x : x;
-  const float far = 1.0f - 2.0f / (rvm_exp_f32(2.0f * magnitude) + 1.0f);
-  return rvm_with_sign(magnitude >= 0.6f ? far : p, x);
+  const float far = 1.0f - 2.0f / (rvm_rough_exp2_f32(t * 2.88539008f) + 1.0f);
+  return rvm_with_sign(magnitude >= 0.65f ? far : p, x);
 }
 
-/* Below 1 a polynomial, else 1 - exp of a polynomial that fits log(erfc |x|). */
+/* Near 0 a polynomial, else 1 - 2^q, q a polynomial that fits log2(erfc |x|); 1 from 3.92 on. */
 RVM_MATH float rvm_erf_f32(float x) {
-  const float s = x * x;
-  float p = 7.853857701e-5f;
-  p = p * s + -8.010192519e-4f;
-  p = p * s + 5.188327560e-3f;
-  p = p * s + -2.685381187e-2f;
-  p = p * s + 1.128358515e-1f;
-  p = p * s + -3.761262582e-1f;
-  p = p * s + 1.283791657e-1f;
+  const float s = x * x, magnitude = fabsf(x), t = magnitude > 3.93f ? 3.93f : magnitude;
+  float p = -6.053445977e-4f;
+  p = p * s + 5.004345905e-3f;
+  p = p * s + -2.677339874e-2f;
+  p = p * s + 1.128197834e-1f;
+  p = p * s + -3.761250675e-1f;
+  p = p * s + 1.283791512e-1f;
   p = p * x + x;
-  const float magnitude = x < 0.0f ? -x : x, t = magnitude > 4.0f ? 4.0f : magnitude;
-  float q = -2.144559258e-5f;
-  q = q * t + 4.385302202e-4f;
-  q = q * t + -4.190857018e-3f;
-  q = q * t + 2.517181175e-2f;
-  q = q * t + -1.083615567e-1f;
-  q = q * t + -6.332724101e-1f;
-  q = q * t + -1.129552043e+0f;
-  q = q * t + 1.824604960e-4f;
-  return magnitude >= 1.0f ? rvm_with_sign(1.0f - rvm_exp_f32(q), x) : p;
+  float q = 3.089488891e-4f;
+  q = q * t + -4.640298430e-3f;
+  q = q * t + 3.303053975e-2f;
+  q = q * t + -1.518730670e-1f;
+  q = q * t + -9.171375632e-1f;
+  q = q * t + -1.628105283e+0f;
+  const float far = 1.0f - rvm_rough_exp2_f32(q * t);
+  return magnitude >= 0.9f ? rvm_with_sign(far, x) : p;
 }
+
+/* |x| is n + r quarter turns; the sine or cosine of r with the sign of the quadrant.
+
+   x * 2 / pi is needed modulo 4 only: a float of 2^e or more is a multiple of 2^(e - 23), so that multiples of
+   2^(25 - e) in 2 / pi make no difference.  Without them the product with the next 53 bits is so small, for floats
+   below 2^(e + 26), that it can be rounded to n in double; a fused product then leaves r, and the 53 bits after those
+   make it right to about 2^-54.
+   Source: Payne and Hanek, Radian reduction for trigonometric functions, 1983.
+
+   Where the processor has no fused product, the C library's. */
+#if defined __FMA__ || defined __ARM_FEATURE_FMA
+RVM_MATH float rvm_sine_or_cosine_f32(float x, int is_cosine) {
+  const float magnitude = fabsf(x);
+  const int is_middle = magnitude < 0x1p76f, is_large = magnitude >= 0x1p50f;
+  const double small_or_middle = is_large ? -0x1.1b1bbead603d9p-28 : 0x1.45f306dc9c883p-1;
+  const double after_those = is_large ? 0x1.5f47d4d377037p-82 : -0x1.6b01ec5417056p-55;
+  const double next = magnitude < 0x1p102f ? -0x1.5ac07b1505c16p-53 : -0x1.505c1596447e5p-81;
+  const double after_next = magnitude < 0x1p102f ? 0x1.a6ee06db14acdp-107 : 0x1.b14acc9e21c82p-135;
+  const double high = is_middle ? small_or_middle : next, low = is_middle ? after_those : after_next;
+  const double shift = 0x1.8p52, shifted = magnitude * high + shift;
+  const double r = fma(magnitude, low, fma(magnitude, high, shift - shifted));
+  int64_t bits;
+  memcpy(&bits, &shifted, sizeof bits);
+  const int32_t quadrant = (int32_t)bits + is_cosine;
+  const float t = (float)(r * 0x1.921fb54442d18p0), s = t * t;
+  float sine = -1.941154624e-4f;
+  sine = sine * s + 8.331290446e-3f;
+  sine = sine * s + -1.666663885e-1f;
+  sine = sine * (s * t) + t;
+  float cosine = 2.431883149e-5f;
+  cosine = cosine * s + -1.388618723e-3f;
+  cosine = cosine * s + 4.166661948e-2f;
+  cosine = cosine * s + -0.5f;
+  cosine = cosine * s + 1.0f;
+  const int32_t sign = is_cosine ? 0 : rvm_bits_of_float(x) & INT32_MIN;
+  const int32_t flip = (int32_t)((uint32_t)(quadrant & 2) << 30);
+  return rvm_float_of_bits(rvm_bits_of_float(quadrant & 1 ? cosine : sine) ^ sign ^ flip);
+}
+
+RVM_MATH float rvm_sin_f32(float x) { return rvm_sine_or_cosine_f32(x, 0); }
+RVM_MATH float rvm_cos_f32(float x) { return rvm_sine_or_cosine_f32(x, 1); }
+#else
+RVM_MATH float rvm_sin_f32(float x) { return sinf(x); }
+RVM_MATH float rvm_cos_f32(float x) { return cosf(x); }
+#endif
 
 #endif

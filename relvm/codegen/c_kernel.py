@@ -42,7 +42,7 @@ _PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 
 _PRECEDENCE |= {"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
 _UNARY = 11
 
-_VECTORS = frozenset(("exp", "log", "tanh", "erf"))  # of csrc/kernel_math.h
+_VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # of csrc/kernel_math.h
 
 
 def print_kernel(kernel: Kernel) -> str:

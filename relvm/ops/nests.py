@@ -13,19 +13,9 @@ from contextlib import contextmanager
 import numpy as np
 
 from relvm.ir.dims import product
-from relvm.ir.dtypes import I64
+from relvm.ir.dtypes import F32, I32, I64
 from relvm.ir.expr import Expr
-from relvm.lir.kernel import (
-    Buffer,
-    KernelBuilder,
-    Literal,
-    Load,
-    Local,
-    Scalar,
-    Select,
-    as_scalar,
-    smaller,
-)
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Load, Local, Scalar, Select, as_scalar, smaller
 from relvm.ops.lowering import LoopAxis, part_loops
 from relvm.ops.scopes import Joined, Scope, c_name, join, leaves_of, loops, prepare, shared_loops, store_all, work_of
 from relvm.ops.tiles import across_of, write_tiles
@@ -179,15 +169,16 @@ class _Rows:
     def _total(self, row: Scope, total: Total) -> Scalar:
         """Adds up one row in vector lanes.
 
-        A lane of a maximum or minimum never holds NaN: that one was met is counted beside it.
+        A lane of a maximum or minimum never holds NaN: that one was met is noted beside it.
         """
         k, reduction, dtype = self.k, total.reduction, total.dtype
         result = k.declare(c_name(total.name), Literal(reduction.start(dtype), dtype))
         sees_nan = dtype.is_float and reduction.clause in ("max", "min")
         lanes = [(reduction.clause, result)]
         if sees_nan:
-            unordered = k.declare("unordered", Literal(0, I64))
-            lanes.append(("+", unordered))
+            flag = I32 if dtype == F32 else I64  # as wide as an element
+            unordered = k.declare("unordered", Literal(0, flag))
+            lanes.append(("|", unordered))
         kept = self._kept(total.arg, total.over)
         prepare(row, [(None, total.arg), *((leaf, total.arg) for leaf in kept.values())], set(total.over))
         with loops(row, self.walk(total.over, [total.arg], kept.values()), simd=True, reduce=lanes) as inner:
@@ -197,7 +188,7 @@ class _Rows:
             if sees_nan:
                 better = element > result if reduction.clause == "max" else element < result
                 k.assign(result, Select(better, element, result))
-                k.assign(unordered, unordered + element.differs(element).to(I64))
+                k.assign(unordered, Select(element.differs(element), Literal(1, flag), unordered))
             else:
                 k.assign(result, reduction.combine(result, element))
         value: Scalar = Select(unordered > 0, Literal(np.nan, dtype), result) if sees_nan else result

@@ -1,0 +1,52 @@
+"""A model in TVM's Relax VM.  A program of its own, which imports nothing of relvm:
+
+    python tvm_peer.py MODEL.onnx CASES.npz
+
+CASES.npz: the inputs of each case, named `number/name`.  Prints one line of JSON: the median milliseconds of a run of
+each case, compiled for its sizes with TVM's default pipeline for CPUs.  Threads: TVM_NUM_THREADS.  Written for
+apache-tvm 0.27.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+
+import numpy as np
+import onnx
+import tvm
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
+from tvm.target.codegen import llvm_get_system_cpu
+
+SECONDS, LEAST_RUNS, MOST_RUNS = 1.0, 3, 100
+
+
+def milliseconds(model: onnx.ModelProto, case: dict[str, np.ndarray]) -> float:
+    shapes = {name: list(array.shape) for name, array in case.items()}
+    module = from_onnx(model, shape_dict=shapes, keep_params_in_input=False)
+    target = tvm.target.Target({"kind": "llvm", "mcpu": str(llvm_get_system_cpu())})
+    executable = tvm.compile(module, target=target)
+    machine = relax.VirtualMachine(executable, tvm.cpu())
+    args = [tvm.runtime.tensor(case[node.name]) for node in model.graph.input if node.name in case]
+    times: list[float] = []
+    end = time.perf_counter() + SECONDS
+    while len(times) < LEAST_RUNS or (time.perf_counter() < end and len(times) < MOST_RUNS):
+        begun = time.perf_counter()
+        machine["main"](*args)
+        times.append(1e3 * (time.perf_counter() - begun))
+    return statistics.median(times)
+
+
+def main(model_path: str, cases_path: str) -> None:
+    model, cases = onnx.load(model_path), {}
+    for key, array in np.load(cases_path).items():
+        number, name = key.split("/", 1)
+        cases.setdefault(int(number), {})[name] = array
+    print(json.dumps([milliseconds(model, cases[number]) for number in sorted(cases)]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

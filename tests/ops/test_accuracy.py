@@ -1,0 +1,115 @@
+"""Functions of f32 that csrc/kernel_math.h has: 2 units in the last place over all floats, and their special values."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+from relvm import vm
+from relvm.frontend.text import parse_module
+from relvm.tables import CPU_FEATURES
+from relvm.vm.runtime._native import lib
+
+FUNCTIONS = {
+    "exp": np.exp,
+    "log": np.log,
+    "log1p": np.log1p,
+    "tanh": np.tanh,
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
+    "sin": np.vectorize(lambda x: math.sin(x) if math.isfinite(x) else math.nan, otypes=[np.float64]),
+    "cos": np.vectorize(lambda x: math.cos(x) if math.isfinite(x) else math.nan, otypes=[np.float64]),
+}
+UNITS = 2
+
+# x86-64 without more has no fused product: sums are rounded in another way, and some functions are other C.
+IS_X86 = any(lib.rvm_cpu_features() >> row.index & 1 for row in CPU_FEATURES)
+PROCESSORS = ["c", *(["x86-64"] if IS_X86 else [])]
+
+MODULE = parse_module("\n".join(f"def {name}_of(x: f32[n]) -> f32[n] {{ return {name}(x) }}" for name in FUNCTIONS))
+
+
+@cache
+def machine(target: str) -> vm.VirtualMachine:
+    return vm.VirtualMachine(vm.build(MODULE, "compiled", target))
+
+
+def floats_of(bits: np.ndarray) -> np.ndarray:
+    return bits.astype(np.uint32).view(np.float32)
+
+
+def sampled() -> np.ndarray:
+    """Floats of every exponent and sign, NaN among them; many between 2^-6 and 2^8; all that are next to an integer of
+    eighths, where functions change from one polynomial to another, and to a multiple of pi / 2."""
+    everywhere = floats_of(np.arange(0, 2**32, 30011))
+    low, high = np.float32([2**-6, 2**8]).view(np.uint32)
+    usual = floats_of(np.arange(low, high, 1013))
+    places = np.concatenate([np.arange(-128, 128) / 8, np.arange(-400, 400) * (np.pi / 2)]).astype(np.float32)
+    near = (places[:, None] + np.arange(-3, 4) * np.spacing(places)[:, None]).ravel().astype(np.float32)
+    return np.concatenate([everywhere, usual, -usual, near])
+
+
+def exactly(name: str, x: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return FUNCTIONS[name](x.astype(np.float64))
+
+
+@pytest.mark.parametrize("target", PROCESSORS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_errors_are_small_everywhere(name: str, target: str) -> None:
+    x = sampled()
+    exact, got = exactly(name, x), machine(target)[f"{name}_of"](x).numpy()
+    with np.errstate(over="ignore"):
+        rounded = exact.astype(np.float32)
+    is_finite = np.isfinite(rounded)
+    np.testing.assert_array_equal(got[~is_finite], rounded[~is_finite])
+    errors = np.abs(got[is_finite] - exact[is_finite]) / np.spacing(np.abs(rounded[is_finite])).astype(np.float64)
+    worst = errors.argmax()
+    assert errors[worst] <= UNITS, f"{name}({x[is_finite][worst].item().hex()}): {errors[worst]} units"
+
+
+@pytest.mark.parametrize("target", PROCESSORS)
+@pytest.mark.parametrize("name", ["tanh", "erf", "sin", "cos"])
+def test_nothing_is_beyond_the_largest_value(name: str, target: str) -> None:
+    got = machine(target)[f"{name}_of"](sampled()).numpy()
+    assert np.nanmax(np.abs(got)) == 1
+
+
+@pytest.mark.parametrize("target", PROCESSORS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_special_values_are_those_of_the_c_library(name: str, target: str) -> None:
+    limits = np.finfo(np.float32)
+    x = np.float32([0, np.inf, np.nan, 1, limits.max, limits.tiny, limits.smallest_subnormal, 104, 88.75, 2**127])
+    x = np.concatenate([x, -x])
+    got = machine(target)[f"{name}_of"](x).numpy()
+    with np.errstate(all="ignore"):
+        rounded = exactly(name, x).astype(np.float32)
+    is_special = ~np.isfinite(rounded) | (rounded == 0) | (np.abs(x) < limits.tiny * 2)
+    np.testing.assert_allclose(got[is_special], rounded[is_special], rtol=2 * limits.eps, atol=0)
+    is_number = ~np.isnan(rounded)
+    np.testing.assert_array_equal(np.signbit(got[is_number]), np.signbit(rounded[is_number]))
+
+
+@pytest.mark.parametrize("target", PROCESSORS)
+def test_powers_of_e_that_are_subnormal(target: str) -> None:
+    x = np.linspace(-104.5, -87, 20001, dtype=np.float32)
+    got = machine(target)["exp_of"](x).numpy()
+    step = np.finfo(np.float32).smallest_subnormal
+    assert np.all(np.abs(got - np.exp(x.astype(np.float64))) <= UNITS * np.maximum(np.spacing(got), step))
+    assert len(np.unique(got[got < np.finfo(np.float32).tiny])) > 5000
+
+
+@pytest.mark.parametrize("target", PROCESSORS)
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_angles_whose_rest_is_smallest(name: str, target: str) -> None:
+    """Floats next to a multiple of pi / 2, and the ends of the ranges that are reduced with other bits of 2 / pi.
+
+    Source: Muller, Elementary functions, 2006: no float is closer to one than 16367173 * 2^72.
+    """
+    ends = np.float32([2.0**e for e in (50, 76, 102, 127)])
+    x = np.concatenate([ends, np.nextafter(ends, np.float32(0)), np.float32([16367173 * 2.0**72])])
+    x = np.concatenate([x, -x])
+    exact, got = exactly(name, x), machine(target)[f"{name}_of"](x).numpy()
+    assert np.all(np.abs(got - exact) <= UNITS * np.spacing(np.abs(got)).astype(np.float64))
