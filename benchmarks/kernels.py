@@ -3,20 +3,24 @@
 Billions of operations a second (a multiplication and an addition are two) of matrix products and convolutions, of
 floats and of bytes (QLinearConv): relvm's kernels, NumPy's product (OpenBLAS), and ONNX Runtime; the weights are
 constants, which relvm and ONNX Runtime pack.
-Then a network of three layers at batch 1, in microseconds.
+Then a network of three layers at batch 1, in microseconds; in TVM, too, where RELVM_TVM_PYTHON names an interpreter
+that has apache-tvm and onnx.
 """
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
+from benchmarks.models.peers import tvm_milliseconds
 from relvm import vm
 from relvm.frontend.onnx import from_onnx
 
@@ -156,7 +160,8 @@ def _network() -> None:
         last = "y" if layer == 2 else f"r{layer}"
         nodes.append(helper.make_node("Relu" if layer < 2 else "Identity", [f"g{layer}"], [last]))
     x = _numbers(1, 256)
-    runs = _runs(_model(nodes, constants, x), x)
+    model = _model(nodes, constants, x)
+    runs = _runs(model, x)
 
     def numpy_network() -> np.ndarray:
         value = x
@@ -166,7 +171,13 @@ def _network() -> None:
         return value
 
     seconds = _seconds(runs | {"NumPy": numpy_network})
-    print("\n256-512-512-10 at batch 1, microseconds: " + ", ".join(f"{who} {1e6 * seconds[who]:.1f}" for who in _WHO))
+    found = [f"{who} {1e6 * seconds[who]:.1f}" for who in _WHO]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "network.onnx"
+        onnx.save(model, path)
+        if tvm := tvm_milliseconds(path, [{"x": x}], threads=1):
+            found.append(f"TVM {1e3 * tvm[0]:.1f}")
+    print("\n256-512-512-10 at batch 1, microseconds: " + ", ".join(found))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ For each case of each model: the median milliseconds of a run in relvm's compile
 blocks by turns in one process, their ratio (below 1: relvm is faster), and the largest difference relative to the
 largest value.  For each model, in processes of their own, the seconds to the first result: from the model's file with
 nothing cached, again, from a saved executable, and ONNX Runtime's from the model's file; and the megabytes that the
-last two add at their peak.
+last two add at their peak.  Where RELVM_TVM_PYTHON names an interpreter that has apache-tvm and onnx: the median of
+TVM's Relax VM, too, if its importer takes the model and a build ends within 150 s.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.models.catalogue import MODELS
+from benchmarks.models.peers import tvm_milliseconds
 
 _BLOCKS, _BLOCK_SECONDS, _LEAST_RUNS, _MOST_RUNS = 7, 0.25, 3, 100
 _PAUSE_SECONDS = 0.15  # until the other's threads have stopped looking for work
@@ -34,6 +36,7 @@ _COLUMNS = (
     "relvm ms",
     "onnxruntime ms",
     "ratio",
+    "TVM ms",
     "error",
     "build s",
     "again s",
@@ -52,11 +55,12 @@ def main() -> None:
     print("| " + " | ".join(_COLUMNS) + " |\n|" + "---|" * len(_COLUMNS))
     ratios = []
     for name in options.models or MODELS:
-        starts = _starts(name, options.threads)
+        starts, model = _starts(name, options.threads), MODELS[name]
+        tvm = tvm_milliseconds(model.path(), model.cases(), options.threads)
         for row in _child(name, "both", options.threads):
             ratios.append(row["relvm"] / row["onnxruntime"])
             cells = [name, row["case"], _number(row["relvm"]), _number(row["onnxruntime"]), f"{ratios[-1]:.2f}"]
-            cells += [f"{row['error']:.0e}", *starts]
+            cells += [_number(tvm[row["case"]]) if tvm else "", f"{row['error']:.0e}", *starts]
             print("| " + " | ".join(map(str, cells)) + " |", flush=True)
             starts = [""] * len(starts)
     print(f"\ngeometric mean of the ratios: {math.exp(statistics.fmean(map(math.log, ratios))):.2f}")

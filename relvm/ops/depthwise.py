@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 
+from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import I64
 from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, larger, smaller
 from relvm.ops.products import Result
@@ -75,6 +76,14 @@ def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
     return shape.room // (_WIDEST + shape.reach[1]) > shape.reach[0]
 
 
+def _is_whole(shape: _Shape, places: tuple[AnyDim, ...]) -> bool:
+    """Whether all places of the result are known to be in one block: its margins are zeros from the start then."""
+    high, wide = places if len(places) == 2 else (1, *places)
+    if not isinstance(high, int) or not isinstance(wide, int) or wide > _WIDEST:
+        return False
+    return high + shape.reach[0] <= shape.room // (-(-wide // _LANES) * _LANES + shape.reach[1])
+
+
 def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Result, window: Window, filters: int) -> None:
     """Each filter of a group sees its channels.  filters: of a group."""
     shape = _Shape(window, w.shape[1])
@@ -85,7 +94,7 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Result, wi
     lanes = k.declare("lanes", (across + (_LANES - 1)) / _LANES * _LANES)
     pitch = k.declare("pitch", lanes + shape.reach[1])
     down = k.declare("down", larger(smaller(high, shape.room / pitch - shape.reach[0]), 1))
-    every = shape.channels * shape.taps
+    every, is_whole = shape.channels * shape.taps, _is_whole(shape, result.shape[2:])
     with k.parallel(k.size(result.shape[:1]) * groups, wide * high * (every * filters)) as (first, last):
         room = _ROOM + _SLACK + (_ROWS - 1) * (_WIDEST + shape.reach[1])
         block = k.allocate("block", x.dtype, (room,))
@@ -102,7 +111,7 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Result, wi
             count = k.declare("rows", smaller(high - at[0], down)), k.declare("columns", smaller(wide - at[1], across))
             for plane in range(shape.channels):
                 channel = k.declare("channel", number * shape.channels + plane)
-                _bring_planes(k, x, channel, block, plane, shape, pitch, at, count)
+                _bring_planes(k, x, channel, block, plane, shape, pitch, at, count, is_whole)
             with k.loop(filters, name="f") as f:
                 filter_ = k.declare("filter", number % groups * filters + f)
                 add_up(filter_ * every, *count)
@@ -164,9 +173,10 @@ def _bring_planes(
     pitch: Local,
     at: tuple[Local, Local],
     count: tuple[Local, Local],
+    is_whole: bool,
 ) -> None:
-    """Copies what places of the result from `at` on meet of a channel of x, zeros where they meet none.  A row of x
-    goes to all of its phases at once."""
+    """Copies what places of the result from `at` on meet of a channel of x, zeros where they meet none, if they are not
+    there.  A row of x goes to all of its phases at once."""
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
     columns = k.declare("needed", count[1] + shape.reach[1])
@@ -188,9 +198,10 @@ def _bring_planes(
                 low = k.declare("low", Select(inside, first, columns))
                 stop = k.declare("stop", Select(inside, last, columns))
                 source = k.declare("source", start + place * wide + offset)
-                with k.loop(low, name="i", simd=True) as i:
-                    k.store(block, (to + i,), 0)
+                if not is_whole:
+                    with k.loop(low, name="i", simd=True) as i:
+                        k.store(block, (to + i,), 0)
+                    with k.loop(columns, start=stop, name="i", simd=True) as i:
+                        k.store(block, (to + i,), 0)
                 with k.loop(stop, start=low, name="i", simd=True) as i:
                     k.store(block, (to + i,), x.flat(source + i * shape.strides[1]))
-                with k.loop(columns, start=stop, name="i", simd=True) as i:
-                    k.store(block, (to + i,), 0)
