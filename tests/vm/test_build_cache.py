@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_other_models_and_options_are_built(model: Path) -> None:
 def test_a_module_made_of_a_model_is_built(model: Path) -> None:
     module = from_onnx(model)
     assert steps(module)
-    changed = module.with_functions(module.functions)
+    changed = replace(module)
     assert changed is not module and steps(changed)
 
 
