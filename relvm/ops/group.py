@@ -11,10 +11,10 @@ from relvm.ir.dims import AnyDim, Dim, DimOp, DimVar, as_var, dim_var, dim_vars,
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, Var
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.lir.kernel import Buffer, Kernel, KernelBuilder
-from relvm.ops.lowering import LoopAxis, Loops, Place, Places, Product
+from relvm.ops.lowering import Lookup, LoopAxis, Loops, Place, Places, Product
 from relvm.ops.nests import overwrites_early, recomputes, write_nest
 from relvm.ops.products import Result, result_of
-from relvm.ops.trees import Grower, Leaf, NotFusable, Total, Tree, post_order
+from relvm.ops.trees import Gathered, Grower, Leaf, NotFusable, Total, Tree, post_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,8 @@ class Group:
 
     @property
     def is_opaque(self) -> bool:
-        return any(isinstance(call.op.lower, Loops) for call in self.members.values())
+        """Whether its kernel is the operator's own."""
+        return len(self.members) == 1 and any(isinstance(call.op.lower, Loops) for call in self.members.values())
 
     @cached_property
     def sizes(self) -> dict[AnyDim, AnyDim]:
@@ -130,6 +131,7 @@ class Group:
         else:
             buffers = dict(zip(self.args, inputs, strict=True))
             root, trees, result = self._trees(buffers, outputs)
+            self._check_indices(builder, buffers)
             if result is not None:
                 call = self.product
                 own = tuple(buffers[arg] for arg in call.args)
@@ -139,6 +141,13 @@ class Group:
             if len(trees) == 1 and not overwrites_early(root, trees):
                 in_place = _in_place(inputs, root, *trees[0])
         return Kernel(name, inputs, outputs, builder.finish(), self.comment, in_place)
+
+    def _check_indices(self, k: KernelBuilder, buffers: Mapping[Expr, Buffer]) -> None:
+        for call in self.members.values():
+            if isinstance(call.op.lower, Lookup):
+                x, indices = (buffers[arg] for arg in call.args)
+                axis = dict(call.attributes)["axis"] % len(x.shape)
+                call.op.lower.check(k, indices, x.shape[axis], axis)
 
     def check(self) -> None:
         """Raises NotFusable where the operators have no common kernel."""
@@ -247,6 +256,8 @@ def _in_place(inputs: tuple[Buffer, ...], root: tuple[LoopAxis, ...], out: Leaf,
             moved |= dict(zip(total.over, columns, strict=True))
     same: dict[Buffer, bool] = {}
     for leaf in post_order((tree,)):
+        if isinstance(leaf, Gathered):
+            return ()
         if not isinstance(leaf, Leaf):
             continue
         strides = {moved.get(axis, axis): stride for axis, stride in leaf.strides.items()}

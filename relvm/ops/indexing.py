@@ -9,8 +9,9 @@ from relvm.ir.dims import AnyDim, dim_op, format_dim
 from relvm.ir.dtypes import I32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import KernelBuilder, Literal, Scalar, Select, as_scalar, larger, smaller
-from relvm.ops.lowering import Loops, Places, Rearrange, part_loops
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, larger, smaller
+from relvm.ops.gathering import position
+from relvm.ops.lowering import Lookup, Loops, Places, Rearrange, part_loops
 from relvm.ops.rules import expect_axes, expect_axis, expect_integers, expect_tensor
 
 # A bound from here on means the end of the axis, in whichever direction: ONNX writes INT_MAX or INT64_MAX.
@@ -127,10 +128,7 @@ def _gather(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     (x, indices), (out,) = inputs, outputs
     axis %= len(x.shape)
     size, count, width = k.size(x.shape[axis : axis + 1]), k.size(indices.shape), k.size(x.shape[axis + 1 :])
-    with k.loop(count, name="n") as n:
-        index = k.declare("index", indices.flat(n).to(I64))
-        outside = (index < -size).either(index >= size)
-        k.fail(outside, "INDEX_ERROR", f"gather: index %lld is outside axis {axis} of size %lld", index, size)
+    _check_indices(k, indices, x.shape[axis], axis)
     with part_loops(k, [k.size(x.shape[:axis]), count], width * 4 + 4) as (row, n):
         index = k.declare("index", indices.flat(n).to(I64))
         source = k.declare("source", (row * size + Select(index < 0, index + size, index)) * width)
@@ -139,7 +137,12 @@ def _gather(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
             k.store(out, (target + i,), x.flat(source + i))
 
 
-@op("gather", numpy=_numpy_gather, lower=Loops(_gather))
+def _check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int) -> None:
+    with k.loop(k.size(indices.shape), name="n") as n:
+        position(k, "gather", indices.flat(n), axis, size)
+
+
+@op("gather", numpy=_numpy_gather, lower=Lookup(_gather, _check_indices))
 def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
     """The slices of x along an axis that the indices name.
 

@@ -7,10 +7,11 @@ The forms:
     Product(function)    a kernel of its own that other operators may finish: it hands each element to `finish.store`
     Composition(f)       other operators, which take its place
     Loops(function)      a kernel of its own; `function(k, inputs, outputs, **attributes)` writes the loop nest
+    Lookup(...)          elements of one argument at positions that another says; alone a kernel of its own
     VIEW, ALIAS          no kernel: the argument's bytes under the result's shape; the argument itself
     Builtin(name)        no kernel: a builtin of the machine
 
-Operators of the first three forms, and views, can share a kernel (relvm/ops/trees.py).
+Operators of the first three forms, lookups and views can share a kernel (relvm/ops/trees.py).
 
 Inside a kernel every shape is made of plain integers and variables: a compound dimension such as `n + m` has become a
 variable of its own, equal dimensions the same one.  Arguments that are shapes are not buffers and are left out; what
@@ -34,6 +35,16 @@ class Loops:
     """A kernel written by `function(k: KernelBuilder, inputs, outputs, **attributes)`."""
 
     function: Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Lookup(Loops):
+    """Elements of the first argument: along the attribute `axis`, those at positions that the second argument says.
+
+    check(k, indices, size, axis): statements that fail where an index is not in [-size, size).
+    """
+
+    check: Callable[..., None]
 
 
 @dataclass(frozen=True)

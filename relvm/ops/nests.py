@@ -159,7 +159,7 @@ class _Rows:
         """Whether rows are next to each other and their own elements are not."""
         over = {axis for total in self.totals for axis in total.over if axis.extent != 1}
         leaves = [leaf for leaf in leaves_of(self.totals) if leaf.axes & over]
-        along = any(leaf.strides[axis] == 1 for leaf in leaves for axis in leaf.axes & over)
+        along = any(leaf.strides.get(axis) == 1 for leaf in leaves for axis in leaf.axes & over)
         return not along and any(leaf.strides.get(lane.axes[-1]) == 1 for leaf in leaves)
 
     def walk(self, over: Iterable[LoopAxis], trees: list[Tree], extra: Iterable[Leaf] = ()) -> list[Joined]:

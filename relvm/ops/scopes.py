@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64
-from relvm.lir.kernel import KernelBuilder, Literal, Load, Local, Scalar, Size, as_scalar
+from relvm.lir.kernel import KernelBuilder, Literal, Load, Local, Scalar, Select, Size, as_scalar
 from relvm.ops.lowering import LoopAxis, loop_nest, part_loops
-from relvm.ops.trees import Apply, Known, Leaf, Tree, post_order
+from relvm.ops.trees import Apply, Gathered, Known, Leaf, Tree, parts, post_order
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,12 @@ class Scope:
         match tree:
             case Known(literal):
                 return literal
+            case Gathered(buffer, index=index, size=size, step=step):
+                at = self.k.declare("index", self.value(index).to(I64))
+                at = Select(at < 0, at + as_scalar(size, I64), at)
+                value: Scalar = Load(buffer, (self.flat(tree) + at * as_scalar(step, I64),))
             case Leaf(buffer):
-                value: Scalar = Load(buffer, (self.flat(tree),))
+                value = Load(buffer, (self.flat(tree),))
             case Apply(name, function, args):
                 value = self.k.declare(c_name(name), function(*map(self.value, args)))
             case _:
@@ -170,6 +174,7 @@ def prepare(scope: Scope, outputs: Iterable[tuple[Leaf | None, Tree]], inside: s
             waiting += reversed(tree.args)
         elif isinstance(tree, Leaf):
             scope.prepare(tree)
+            waiting += parts(tree)
 
 
 def _named(k: KernelBuilder, value: Scalar) -> Scalar:

@@ -10,14 +10,14 @@ from relvm.ir.dtypes import BOOL, I64
 from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Unary, as_scalar, smaller
 from relvm.ops.lowering import LoopAxis, part_loops
 from relvm.ops.scopes import Joined, Scope, leaves_of, prepare, store_all, work_of
-from relvm.ops.trees import Leaf, Tree
+from relvm.ops.trees import Gathered, Leaf, Tree
 
 _TILE, _LEAST = 16, 8  # elements of a side of a tile, as csrc/tile.h has it, and of the loops for which there are tiles
 
 
 def across_of(joined: list[Joined], leaves: list[Leaf]) -> Joined | None:
     """The loop along which some tensor lies in order that the innermost loop goes across, as in a transposition."""
-    if not joined or _is_short(joined[-1]):
+    if not joined or _is_short(joined[-1]) or any(isinstance(leaf, Gathered) for leaf in leaves):
         return None
     inner = joined[-1].axes[-1]
     for one in joined[:-1]:

@@ -17,6 +17,7 @@ from relvm.ir.expr import Constant, Expr, OpCall
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, Intrinsic, Literal, Local, Scalar
 from relvm.ops.lowering import (
+    Lookup,
     LoopAxis,
     Place,
     Places,
@@ -55,6 +56,19 @@ class Leaf(Tree):
 
     def __post_init__(self) -> None:
         self.axes = frozenset(self.strides)
+
+
+@dataclass(eq=False)
+class Gathered(Leaf):
+    """The same, and `index` times `step`: a position along an axis of `size`, counted from its end where it is below
+    0."""
+
+    index: Tree
+    size: AnyDim
+    step: AnyDim
+
+    def __post_init__(self) -> None:
+        self.axes = frozenset(self.strides) | self.index.axes
 
 
 @dataclass(eq=False)
@@ -118,6 +132,8 @@ def parts(tree: Tree) -> tuple[Tree, ...]:
             return args
         case Total(arg=arg):
             return (arg,)
+        case Gathered(index=index):
+            return (index,)
     return ()
 
 
@@ -194,6 +210,8 @@ class Grower:
                 if args[0] not in self.members:
                     return self.leaf(args[0], at, shape)
                 return self.tree(args[0], _through_view(at, shape, self.type_of(args[0]).shape))
+            case Lookup():
+                return self._lookup(*args, at, **attributes)
             case Product():
                 if self.core is not None:
                     raise NotFusable
@@ -215,6 +233,15 @@ class Grower:
         for place, stride in zip(at, strides_of(shape), strict=True):
             position = position + place * stride
         return Leaf(buffer, {axis: step for axis, step in position.steps if step != 0}, position.start)
+
+    def _lookup(self, x: Expr, indices: Expr, at: Places, axis: int) -> Gathered:
+        if x not in self.buffers or indices not in self.buffers:
+            raise NotFusable
+        shape, rank = self.type_of(x).shape, self.type_of(indices).rank
+        axis %= len(shape)
+        index = self.leaf(indices, at[axis : axis + rank], self.type_of(indices).shape)
+        leaf = self.at(self.buffers[x], (*at[:axis], Place(), *at[axis + rank :]), shape)
+        return Gathered(leaf.buffer, leaf.strides, leaf.start, index, shape[axis], strides_of(shape)[axis])
 
     def _total(
         self, expr: Expr, x: Expr, at: Places, reduction: Reduction, finish: Callable, axes: Any, keepdims: bool

@@ -12,7 +12,7 @@ from relvm.ir.stages import Stage
 from relvm.ir.structure import map_blocks, with_bindings, with_value
 from relvm.ir.types import TensorType
 from relvm.ops.group import Group
-from relvm.ops.lowering import Pointwise, Product, Rearrange, Reduce, View
+from relvm.ops.lowering import Lookup, Pointwise, Product, Rearrange, Reduce, View
 from relvm.ops.trees import NotFusable
 from relvm.transform.passes import function_pass
 
@@ -26,8 +26,8 @@ def fuse(function: Function) -> Function:
     t = add(x, b)
     y = relu(t)     ->   y = fused { t = add(x, b); y = relu(t); return y }
 
-    A group is elementwise operators, transpositions, slices, views and reductions that one nest of loops can compute,
-    or a product and what finishes its elements (relvm/ops/trees.py); what lies between them is in no memory.
+    A group is elementwise operators, transpositions, slices, lookups, views and reductions that one nest of loops can
+    compute, or a product and what finishes its elements (relvm/ops/trees.py); what lies between them is in no memory.
     """
     return map_blocks(_block, function)
 
@@ -68,7 +68,7 @@ def _is_member(binding: Binding | MatchCast) -> bool:
     value = binding.value
     if not isinstance(value, OpCall) or isinstance(binding, MatchCast) or value.op.effect is not Effect.PURE:
         return False
-    if not isinstance(value.op.lower, Pointwise | Rearrange | Reduce | Product | View):
+    if not isinstance(value.op.lower, Pointwise | Rearrange | Lookup | Reduce | Product | View):
         return False
     types = [value.type, *(arg.type for arg in value.args)]
     return all(type_.shape is not None and type_.dtype for type_ in types if isinstance(type_, TensorType))

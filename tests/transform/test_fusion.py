@@ -11,8 +11,9 @@ from tensor_programs import Programs, symbolic
 
 import relvm.ops as ops
 from relvm import vm
+from relvm.ir.dims import as_var
 from relvm.ir.dtypes import F32
-from relvm.ir.expr import Expr, Fused, Shape, Var
+from relvm.ir.expr import Expr, Fused, Shape, Var, constant
 from relvm.ir.infer import infer_types
 from relvm.ir.node import walk
 from relvm.ir.reference import evaluate
@@ -33,7 +34,7 @@ def step(made: list[Var], random: np.random.Generator) -> Expr:
     recent = made[-int(random.integers(1, min(len(made), 4) + 1)) :]
     x, y = recent[int(random.integers(len(recent)))], recent[int(random.integers(len(recent)))]
     rank = x.type.rank
-    match random.integers(12):
+    match random.integers(13):
         case 0 | 1 | 2:
             return UNARY[random.integers(len(UNARY))](x)
         case 3 | 4 | 5:
@@ -53,6 +54,10 @@ def step(made: list[Var], random: np.random.Generator) -> Expr:
             dims = x.type.shape
             joined = (*dims[:-2], dims[-2] * dims[-1]) if random.random() < 0.5 and rank >= 2 else (*dims, 1)
             return ops.reshape(x, Shape(joined))
+        case 11:
+            axes = [axis for axis, dim in enumerate(x.type.shape) if (dim if isinstance(dim, int) else as_var(dim))]
+            indices = random.choice((0, -1), (3,) * int(random.integers(3)))
+            return ops.gather(x, constant(np.asarray(indices, np.int64)), axis=axes[int(random.integers(len(axes)))])
         case 10:
             return ops.softmax(x, axis=int(random.integers(rank)))
         case _:
@@ -86,5 +91,5 @@ def test_the_random_programs_have_every_form_fused() -> None:
                 found.update(names)
                 found["two reductions"] += len(names & {"sum", "mean", "max", "min"}) > 1
                 found["a finished product"] += bool(names & {"matmul", "matmul_packed"})
-    rows = ("exp", "add", "sum", "transpose", "slice", "reshape", "two reductions", "a finished product")
+    rows = ("exp", "add", "sum", "transpose", "slice", "gather", "reshape", "two reductions", "a finished product")
     assert all(found[row] >= 3 for row in rows), found
