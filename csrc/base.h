@@ -15,6 +15,16 @@ void *rvm_allocate(size_t size_bytes);
 void *rvm_allocate_zeroed(size_t size_bytes);
 void rvm_free(void *block);
 
+/* Memory that is kept for later is not to be touched; AddressSanitizer sees to that. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define RVM_POISON(start, size_bytes) ASAN_POISON_MEMORY_REGION(start, size_bytes)
+#define RVM_UNPOISON(start, size_bytes) ASAN_UNPOISON_MEMORY_REGION(start, size_bytes)
+#else
+#define RVM_POISON(start, size_bytes) ((void)(size_bytes))
+#define RVM_UNPOISON(start, size_bytes) ((void)(size_bytes))
+#endif
+
 /* 0 on overflow, else 1 and the result. */
 static inline int rvm_add(int64_t a, int64_t b, int64_t *sum) { return !__builtin_add_overflow(a, b, sum); }
 static inline int rvm_subtract(int64_t a, int64_t b, int64_t *difference) {

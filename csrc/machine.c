@@ -125,6 +125,7 @@ void rvm_machine_release(rvm_machine *machine) {
   rvm_free(machine->stack);
   rvm_free(machine->frames);
   rvm_pool_close(machine->pool);
+  rvm_objects_close(&machine->objects);
   rvm_free(machine);
 }
 
@@ -159,7 +160,10 @@ static int32_t try_to_enter(rvm_machine *machine, uintptr_t briefly) {
   if ((atomic_load_explicit(&machine->owner, memory_order_relaxed) & ~(uintptr_t)BRIEFLY) != self &&
       !atomic_compare_exchange_strong(&machine->owner, &owner, self | briefly))
     return owner & BRIEFLY ? -1 : 0;
-  if (machine->entries++ == 0) machine->head.lowest = rvm_lowest_of_stack();
+  if (machine->entries++ == 0) {
+    machine->head.lowest = rvm_lowest_of_stack();
+    rvm_objects_enter(&machine->objects);
+  }
   if (atomic_load_explicit(&machine->upgrades, memory_order_relaxed)) apply_upgrade(machine);
   return 1;
 }
@@ -177,6 +181,7 @@ static int32_t enter_or_wait(rvm_machine *machine) {
 void rvm_machine_leave(rvm_machine *machine) {
   while (machine->entries == 1) {
     release_dropped(machine);
+    rvm_objects_leave(&machine->objects);
     machine->entries = 0;
     atomic_fetch_add(&machine->run, 1);
     atomic_store(&machine->owner, 0);

@@ -6,6 +6,7 @@
 
 #include "builtins.h"
 #include "decode.h"
+#include "objects.h"
 
 /* One bytecode function being run. */
 typedef struct rvm_frame {
@@ -39,6 +40,7 @@ struct rvm_machine {
   rvm_value *stack;
   rvm_frame *frames;
   rvm_pool *pool;
+  rvm_objects objects; /* of the thread inside it */
   rvm_pending tail;       /* of a routine that returned RVM_TAIL_CALL */
   int32_t entries;        /* how often its thread is inside it */
   int32_t calls;          /* from C that are under way */

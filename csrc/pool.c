@@ -2,13 +2,6 @@
 
 #include <stdatomic.h>
 
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(start, size_bytes) ((void)(size_bytes))
-#define ASAN_UNPOISON_MEMORY_REGION(start, size_bytes) ((void)(size_bytes))
-#endif
-
 /* Blocks are of few sizes, eight from each power of two to the next; what is kept of a size is a list.  Storages die on any
    thread: they are pushed onto `returned`, and the pool's user, who alone looks at all else, takes all of that at once. */
 enum { STEPS = 8, SMALLEST_LOG2 = 7, CLASSES = (57 - SMALLEST_LOG2) * STEPS };
@@ -56,7 +49,7 @@ static void collect(rvm_pool *pool, rvm_storage *mark) {
 }
 
 static void block_free(rvm_storage *storage) {
-  ASAN_UNPOISON_MEMORY_REGION(storage->bytes, (size_t)storage->size_bytes);
+  RVM_UNPOISON(storage->bytes, (size_t)storage->size_bytes);
   rvm_free(storage);
 }
 
@@ -117,7 +110,7 @@ rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result
       }
   rvm_storage *storage = pool->kept[class];
   if (storage) {
-    ASAN_UNPOISON_MEMORY_REGION(storage->bytes, (size_t)(whole - ((char *)storage->bytes - (char *)storage)));
+    RVM_UNPOISON(storage->bytes, (size_t)(whole - ((char *)storage->bytes - (char *)storage)));
     pool->kept[class] = storage->next;
     pool->sizes.kept_bytes -= whole;
   } else if (!(storage = block_new(pool, whole))) {
@@ -137,7 +130,7 @@ rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result
 
 void rvm_storage_free(rvm_storage *storage) {
   rvm_pool *pool = storage->pool;
-  ASAN_POISON_MEMORY_REGION(storage->bytes, (size_t)storage->size_bytes);
+  RVM_POISON(storage->bytes, (size_t)storage->size_bytes);
   storage->next = atomic_load_explicit(&pool->returned, memory_order_relaxed);
   while (storage->next != CLOSED)
     if (atomic_compare_exchange_weak_explicit(&pool->returned, &storage->next, storage, memory_order_release,

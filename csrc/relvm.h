@@ -5,7 +5,8 @@
  * machine is used by one thread at a time.  Objects of an executable (constants) are immortal while the executable
  * lives.  Failure is a status code; the functions that can fail leave an error value (tag ERROR) in their result slot
  * or in `error`.
- * The library never prints, aborts or exits, and keeps no global but the table of registered functions.
+ * The library never prints, aborts or exits, and keeps no global but the table of registered functions and, for each
+ * thread, the machines that it is inside of.
  */
 #ifndef RELVM_H
 #define RELVM_H
@@ -107,6 +108,7 @@ typedef struct rvm_value {
 struct rvm_tensor {
   rvm_object base;
   int32_t dtype;            /* enum rvm_dtype_index; dl.dtype says the same in DLPack's terms */
+  int32_t memory_class;     /* the runtime's own (csrc/objects.h), here as in shapes, tuples and closures */
   rvm_dltensor dl;
   rvm_object *owner;        /* the storage or tensor whose bytes these are, or NULL */
   void (*release)(void *);  /* for bytes that came from outside: called once with release_argument */
@@ -116,18 +118,21 @@ struct rvm_tensor {
 struct rvm_shape {
   rvm_object base;
   int32_t rank;
+  int32_t memory_class;
   int64_t dims[];
 };
 
 struct rvm_tuple {
   rvm_object base;
   int32_t size;
+  int32_t memory_class;
   rvm_value items[];
 };
 
 struct rvm_closure {
   rvm_object base;
   int32_t captured_count;
+  int32_t memory_class;
   rvm_function *function;
   rvm_value captured[];
 };

@@ -1,6 +1,7 @@
 /* tensor.c: tensors and shapes. */
 #include <string.h>
 
+#include "objects.h"
 #include "value.h"
 
 static const struct {
@@ -55,8 +56,10 @@ static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *di
   size_t header_bytes = sizeof(rvm_tensor) + (size_t)rank * sizeof *dims;
   if (size_bytes > RVM_LARGEST_BYTES)
     return rvm_fail(result, RVM_OUT_OF_MEMORY, "tensor: no memory for %lld bytes", (long long)size_bytes);
-  rvm_tensor *tensor = size_bytes < 0 ? rvm_allocate(header_bytes)
-                                      : rvm_allocate_zeroed(header_bytes + RVM_ALIGNMENT + (size_t)size_bytes);
+  int32_t class;
+  rvm_tensor *tensor = size_bytes < 0
+                           ? rvm_object_allocate(header_bytes, &class)
+                           : rvm_object_allocate_zeroed(header_bytes + RVM_ALIGNMENT + (size_t)size_bytes, &class);
   if (!tensor) return rvm_out_of_memory(result);
   int64_t *own_dims = (int64_t *)(tensor + 1);
   if (rank > 0) memcpy(own_dims, dims, (size_t)rank * sizeof *dims);
@@ -64,6 +67,7 @@ static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *di
   *tensor =
       (rvm_tensor){.base = {.tag = RVM_TAG_TENSOR, .references = 1},
                    .dtype = dtype,
+                   .memory_class = class,
                    .dl = {.data = data, .device_type = 1, .ndim = rank, .dtype = dtypes[dtype].dl, .shape = own_dims}};
   *result = rvm_object_value(&tensor->base);
   return RVM_OK;
@@ -95,10 +99,12 @@ rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, voi
 }
 
 rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result) {
-  rvm_shape *shape = rvm_allocate(sizeof *shape + (size_t)rank * sizeof *dims);
+  int32_t class;
+  rvm_shape *shape = rvm_object_allocate(sizeof *shape + (size_t)rank * sizeof *dims, &class);
   if (!shape) return rvm_out_of_memory(result);
   shape->base = (rvm_object){.tag = RVM_TAG_SHAPE, .references = 1};
   shape->rank = rank;
+  shape->memory_class = class;
   if (rank > 0 && dims) memcpy(shape->dims, dims, (size_t)rank * sizeof *dims);
   *result = rvm_object_value(&shape->base);
   return RVM_OK;

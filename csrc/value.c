@@ -1,3 +1,4 @@
+#include "objects.h"
 #include "pool.h"
 
 #include <ctype.h>
@@ -25,21 +26,29 @@ static rvm_value *object_items(rvm_object *object, int32_t **count) {
   return NULL;
 }
 
+static void tensor_free(rvm_tensor *tensor) {
+  if (tensor->release) tensor->release(tensor->release_argument);
+  if (tensor->owner) rvm_object_release(tensor->owner);
+  rvm_object_free(tensor, tensor->memory_class);
+}
+
+static void error_free(rvm_error *error) {
+  rvm_free(error->message);
+  rvm_free(error->trace);
+  rvm_free(error);
+}
+
 /* Frees an object that holds no values.  A tensor's owner owns only bytes (rvm_tensor_view): this nests but once. */
 static void leaf_free(rvm_object *object) {
-  if (object->tag == RVM_TAG_TENSOR) {
-    rvm_tensor *tensor = (rvm_tensor *)object;
-    if (tensor->release) tensor->release(tensor->release_argument);
-    if (tensor->owner) rvm_object_release(tensor->owner);
+  switch (object->tag) {
+    case RVM_TAG_TENSOR: tensor_free((rvm_tensor *)object); return;
+    case RVM_TAG_SHAPE: rvm_object_free(object, ((rvm_shape *)object)->memory_class); return;
+    case RVM_TAG_TUPLE: rvm_object_free(object, ((rvm_tuple *)object)->memory_class); return;
+    case RVM_TAG_CLOSURE: rvm_object_free(object, ((rvm_closure *)object)->memory_class); return;
+    case RVM_TAG_STORAGE: rvm_storage_free((rvm_storage *)object); return;
+    case RVM_TAG_ERROR: error_free((rvm_error *)object); return;
   }
-  if (object->tag == RVM_TAG_ERROR) {
-    rvm_free(((rvm_error *)object)->message);
-    rvm_free(((rvm_error *)object)->trace);
-  }
-  if (object->tag == RVM_TAG_STORAGE)
-    rvm_storage_free((rvm_storage *)object);
-  else
-    rvm_free(object);
+  rvm_free(object); /* a string */
 }
 
 static int object_dies(rvm_object *object) { return object->references >= 0 && --object->references == 0; }
@@ -134,10 +143,12 @@ void rvm_error_close_trace(rvm_value value) {
 /* ---- tuples, closures, strings ---- */
 
 rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result) {
-  rvm_tuple *tuple = rvm_allocate(sizeof *tuple + (size_t)size * sizeof *items);
+  int32_t class;
+  rvm_tuple *tuple = rvm_object_allocate(sizeof *tuple + (size_t)size * sizeof *items, &class);
   if (!tuple) return rvm_out_of_memory(result);
   tuple->base = (rvm_object){.tag = RVM_TAG_TUPLE, .references = 1};
   tuple->size = size;
+  tuple->memory_class = class;
   for (int32_t i = 0; i < size; i++) {
     tuple->items[i] = items[i];
     rvm_retain(items[i]);
@@ -147,10 +158,13 @@ rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result
 }
 
 rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_value *result) {
-  rvm_closure *closure = rvm_allocate_zeroed(sizeof *closure + (size_t)captured_count * sizeof(rvm_value));
+  int32_t class;
+  rvm_closure *closure =
+      rvm_object_allocate_zeroed(sizeof *closure + (size_t)captured_count * sizeof(rvm_value), &class);
   if (!closure) return rvm_out_of_memory(result);
   closure->base = (rvm_object){.tag = RVM_TAG_CLOSURE, .references = 1};
   closure->captured_count = captured_count;
+  closure->memory_class = class;
   closure->function = function;
   *result = rvm_object_value(&closure->base);
   return RVM_OK;

@@ -1,5 +1,5 @@
-/* One machine, several threads: a second one is refused, references dropped from anywhere are released once; and a
-   pool, whose storages die on others. */
+/* One machine, several threads: a second one is refused, references dropped from anywhere are released once, objects made
+   on one die on another; and a pool, whose storages die on others. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -11,7 +11,7 @@
 enum { TENSORS = 200, THREADS = 4, STORAGES = 500 };
 
 static rvm_machine *machine;
-static int32_t endless, wait_function, identity;
+static int32_t endless, wait_function, identity, pair;
 static atomic_int inside, go_on, released;
 
 static void count_release(void *argument) {
@@ -110,6 +110,30 @@ static void drops_and_runs_may_meet(void) {
   rvm_machine_drop(machine, int_value(3));
 }
 
+/* Of the pairs each other one dies outside of the machine. */
+static void *make_pairs(void *wrong) {
+  for (int i = 0; i < TENSORS; i++) {
+    rvm_value result = {0}, argument = int_value(i);
+    while (rvm_machine_call(machine, pair, &argument, 1, &result) == RVM_BUSY) rvm_value_release(&result);
+    *(int *)wrong += result.tag != RVM_TAG_TUPLE || result.as.tuple->items[1].as.i != i;
+    if (i % 2)
+      rvm_machine_drop(machine, result);
+    else
+      rvm_value_release(&result);
+  }
+  return NULL;
+}
+
+static void threads_take_turns(void) {
+  pthread_t threads[THREADS];
+  int wrong[THREADS] = {0};
+  for (int t = 0; t < THREADS; t++) pthread_create(&threads[t], NULL, make_pairs, &wrong[t]);
+  for (int t = 0; t < THREADS; t++) {
+    pthread_join(threads[t], NULL);
+    CHECK_INT(wrong[t], 0);
+  }
+}
+
 static void *release_all(void *values) {
   for (int i = 0; i < STORAGES; i++) rvm_value_release(&((rvm_value *)values)[i]);
   return NULL;
@@ -141,11 +165,14 @@ int main(void) {
   loaded what;
   rvm_value error;
   CHECK_OK(rvm_register("test.wait", host_wait, NULL, 0, &error), error);
-  uint32_t wait = image_packed(&program, "test.wait");
+  uint32_t wait = image_packed(&program, "test.wait"), make_tuple = image_packed(&program, "vm.builtin.make_tuple");
   endless = (int32_t)image_bytecode(&program, "endless", "", 1);
   GOTO(&program, 0);
   identity = (int32_t)image_bytecode(&program, "identity", "x", 1);
   RET(&program, 0);
+  pair = (int32_t)image_bytecode(&program, "pair", "x", 2);
+  CALL(&program, 1, make_tuple, R(0), R(0));
+  RET(&program, 1);
   wait_function = (int32_t)image_bytecode(&program, "wait", "", 1);
   CALL(&program, 0, wait);
   RET(&program, 0);
@@ -154,6 +181,7 @@ int main(void) {
   a_busy_machine_refuses_a_second_thread();
   another_thread_interrupts_an_endless_loop();
   drops_and_runs_may_meet();
+  threads_take_turns();
   storages_die_on_any_thread(0);
   storages_die_on_any_thread(1);
   rvm_machine_release(machine);
