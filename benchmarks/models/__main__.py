@@ -5,7 +5,7 @@ blocks by turns in one process, their ratio (below 1: relvm is faster), and the 
 largest value.  For each model, in processes of their own, the seconds to the first result: from the model's file with
 nothing cached, again, from a saved executable, and ONNX Runtime's from the model's file; and the megabytes that the
 last two add at their peak.  Where RELVM_TVM_PYTHON names an interpreter that has apache-tvm and onnx: the median of
-TVM's Relax VM, too, if its importer takes the model and a build ends within 150 s.
+TVM's Relax VM, too, if its importer takes the model and a build ends within 90 s.
 """
 
 from __future__ import annotations

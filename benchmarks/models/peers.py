@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-_SECONDS = 150  # for imports, builds and runs together
+_SECONDS = 90  # for imports, builds and runs together
 
 
 def tvm_milliseconds(path: Path, cases: list[dict[str, np.ndarray]], threads: int) -> list[float] | None:
