@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from relvm import ops
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Var, constant
@@ -144,7 +146,8 @@ class _Match:
             inner = self.scores(self.own(x)) if factor.size == 1 and x.type == call.type else None
             if inner is None or inner.bias is not None:
                 return None
-            return replace(inner, scale=inner.scale * factor.item())
+            scale = inner.scale * factor.item()
+            return replace(inner, scale=scale) if _is_normal(scale) else None
         if call.op is not ops.add:
             return None
         for x, term in (call.args, call.args[::-1]):
@@ -162,6 +165,12 @@ def _is_matrix(expr: Expr) -> bool:
 
 def _is_number(expr: Expr, number: float) -> bool:
     return isinstance(expr, Constant) and expr.value.size == 1 and expr.value.item() == number
+
+
+def _is_normal(scale: float) -> bool:
+    """Whether it is a number of f32 that scales zeros and infinities as the factors that it is made of do."""
+    range_ = np.finfo(np.float32)
+    return float(range_.tiny) <= abs(scale) <= float(range_.max)
 
 
 def _fits(q: Expr, k: Expr, v: Expr) -> bool:
