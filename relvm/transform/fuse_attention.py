@@ -96,8 +96,8 @@ class _Match:
         if dict(softmax.attributes)["axis"] not in (-1, softmax.type.rank - 1):
             return None
         scores, allowed, hidden = self.hidden(softmax.args[0], uses)
-        if scores is None or not _fits(scores.q, scores.k, v):
-            return None
+        if scores is None or not _fits(scores.q, scores.k, v) or call.type.shape[:-2] != softmax.type.shape[:-2]:
+            return None  # the same scores for several v are computed once
         bias = constant(0.0, F32) if scores.bias is None else scores.bias
         attributes = {"scale": scores.scale, "hidden": hidden, "absent": absent, "transposed": scores.transposed}
         return replace(ops.attention(scores.q, scores.k, v, allowed, bias, **attributes), type=call.type)
