@@ -42,8 +42,11 @@ def touch(path: Path) -> None:
 
 
 def write(path: Path, content: bytes | memoryview) -> None:
-    """Keeps a file, whole or not at all: the cache is a convenience, and a read-only home must not stop a build."""
+    """Keeps a file, whole or not at all: the cache is a convenience, and a read-only home must not stop a build.  One
+    that is larger than all may be together is not kept."""
     limit = limit_bytes()
+    if len(content) > limit:
+        return
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with complete_file(path) as partial:

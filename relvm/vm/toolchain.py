@@ -102,13 +102,13 @@ def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
     compiler = expect_compiler('; target="numpy" needs none')
     options = _options(compiler, target)
     macros = _macros(compiler, options)
-    cpu = described(macros)
+    triple, cpu = _triple(compiler, macros), described(macros)
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
     limit_bytes()  # what it says of a wrong setting it says before anything is compiled
     units = [(text, (*_COMMON, *_KERNELS, *options, *wide)) for text in source.kernels]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))
-    return NativeCode(library=_cached(compiler, cpu, units), triple=_triple(compiler, macros), cpu=cpu)
+    return NativeCode(library=_cached(compiler, cpu, units), triple=triple, cpu=cpu)
 
 
 def native_settings(target: Target) -> str:

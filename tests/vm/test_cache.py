@@ -41,6 +41,12 @@ def test_writing_keeps_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None
     assert sum(file.size_bytes for file in kept_files()) <= 3_000_000
 
 
+def test_what_is_larger_than_the_limit_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELVM_CACHE_BYTES", "0")
+    write(cache_place("compiled", "a"), b"x")
+    assert not kept_files()
+
+
 def test_a_limit_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELVM_CACHE_BYTES", "2GB")
     with pytest.raises(RelvmArgumentError, match="RELVM_CACHE_BYTES: expected a number of bytes, got '2GB'"):
