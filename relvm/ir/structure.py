@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -97,6 +98,14 @@ def free_vars(expr: Node) -> list[Var]:
     bound = bound_vars(expr)  # a variable is bound in one place only, so scopes need not be tracked
     used = (item for item in walk(expr) if isinstance(item, Var) and item not in bound)
     return list(dict.fromkeys(used))
+
+
+def use_counts(expr: Node) -> Counter[Var]:
+    """How often each variable is used inside `expr`."""
+    items = list(walk(expr))
+    uses = Counter(item for item in items if isinstance(item, Var))
+    uses.subtract(item.var for item in items if isinstance(item, Binding | MatchCast))
+    return uses
 
 
 def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, ...]]:

@@ -12,7 +12,7 @@ from relvm.ir.dtypes import I32, I64
 from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, larger, smaller
 from relvm.ops.byte_product import WORD, flip_of, padding_word, unsigned_zero, word_of
 from relvm.ops.products import Result
-from relvm.ops.window import Window
+from relvm.ops.window import Window, over_two_axes
 
 _STRIP = 128  # places of a row that are taken at a time
 _BLOCK = 4096  # places that are finished at a time, of as many whole rows: the few behind whole vectors take long
@@ -24,11 +24,9 @@ class _Shape:
     """The window over two spatial axes, and the ring: `rows` rows, each `fours` times `pitch` words."""
 
     def __init__(self, window: Window, wide: object) -> None:
-        one_axis = len(window.sizes) == 1
-        self.sizes = (1, *window.sizes) if one_axis else window.sizes
-        self.strides = (1, *window.strides) if one_axis else window.strides
-        self.dilations = (1, *window.dilations) if one_axis else window.dilations
-        self.pads = (0, window.pads[0]) if one_axis else window.pads[:2]
+        window = over_two_axes(window)
+        self.sizes, self.strides, self.dilations = window.sizes, window.strides, window.dilations
+        self.pads = window.pads[:2]
         self.strip = min(_STRIP, max(wide, 1)) if isinstance(wide, int) else _STRIP
         self.fours = math.ceil(self.sizes[1] / WORD)
         self.pitch = math.ceil(self.strip / _SLACK) * _SLACK

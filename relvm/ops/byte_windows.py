@@ -12,14 +12,15 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dims import AnyDim, product
-from relvm.ir.dtypes import I8, I32, I64, U8
+from relvm.ir.dtypes import I8, I32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, smaller
-from relvm.ops.byte_product import WORD, Zeros, byte_rows, flip_of, padding_word, signs_of, unsigned_zero
-from relvm.ops.convolution import Run, convolved_shape, each_run, numpy_conv, walked_axes, without_points
+from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, larger, smaller
+from relvm.ops.byte_product import WORD, flip_of, padding_word, unsigned_zero
+from relvm.ops.convolution import Run, convolved_shape, each_run, pad_run, walked_axes, without_points
+from relvm.ops.integer_convolution import convolve_words, expect_bytes, expect_known, numpy_conv_integer
 from relvm.ops.lowering import Product
-from relvm.ops.panel import WIDTHS, Bytes, Copied, Counters, matrix_product
+from relvm.ops.panel import WIDTHS, Copied, clear_rest
 from relvm.ops.products import Result
 from relvm.ops.rules import expect_tensor
 from relvm.ops.window import Window, window_of
@@ -41,29 +42,14 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
         x, window = _as_line(x), Window((1,), (1,), (0, 0), (1,))
         result = replace(result, shape=(*result.shape[:2], product(result.shape[2:])))
     (x,), result, window = without_points((x,), result, window)
-    places, depth, filters = product(result.shape[2:]), product(w.shape[1:]), w.shape[0] // groups
-    width = _width(places)
-    deep = k.size((depth,))
+    width, channels = _width(product(result.shape[2:])), x.shape[1] // groups
     zero = unsigned_zero(k, x.dtype, x_zero.flat(Literal(0, I64)))
     padding = padding_word(k, zero)
-    channels = x.shape[1] // groups
 
-    def operands(place: tuple[Scalar, ...]) -> tuple[Bytes, Copied, Counters]:
-        image, group = place
-        at_filter = k.declare("at_filter", group * filters)
-        at_x = k.declare("at_x", (image * groups + group) * k.size((channels, *x.shape[2:])))
-        zeros = Zeros(
-            left=None,
-            right=lambda j: zero,
-            row_sum=lambda i: sums.flat(at_filter + i),
-            column_sum=lambda first, j: Literal(0, I32),
-        )
-        left = byte_rows(k, w, at_filter * deep, deep, signs_of(I8, U8), zeros)
-        right = _fill(k, x, at_x, channels, result.shape, window, width, padding)
-        return left, right, lambda i, j: (image, at_filter + i, j)
+    def right(start: Scalar) -> Copied:
+        return _fill(k, x, start, channels, result.shape, window, width, padding)
 
-    sizes = (Literal(filters, I64), k.size((places,)), Literal(depth // WORD, I64))
-    matrix_product(k, (x.shape[0], groups), sizes, width, result, operands)
+    convolve_words(k, x, w, result, (groups, channels), width, zero, sums.flat, right)
 
 
 def _width(places: AnyDim) -> int:
@@ -93,25 +79,21 @@ def _fill(
         end = k.declare("end", first + span)
         with k.loop((end - 1) / blocks + 1, start=first / blocks, name="tap") as tap:
             before = k.declare("before", tap * blocks)
-            low = k.declare("low", Select(first > before, first - before, Literal(0, I64)))
+            low = k.declare("low", larger(first - before, 0))
             high = k.declare("high", smaller(end - before, blocks))
 
             def words(run: Run) -> None:
                 with k.loop(high, start=low, name="block") as block:
                     to = k.declare("to", (before + block - first) * width)
-                    with k.loop(run.first, start=run.low, name="j", simd=True) as j:
-                        k.store(panel, (to + j,), padding)
+                    pad_run(k, panel, to, run, padding)
                     have = Literal(WORD, I64) if channels % WORD == 0 else smaller(channels - block * WORD, WORD)
                     source = start + run.source + block * WORD * area + run.first * step
                     place = Address(panel, to + run.first)
                     size = run.end - run.first
                     k.invoke("rvm_words_of_bytes", place, Address(x, source), area, have, size, step, flip)
-                    with k.loop(run.high, start=run.end, name="j", simd=True) as j:
-                        k.store(panel, (to + j,), padding)
 
             each_run(k, x.shape[2:], shape[2:], window, tap, column, count, words)
-        with k.loop(span, name="p") as p, k.loop(width, start=count, name="j", simd=True) as j:
-            k.store(panel, (p * width + j,), 0)
+        clear_rest(k, panel, span, count, width)
 
     return Copied(fill)
 
@@ -119,9 +101,8 @@ def _fill(
 def _numpy_conv(
     x: np.ndarray, w: np.ndarray, sums: np.ndarray, x_zero: np.ndarray, *, strides, pads, dilations, groups: int
 ) -> np.ndarray:
-    weights = np.moveaxis(w, -1, 1)[:, : x.shape[1] // groups].astype(np.int32)
-    moved = x.astype(np.int32) - x_zero.astype(np.int32)
-    return numpy_conv(moved, weights, strides=strides, pads=pads, dilations=dilations, groups=groups)
+    weights = np.moveaxis(w, -1, 1)[:, : x.shape[1] // groups]
+    return numpy_conv_integer(x, weights, x_zero, strides=strides, pads=pads, dilations=dilations, groups=groups)
 
 
 @op("conv_integer_packed", numpy=_numpy_conv, lower=Product(_conv, walked_axes))
@@ -146,12 +127,9 @@ def conv_integer_packed(
     """
     name = "conv_integer_packed"
     expect_tensor(name, x=x, w=w, sums=sums, x_zero=x_zero)
-    expect(x.dtype in (I8, U8), "{}: x has dtype {}, expected i8 or u8", name, x.dtype)
-    right = x_zero.dtype == x.dtype and x_zero.rank in (None, 0)
-    expect(right, "{}: x_zero is {}, expected {} of rank 0", name, x_zero, x.dtype)
-    for parameter, type_, dtype in (("w", w, I8), ("sums", sums, I32)):
-        right = type_.dtype == dtype and all(isinstance(dim, int) for dim in type_.shape or ())
-        expect(right, "{}: {} is {}, expected {} with known dimensions", name, parameter, type_, dtype)
+    expect_bytes(name, x, x_zero)
+    expect_known(name, "w", w, I8)
+    expect_known(name, "sums", sums, I32)
     if x.shape is None or w.shape is None:
         return TensorType(I32, *convolved_shape(name, x, w, strides, pads, dilations, groups))
     expect(len(w.shape) >= 3, "{}: w has rank {}, expected at least 3", name, len(w.shape))

@@ -15,7 +15,17 @@ from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, larger, smaller
 from relvm.ops.depthwise import has_few_filters, write_few_filters
 from relvm.ops.lowering import Product, flat_position, part_loops
-from relvm.ops.panel import ROWS, Copied, Counters, Left, copy_run, fill_from_rows, matrix_product, panel_width
+from relvm.ops.panel import (
+    ROWS,
+    Copied,
+    Counters,
+    Left,
+    clear_rest,
+    copy_run,
+    fill_from_rows,
+    matrix_product,
+    panel_width,
+)
 from relvm.ops.products import Result
 from relvm.ops.rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, valid_range, window_of
@@ -98,19 +108,15 @@ def fill_from_windows(
                 with k.loop(end, start=begin, name="channel") as channel:
                     to = k.declare("to", (channel * taps + tap - first) * width)
                     source = k.declare("source", start + channel * area + run.source)
-                    with k.loop(run.first, start=run.low, name="j", simd=True) as j:
-                        k.store(panel, (to + j,), padding)
+                    pad_run(k, panel, to, run, padding)
                     if window.strides[-1] == 1:
                         copy_run(k, panel, to, x, source, run.first, run.end)
                     else:
                         with k.loop(run.end, start=run.first, name="j", simd=True) as j:
                             k.store(panel, (to + j,), x.flat(source + j * window.strides[-1]))
-                    with k.loop(run.high, start=run.end, name="j", simd=True) as j:
-                        k.store(panel, (to + j,), padding)
 
             each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
-        with k.loop(span, name="p") as p, k.loop(width, start=count, name="j", simd=True) as j:
-            k.store(panel, (p * width + j,), 0)
+        clear_rest(k, panel, span, count, width)
 
     return Copied(fill)
 
@@ -125,6 +131,13 @@ class Run:
     end: Local
     high: Local
     source: Scalar
+
+
+def pad_run(k: KernelBuilder, panel: Buffer, to: Scalar, run: Run, padding: int | Scalar) -> None:
+    """Stores the padding that a run meets, column j at `to + j` of the panel."""
+    for start, stop in ((run.low, run.first), (run.end, run.high)):
+        with k.loop(stop, start=start, name="j", simd=True) as j:
+            k.store(panel, (to + j,), padding)
 
 
 def each_run(

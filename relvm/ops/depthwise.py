@@ -11,7 +11,7 @@ from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import I64
 from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, larger, smaller
 from relvm.ops.products import Result
-from relvm.ops.window import Window, valid_range
+from relvm.ops.window import Window, over_two_axes, valid_range
 
 _ROOM = 16384  # elements of a block of the input, which is to stay in the first or second cache
 _WIDEST = 256  # places of a row of the result in a block
@@ -26,11 +26,9 @@ class _Shape:
     """
 
     def __init__(self, window: Window, channels: int) -> None:
-        one_axis = len(window.sizes) == 1
-        self.sizes = (1, *window.sizes) if one_axis else window.sizes
-        self.strides = (1, *window.strides) if one_axis else window.strides
-        self.dilations = (1, *window.dilations) if one_axis else window.dilations
-        self.pads = (0, window.pads[0]) if one_axis else window.pads[:2]
+        window = over_two_axes(window)
+        self.sizes, self.strides, self.dilations = window.sizes, window.strides, window.dilations
+        self.pads = window.pads[:2]
         self.channels = channels
         self.taps = math.prod(self.sizes)
         self.reach = tuple(
@@ -46,8 +44,7 @@ class _Shape:
     @property
     def step(self) -> int:
         """Window positions below each other that meet rows which follow each other: every so manyth."""
-        steps = (n for n in range(1, self.strides[0] + 1) if n * self.dilations[0] % self.strides[0] == 0)
-        return next(steps)
+        return self.strides[0] // math.gcd(self.strides[0], self.dilations[0])
 
     def columns(self, most: int) -> Iterator[tuple[int, int]]:
         """The window's positions in columns of at most so many, whose rows follow each other: the first of each, and

@@ -9,8 +9,8 @@ from relvm.ir.dims import AnyDim, difference, format_dim
 from relvm.ir.dtypes import I32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
-from relvm.ops.lowering import Loops, flat_position, loop_nest
+from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar
+from relvm.ops.lowering import Loops, flat_position, from_the_front, loop_nest
 from relvm.ops.rules import expect_axis, expect_equal_dims, expect_integers, expect_tensor
 
 
@@ -32,7 +32,7 @@ def position(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) 
     count, index = as_scalar(size, I64), k.declare("index", index.to(I64))
     outside = (index < -count).either(index >= count)
     k.fail(outside, "INDEX_ERROR", f"{op}: index %lld is outside axis {axis} of size %lld", index, count)
-    return Select(index < 0, index + count, index)
+    return from_the_front(index, count)
 
 
 # ---- one element for each index ----

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmShapeError
+from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dims import AnyDim, dim_op, format_dim
 from relvm.ir.dtypes import I32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, larger, smaller
-from relvm.ops.gathering import position
-from relvm.ops.lowering import Lookup, Loops, Places, Rearrange, part_loops
+from relvm.ops.gathering import numpy_position, position
+from relvm.ops.lowering import Lookup, Loops, Places, Rearrange, from_the_front, part_loops
 from relvm.ops.rules import expect_axes, expect_axis, expect_integers, expect_tensor
 
 # A bound from here on means the end of the axis, in whichever direction: ONNX writes INT_MAX or INT64_MAX.
@@ -116,10 +116,8 @@ def slice_(
 
 
 def _numpy_gather(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
-    size = x.shape[axis]
     for index in indices.flat:
-        if not -size <= index < size:
-            raise RelvmIndexError(f"gather: index {index} is outside axis {axis % x.ndim} of size {size}")
+        numpy_position("gather", index, axis % x.ndim, x.shape[axis])
     return np.take(x, indices, axis)
 
 
@@ -131,7 +129,7 @@ def _gather(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     _check_indices(k, indices, x.shape[axis], axis)
     with part_loops(k, [k.size(x.shape[:axis]), count], width * 4 + 4) as (row, n):
         index = k.declare("index", indices.flat(n).to(I64))
-        source = k.declare("source", (row * size + Select(index < 0, index + size, index)) * width)
+        source = k.declare("source", (row * size + from_the_front(index, size)) * width)
         target = k.declare("target", (row * count + n) * width)
         with k.loop(width, simd=True) as i:
             k.store(out, (target + i,), x.flat(source + i))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from relvm.ir.dims import product
@@ -39,32 +41,57 @@ def _conv_integer(k: KernelBuilder, inputs, result: Result, *, strides, pads, di
             write_byte_depthwise(k, narrow_x, narrow_w, padding, narrow, small, filters)
             return
     places, depth = product(result.shape[2:]), product(w.shape[1:])
-    width, signs = panel_width(places), signs_of(I8, U8)
+    width, deep = panel_width(places), k.size((depth,))
     zero = unsigned_zero(k, x.dtype, padding)
-    deep = k.size((depth,))
     sums = k.allocate("sums", I32, (max(w.shape[0], 1),))
     with k.loop(w.shape[0], name="filter") as filter_:
         k.store(sums, (filter_,), sum_of_row(k, w, filter_ * deep, deep, 0))
 
+    def right(start: Scalar) -> Copied:
+        if window.is_point():
+            rows = fill_from_rows(k, x, start, k.size(x.shape[2:]), width)
+        else:
+            rows = fill_from_windows(k, x, start, result.shape, window, width, padding)
+        return _words_of(k, rows, x.dtype, deep, width)
+
+    convolve_words(k, x, w, result, (groups, w.shape[1]), width, zero, lambda filter_: sums[filter_], right)
+
+
+def convolve_words(
+    k: KernelBuilder,
+    x: Buffer,
+    w: Buffer,
+    result: Result,
+    groups: tuple[int, int],
+    width: int,
+    zero: Local,
+    sum_of: Callable[[Scalar], Scalar],
+    right: Callable[[Scalar], Copied],
+) -> None:
+    """For each image and group a matrix product: the weights, which are signed, times words of what each window sees.
+
+    groups: how many, and the channels of x in each.   width: of panels.   zero: the zero point of x, made unsigned.
+    sum_of: gives the sum of a filter's weights.   right: gives the matrix of words for the channels of x from that flat
+    position on.
+    """
+    depth, filters = product(w.shape[1:]), w.shape[0] // groups[0]
+    deep = k.size((depth,))
+
     def operands(place: tuple[Scalar, ...]) -> tuple[Bytes, Copied, Counters]:
         image, group = place
         at_filter = k.declare("at_filter", group * filters)
-        at_x = k.declare("at_x", (image * groups + group) * k.size((w.shape[1], *x.shape[2:])))
+        at_x = k.declare("at_x", (image * groups[0] + group) * k.size((groups[1], *x.shape[2:])))
         zeros = Zeros(
             left=None,
             right=lambda j: zero,
-            row_sum=lambda i: sums[at_filter + i],
+            row_sum=lambda i: sum_of(at_filter + i),
             column_sum=lambda first, j: Literal(0, I32),
         )
-        if window.is_point():
-            rows = fill_from_rows(k, x, at_x, k.size(x.shape[2:]), width)
-        else:
-            rows = fill_from_windows(k, x, at_x, result.shape, window, width, padding)
-        left = byte_rows(k, w, at_filter * deep, deep, signs, zeros)
-        return left, _words_of(k, rows, x.dtype, deep, width), lambda i, j: (image, at_filter + i, j)
+        left = byte_rows(k, w, at_filter * deep, deep, signs_of(I8, U8), zeros)
+        return left, right(at_x), lambda i, j: (image, at_filter + i, j)
 
-    sizes = (Literal(filters, I64), k.size((places,)), word_count(depth))
-    matrix_product(k, (x.shape[0], groups), sizes, width, result, operands)
+    sizes = (Literal(filters, I64), k.size((product(result.shape[2:]),)), word_count(depth))
+    matrix_product(k, (x.shape[0], groups[0]), sizes, width, result, operands)
 
 
 def _words_of(k: KernelBuilder, rows: Copied, dtype: DType, depth: Scalar, width: int) -> Copied:
@@ -82,14 +109,27 @@ def _words_of(k: KernelBuilder, rows: Copied, dtype: DType, depth: Scalar, width
     return Copied(fill)
 
 
-def _numpy_conv_integer(
+def numpy_conv_integer(
     x: np.ndarray, w: np.ndarray, x_zero: np.ndarray, *, strides, pads, dilations, groups: int
 ) -> np.ndarray:
     moved = x.astype(np.int32) - x_zero.astype(np.int32)
     return numpy_conv(moved, w.astype(np.int32), strides=strides, pads=pads, dilations=dilations, groups=groups)
 
 
-@op("conv_integer", numpy=_numpy_conv_integer, lower=Product(_conv_integer, walked_axes))
+def expect_bytes(op: str, x: TensorType, x_zero: TensorType) -> None:
+    """x is of bytes, and has one zero point."""
+    expect(x.dtype in (I8, U8), "{}: x has dtype {}, expected i8 or u8", op, x.dtype)
+    right = x_zero.dtype == x.dtype and x_zero.rank in (None, 0)
+    expect(right, "{}: x_zero is {}, expected {} of rank 0", op, x_zero, x.dtype)
+
+
+def expect_known(op: str, name: str, type_: TensorType, dtype: DType) -> None:
+    """It is of that dtype, and its dimensions, where it has any yet, are numbers."""
+    right = type_.dtype == dtype and all(isinstance(dim, int) for dim in type_.shape or ())
+    expect(right, "{}: {} is {}, expected {} with known dimensions", op, name, type_, dtype)
+
+
+@op("conv_integer", numpy=numpy_conv_integer, lower=Product(_conv_integer, walked_axes))
 def conv_integer(
     x: TensorType,
     w: TensorType,
@@ -111,9 +151,6 @@ def conv_integer(
     """
     name = "conv_integer"
     expect_tensor(name, x=x, w=w, x_zero=x_zero)
-    expect(x.dtype in (I8, U8), "{}: x has dtype {}, expected i8 or u8", name, x.dtype)
-    known = all(isinstance(dim, int) for dim in w.shape or ())
-    expect(w.dtype == I8 and known, "{}: w is {}, expected i8 with known dimensions", name, w)
-    right = x_zero.dtype == x.dtype and x_zero.rank in (None, 0)
-    expect(right, "{}: x_zero is {}, expected {} of rank 0", name, x_zero, x.dtype)
+    expect_bytes(name, x, x_zero)
+    expect_known(name, "w", w, I8)
     return TensorType(I32, *convolved_shape(name, x, w, strides, pads, dilations, groups))

@@ -27,7 +27,7 @@ from typing import Any
 
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64, DType
-from relvm.lir.kernel import KernelBuilder, Local, Scalar, Size, as_scalar, larger, smaller
+from relvm.lir.kernel import KernelBuilder, Local, Scalar, Select, Size, as_scalar, larger, smaller
 
 
 @dataclass(frozen=True)
@@ -273,6 +273,11 @@ def flat_index(axes: list[Axis], operand: int, counters: list[Local]) -> Scalar:
         term = counter if stride == 1 else counter * Size(stride)
         total = term if total is None else total + term
     return as_scalar(0, I64) if total is None else total
+
+
+def from_the_front(index: Scalar, size: Scalar) -> Scalar:
+    """An index in [-size, size) counted from 0."""
+    return Select(index < 0, index + size, index)
 
 
 def flat_position(indices: tuple[Scalar, ...], shape: tuple[AnyDim, ...]) -> Scalar:

@@ -318,7 +318,7 @@ def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, 
         with k.loop(span, name="p") as p:
             source = k.declare("source", start + (first + p) * columns + column)
             copy_run(k, panel, p * width, x, source, Literal(0, I64), count)
-            _clear(k, panel, p, count, width)
+        clear_rest(k, panel, span, count, width)
 
     return Copied(fill)
 
@@ -331,8 +331,7 @@ def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar,
             source = k.declare("source", start + (column + j) * depth + first)
             with k.loop(span, name="p", simd=True) as p:
                 k.store(panel, (p * width + j,), x.flat(source + p))
-        with k.loop(span, name="p") as p:
-            _clear(k, panel, p, count, width)
+        clear_rest(k, panel, span, count, width)
 
     return Copied(fill)
 
@@ -348,10 +347,15 @@ def copy_run(
         k.store(panel, (to + j,), x.flat(source + j))
 
 
-def _clear(k: KernelBuilder, panel: Buffer, row: Local, count: Local, width: int) -> None:
-    """Nothing reads these columns' results, but adding up what the stack holds may be slow, as denormal numbers are."""
-    with k.loop(width, start=count, name="j", simd=True) as j:
-        k.store(panel, (row * width + j,), 0)
+def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, width: int) -> None:
+    """Nothing reads the results of the columns from `count` on, but adding up what the stack holds may be slow, as
+    denormal numbers are."""
+    with (
+        k.branch(count < width),
+        k.loop(rows, name="p") as p,
+        k.loop(width, start=count, name="j", simd=True) as j,
+    ):
+        k.store(panel, (p * width + j,), 0)
 
 
 def _known(size: Scalar) -> int | None:

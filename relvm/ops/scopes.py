@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64
-from relvm.lir.kernel import KernelBuilder, Literal, Load, Local, Scalar, Select, Size, as_scalar
-from relvm.ops.lowering import LoopAxis, loop_nest, part_loops
+from relvm.lir.kernel import KernelBuilder, Literal, Load, Local, Scalar, Size, as_scalar
+from relvm.ops.lowering import LoopAxis, from_the_front, loop_nest, part_loops
 from relvm.ops.trees import Apply, Gathered, Known, Leaf, Tree, parts, post_order
 
 
@@ -94,8 +94,7 @@ class Scope:
             case Known(literal):
                 return literal
             case Gathered(buffer, index=index, size=size, step=step):
-                at = self.k.declare("index", self.value(index).to(I64))
-                at = Select(at < 0, at + as_scalar(size, I64), at)
+                at = from_the_front(self.k.declare("index", self.value(index).to(I64)), as_scalar(size, I64))
                 value: Scalar = Load(buffer, (self.flat(tree) + at * as_scalar(step, I64),))
             case Leaf(buffer):
                 value = Load(buffer, (self.flat(tree),))

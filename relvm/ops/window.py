@@ -56,6 +56,14 @@ def window_of(op: str, sizes: Sequence[AnyDim], strides: object, pads: object, d
     return Window(tuple(sizes), strides, pads, dilations)
 
 
+def over_two_axes(window: Window) -> Window:
+    """The same over two spatial axes, of one or two: one has another of one place before it."""
+    if len(window.sizes) == 2:
+        return window
+    (before, behind) = window.pads
+    return Window((1, *window.sizes), (1, *window.strides), (0, before, 0, behind), (1, *window.dilations))
+
+
 def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim, ...]:
     """How many places the window has along each spatial axis of the input.
 

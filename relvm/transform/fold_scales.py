@@ -11,7 +11,7 @@ from relvm import ops
 from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Var
 from relvm.ir.node import Node, walk
 from relvm.ir.stages import Stage
-from relvm.ir.structure import map_blocks, map_parts, with_bindings, with_value
+from relvm.ir.structure import map_blocks, map_parts, use_counts, with_bindings, with_value
 from relvm.ops.lowering import Pointwise, Rearrange, View
 from relvm.transform.factors import (
     combined,
@@ -60,8 +60,9 @@ class _Folder:
 
     def __init__(self, module) -> None:
         items = [item for function in module.functions for item in walk(function.body)]
-        self.uses = Counter(item for item in items if isinstance(item, Var))
-        self.uses.subtract(item.var for item in items if isinstance(item, Binding | MatchCast))
+        self.uses = Counter[Var]()
+        for function in module.functions:
+            self.uses.update(use_counts(function.body))
         self.stepped = _stepped(items)
         arrays = Counter(id(item.value) for item in items if isinstance(item, Constant))
         self.shared = {array for array, count in arrays.items() if count > 1}

@@ -11,9 +11,8 @@ import numpy as np
 from relvm import ops
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Var, constant
-from relvm.ir.node import walk
 from relvm.ir.stages import Stage
-from relvm.ir.structure import map_blocks, with_bindings, with_value
+from relvm.ir.structure import map_blocks, use_counts, with_bindings, with_value
 from relvm.ir.types import TensorType
 from relvm.ops.attention import MOST
 from relvm.transform.factors import factor_of
@@ -30,8 +29,7 @@ def fuse_attention(function: Function) -> Function:
     softmax and the second product a `where` that puts 0 where shares are NaN, or where all scores of a row are -inf.
     Of f32 only, where nothing else uses what lies between, and queries and values have few elements each.
     """
-    uses = Counter(item for item in walk(function.body) if isinstance(item, Var))
-    uses.subtract(item.var for item in walk(function.body) if isinstance(item, Binding | MatchCast))
+    uses = use_counts(function.body)
     return map_blocks(lambda block: _block(block, uses), function)
 
 
@@ -40,10 +38,8 @@ def _block(block: Block, uses: Counter[Var]) -> Block:
     bindings: list[Binding | MatchCast] = []
     taken: set[Expr] = set()
     for binding in block.bindings:
-        found = None
-        if isinstance(binding, Binding) and isinstance(binding.value, OpCall):
-            match = _Match(calls, uses)
-            found = match.attention(binding.value)
+        match = _Match(calls, uses)
+        found = match.attention(calls[binding.var]) if binding.var in calls else None
         if found is None:
             value = map_blocks(lambda inner: _block(inner, uses), binding.value)
             bindings.append(with_value(binding, value))
