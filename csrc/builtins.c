@@ -219,6 +219,9 @@ RVM_BUILTIN(tensor_item) {
   if (tensor->dl.ndim != 0)
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_item: expected a tensor of rank 0, got %s",
                     rvm_value_describe(arguments[0], text));
+  if (tensor->dtype > RVM_DTYPE_f64)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_item: no scalar is made of an element of dtype %s",
+                    rvm_dtype_name(tensor->dtype));
   uint64_t bits = 0;
   memcpy(&bits, data, (size_t)rvm_dtype_size_bytes(tensor->dtype)); /* little-endian */
   switch (tensor->dtype) {
@@ -253,7 +256,7 @@ RVM_BUILTIN(scalar_to_tensor) {
   int32_t dtype = (int32_t)arguments[1].as.i;
   int is_float = dtype == RVM_DTYPE_f32 || dtype == RVM_DTYPE_f64;
   int fits = (value.tag == RVM_TAG_BOOL && dtype == RVM_DTYPE_bool) || (value.tag == RVM_TAG_FLOAT && is_float) ||
-             (value.tag == RVM_TAG_INT && dtype != RVM_DTYPE_bool);
+             (value.tag == RVM_TAG_INT && dtype != RVM_DTYPE_bool && dtype <= RVM_DTYPE_f64);
   char text[RVM_DESCRIPTION_BYTES];
   if (!fits)
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.scalar_to_tensor: expected a scalar of dtype %s, got %s",

@@ -6,6 +6,7 @@
 
 #include "attention.h"
 #include "kernel_math.h"
+#include "narrow.h"
 #include "native.h"
 #include "tile.h"
 #include "winograd.h"

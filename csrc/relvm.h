@@ -166,6 +166,8 @@ rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_
    called. */
 rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
                            void *release_argument, rvm_value *result);
+/* The tensor's elements are of another dtype, of as many bytes each; nobody else has it yet. */
+void rvm_tensor_relabel(rvm_value *tensor, int32_t dtype);
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor);
 rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result); /* dims NULL: to be filled in */
 rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result); /* retains the items */

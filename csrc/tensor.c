@@ -15,7 +15,7 @@ static const struct {
 
 const char *rvm_dtype_name(int64_t dtype) { return dtypes[dtype].name; }
 
-int32_t rvm_dtype_size_bytes(int64_t dtype) { return dtypes[dtype].dl.bits / 8; }
+int32_t rvm_dtype_size_bytes(int64_t dtype) { return (dtypes[dtype].dl.bits + 7) / 8; }
 
 int32_t rvm_dtype_holds(int64_t dtype, int64_t value) {
   int bits = rvm_dtype_size_bytes(dtype) * 8;
@@ -87,6 +87,11 @@ rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, voi
   result->as.tensor->release = release;
   result->as.tensor->release_argument = release_argument;
   return RVM_OK;
+}
+
+void rvm_tensor_relabel(rvm_value *tensor, int32_t dtype) {
+  tensor->as.tensor->dtype = dtype;
+  tensor->as.tensor->dl.dtype = dtypes[dtype].dl;
 }
 
 rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, void *bytes, rvm_object *owner,

@@ -20,6 +20,7 @@ static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
       {-1, RVM_DTYPE_u8, RVM_DTYPE_u16, -1, RVM_DTYPE_u32, -1, -1, -1, RVM_DTYPE_u64}};
   switch (format[0]) {
     case '?': return RVM_DTYPE_bool;
+    case 'e': return RVM_DTYPE_f16;
     case 'f': return RVM_DTYPE_f32;
     case 'd': return RVM_DTYPE_f64;
     case 'b': case 'h': case 'i': case 'l': case 'q': return integers[0][item_bytes];

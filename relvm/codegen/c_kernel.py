@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from relvm.codegen.c_names import kernel_symbol
 from relvm.ir.dims import AnyDim, DimVar, as_var, format_dim
-from relvm.ir.dtypes import DType
+from relvm.ir.dtypes import F16, F32, F64, I8, DType
 from relvm.lir.kernel import (
     Address,
     Allocate,
@@ -238,12 +240,30 @@ class _Body:
         return buffer.name
 
     def convert(self, convert: Convert) -> str:
+        """Narrow floats go by way of f32 (but f64 to f16, rounded once), integers of less than a byte by way of i8: see
+        csrc/narrow.h."""
         source, target = convert.operand.dtype, convert.dtype
-        inner = self.scalar(convert.operand, _UNARY)
+        if target.is_narrow_float:
+            if (source, target) == (F64, F16):
+                return f"rvm_f16_of_f32(rvm_odd_f32_of_f64({self.scalar(convert.operand)}))"
+            return f"rvm_{target}_of_f32({self.converted(convert.operand, source, F32)})"
+        if target.is_integer and target.bits < 8:
+            return f"rvm_{target}_of_i8({self.converted(convert.operand, source, I8)})"
+        return self.converted(convert.operand, source, target)
+
+    def converted(self, operand: Scalar, source: DType, target: DType) -> str:
+        """An operand as a number of a dtype that C computes with."""
+        inner = self.scalar(operand, _UNARY)
+        if source.is_narrow_float:
+            inner, source = f"rvm_f32_of_{source}({self.scalar(operand)})", F32
+        elif source.is_integer and source.bits < 8:
+            inner, source = f"rvm_i8_of_{source}({self.scalar(operand)})", I8
+        if source == target:
+            return inner
         if target.is_bool:
             return f"({inner} != 0)"
         if source.is_float and target.is_integer:
-            return f"rvm_{target}_of_{source}({self.scalar(convert.operand)})"
+            return f"rvm_{target}_of_{source}({inner})"
         return f"({target.ctype}){inner}"
 
     def size(self, dim: AnyDim, outer: int) -> str:
@@ -289,6 +309,9 @@ def _confusing(function: str, outer: int) -> bool:
 
 def literal(value: bool | int | float, dtype: DType) -> str:
     """A number as a C constant of the element type."""
+    if dtype.is_narrow_float or dtype.bits < 8:
+        code = np.asarray(value).astype(dtype.numpy).view(f"u{dtype.size_bytes}")
+        return str(int(code))
     if dtype.is_float:
         suffix = "f" if dtype.name == "f32" else ""
         if math.isnan(value):

@@ -8,6 +8,7 @@ import numpy as np
 
 from relvm.errors import RelvmTypeError, near_matches
 from relvm.tables import DTYPES
+from relvm.vm.runtime.dtypes import numpy_dtype
 
 
 @dataclass(frozen=True)
@@ -30,19 +31,19 @@ class DType:
     index: int
     bits: int
     ctype: str
-    numpy_name: str
 
     @property
     def numpy(self) -> np.dtype:
-        return np.dtype(self.numpy_name)
+        return numpy_dtype(self.index)
 
     @property
     def size_bytes(self) -> int:
-        return self.bits // 8
+        """Of one element: those of less than 8 bits take a byte each."""
+        return (self.bits + 7) // 8
 
     @property
     def is_float(self) -> bool:
-        return self.name.startswith("f")
+        return self.name[0] == "f" or self.name == "bf16"
 
     @property
     def is_integer(self) -> bool:
@@ -50,7 +51,23 @@ class DType:
 
     @property
     def is_signed(self) -> bool:
-        return self.name[0] in "if"
+        return self.is_float or self.name[0] == "i"
+
+    @property
+    def is_narrow_float(self) -> bool:
+        """Whether operators compute with it as f32, and round each result."""
+        return self.is_float and self.bits < 32
+
+    @property
+    def is_arithmetic(self) -> bool:
+        """Whether operators compute with it; others are only moved, compared bit by bit, and converted."""
+        return self.bits >= (16 if self.is_float else 8) and not self.is_bool
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The smallest and the largest number of an integer dtype."""
+        assert self.is_integer
+        return (-(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1) if self.is_signed else (0, 2**self.bits - 1)
 
     @property
     def is_bool(self) -> bool:
@@ -60,12 +77,12 @@ class DType:
         return self.name
 
 
-ALL_DTYPES = {row.name: DType(row.name, row.index, int(row.bits), row.ctype, row.numpy) for row in DTYPES}
-_BY_NUMPY = {dtype.numpy: dtype for dtype in ALL_DTYPES.values()}
+ALL_DTYPES = {row.name: DType(row.name, row.index, int(row.bits), row.ctype) for row in DTYPES}
+_BY_NUMPY = {row.numpy: ALL_DTYPES[row.name] for row in DTYPES}
 
 BOOL, I8, I16, I32, I64 = (ALL_DTYPES[name] for name in ("bool", "i8", "i16", "i32", "i64"))
 U8, U16, U32, U64 = (ALL_DTYPES[name] for name in ("u8", "u16", "u32", "u64"))
-F32, F64 = ALL_DTYPES["f32"], ALL_DTYPES["f64"]
+F16, BF16, F32, F64 = (ALL_DTYPES[name] for name in ("f16", "bf16", "f32", "f64"))
 
 
 def dtype_of(source: str | DType | np.dtype | type) -> DType:
@@ -81,10 +98,11 @@ def dtype_of(source: str | DType | np.dtype | type) -> DType:
     if isinstance(source, str) and source in ALL_DTYPES:
         return ALL_DTYPES[source]
     try:
-        numpy_dtype = np.dtype(source)
+        found = np.dtype(source)
+        name = found.name if found.isnative else None
     except TypeError:
-        numpy_dtype = None
-    if numpy_dtype not in _BY_NUMPY:
+        name = source if isinstance(source, str) else None  # one of ml_dtypes's, which may not be loaded yet
+    if name not in _BY_NUMPY:
         hint = near_matches(source, ALL_DTYPES) if isinstance(source, str) else ""
         raise RelvmTypeError(f"no dtype {source}; there are {', '.join(ALL_DTYPES)}{hint}")
-    return _BY_NUMPY[numpy_dtype]
+    return _BY_NUMPY[name]

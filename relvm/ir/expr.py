@@ -328,7 +328,7 @@ def constant(value, dtype: str | DType | None = None) -> Constant:
 
 def constant_key(array: np.ndarray) -> Hashable:
     """What two constants have in common if their elements are the same, bit for bit; a large one only with itself."""
-    return (array.dtype.str, array.shape, array.tobytes()) if array.nbytes <= 256 else id(array)
+    return (array.dtype.name, array.shape, array.tobytes()) if array.nbytes <= 256 else id(array)
 
 
 def prim(value: bool | int | float) -> Prim:

@@ -6,7 +6,9 @@
 The decorated function is the type rule: positional parameters are the arguments' types, keyword-only parameters the
 attributes with their defaults (a parameter without default is required), a `*xs` parameter takes any number.  The
 docstring is the operator's documentation.  `numpy` is its meaning: a function of NumPy arrays (shapes as tuples of int)
-and the same attributes.  `lower` makes its kernel (relvm/ops/lowering.py says how).
+and the same attributes.  `moves` says that elements become elements of the result as they are, or converted, and none
+is computed: the other operators compute with floats narrower than f32 as f32, and their `numpy` need not know them.
+`lower` makes its kernel (relvm/ops/lowering.py says how).
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.ir.dtypes import ALL_DTYPES
 from relvm.ir.expr import Attributes, Expr, OpCall
 from relvm.ir.types import Type
+from relvm.tables import DTYPES
 
 
 class Effect(enum.Enum):
@@ -41,6 +45,7 @@ class Operator:
     effect: Effect
     numpy: Callable[..., Any]
     lower: Any
+    moves: bool
 
     def __repr__(self) -> str:
         return self.name
@@ -93,13 +98,36 @@ class Operator:
 _operators: dict[str, Operator] = {}
 
 
-def op(name: str, *, numpy: Callable[..., Any], lower: Any, effect: Effect = Effect.PURE) -> Callable[..., Operator]:
+def _in_f32(numpy: Callable[..., Any]) -> Callable[..., Any]:
+    """The meaning of an operator on floats narrower than f32: that on f32, each f32 result rounded to their dtype."""
+
+    @functools.wraps(numpy)
+    def wide(*args: Any, **attributes: Any) -> Any:
+        narrow = next((arg.dtype for arg in args if _is_narrow(arg)), None)
+        if narrow is None:
+            return numpy(*args, **attributes)
+        result = numpy(*(arg.astype(np.float32) if _is_narrow(arg) else arg for arg in args), **attributes)
+        return result.astype(narrow) if isinstance(result, np.ndarray) and result.dtype == np.float32 else result
+
+    return wide
+
+
+def _is_narrow(arg: Any) -> bool:
+    return isinstance(arg, np.ndarray) and arg.dtype.name in _NARROW
+
+
+_NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narrow_float)
+
+
+def op(
+    name: str, *, numpy: Callable[..., Any], lower: Any, effect: Effect = Effect.PURE, moves: bool = False
+) -> Callable[..., Operator]:
     """Declares an operator; see the module's own text."""
 
     def declare(type_rule: Callable[..., Type]) -> Operator:
         assert name not in _operators, f"operator {name} is declared twice"
-        quiet = np.errstate(all="ignore")(numpy)
-        _operators[name] = Operator(name, type_rule, effect, quiet, lower)
+        meaning = np.errstate(all="ignore")(numpy if moves else _in_f32(numpy))
+        _operators[name] = Operator(name, type_rule, effect, meaning, lower, moves)
         return _operators[name]
 
     return declare

@@ -26,6 +26,9 @@ class Scalar:
     def _binary(self, function: str, other, swapped: bool = False) -> Scalar:
         other = as_scalar(other, self.dtype)
         assert other.dtype == self.dtype, f"{function} of {self.dtype} and {other.dtype}"
+        assert self.dtype.is_bool or (self.dtype.is_arithmetic and not self.dtype.is_narrow_float), (
+            f"{function} of {self.dtype}"
+        )
         left, right = (other, self) if swapped else (self, other)
         return Binary(function, left, right, BOOL if function in _COMPARISONS else self.dtype)
 

@@ -97,7 +97,7 @@ def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     each_place(k, "gather_elements", x, indices, axis, copy)
 
 
-@op("gather_elements", numpy=_numpy_gather_elements, lower=Loops(_gather_elements))
+@op("gather_elements", numpy=_numpy_gather_elements, lower=Loops(_gather_elements), moves=True)
 def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
     """For each index, the element of x at the index's own place, the index being the position along one axis.
 
@@ -155,7 +155,7 @@ def _gather_slices(k: KernelBuilder, inputs, outputs, *, depth: int) -> None:
             k.store(out, (target + i,), x.flat(source + i))
 
 
-@op("gather_slices", numpy=_numpy_gather_slices, lower=Loops(_gather_slices))
+@op("gather_slices", numpy=_numpy_gather_slices, lower=Loops(_gather_slices), moves=True)
 def gather_slices(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
     """The slices of x that rows of indices name: element a... of the result is x[indices[a...]].
 

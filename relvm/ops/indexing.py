@@ -77,7 +77,7 @@ def _sliced(at: Places, x_shape, out_shape, *, begin, end, axes, steps) -> Place
     return tuple(places)
 
 
-@op("slice", numpy=_numpy_slice, lower=Rearrange(_sliced))
+@op("slice", numpy=_numpy_slice, lower=Rearrange(_sliced), moves=True)
 def slice_(
     x: TensorType,
     *,
@@ -140,7 +140,7 @@ def _check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int) -
         position(k, "gather", indices.flat(n), axis, size)
 
 
-@op("gather", numpy=_numpy_gather, lower=Lookup(_gather, _check_indices))
+@op("gather", numpy=_numpy_gather, lower=Lookup(_gather, _check_indices), moves=True)
 def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
     """The slices of x along an axis that the indices name.
 
@@ -181,7 +181,7 @@ def _pad(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], value: flo
         k.store(out, counters, x[()] if inside is None else Select(inside, x[tuple(source)], margin))
 
 
-@op("pad", numpy=_numpy_pad, lower=Loops(_pad))
+@op("pad", numpy=_numpy_pad, lower=Loops(_pad), moves=True)
 def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0) -> TensorType:
     """x with a margin of one value.
 

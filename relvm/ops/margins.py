@@ -60,7 +60,7 @@ def _extend(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], mode: s
             k.store(out, (target + j + before,), x.flat(source + j))
 
 
-@op("extend", numpy=_numpy_extend, lower=Loops(_extend))
+@op("extend", numpy=_numpy_extend, lower=Loops(_extend), moves=True)
 def extend(x: TensorType, *, pads: tuple[int, ...], mode: str) -> TensorType:
     """x with a margin made of its own elements.
 

@@ -29,12 +29,12 @@ def _smaller(total: Scalar, x: Scalar) -> Scalar:
 
 def lowest(dtype: DType) -> int | float:
     """The dtype's smallest value."""
-    return -np.inf if dtype.is_float else int(np.iinfo(dtype.numpy).min)
+    return -np.inf if dtype.is_float else dtype.limits[0]
 
 
 def highest(dtype: DType) -> int | float:
     """The dtype's largest value."""
-    return np.inf if dtype.is_float else int(np.iinfo(dtype.numpy).max)
+    return np.inf if dtype.is_float else dtype.limits[1]
 
 
 _SUM = Reduction(lambda total, x: total + x, "+", lambda dtype: 0)

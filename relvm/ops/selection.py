@@ -28,20 +28,23 @@ def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
 
 
 def _numpy_cast(x: np.ndarray, *, to: str | DType) -> np.ndarray:
-    return x.astype(dtype_of(to).numpy)
+    target = dtype_of(to)
+    by_way_of_f32 = all(dtype.isbuiltin != 1 for dtype in (x.dtype, target.numpy))  # ml_dtypes does not have every pair
+    return (x.astype(np.float32) if by_way_of_f32 else x).astype(target.numpy)
 
 
 def _cast(x: Scalar, *, to: str | DType) -> Scalar:
     return x.to(dtype_of(to))
 
 
-@op("cast", numpy=_numpy_cast, lower=elementwise(_cast))
+@op("cast", numpy=_numpy_cast, lower=elementwise(_cast), moves=True)
 def cast(x: TensorType, *, to: str | DType) -> TensorType:
-    """x converted: to bool, whether it is not 0; float to integer towards zero; integer to integer modulo 2^bits.
+    """x converted: to bool, whether it is not 0; float to integer towards zero; integer to integer modulo 2^bits; to a
+    float the nearest number, which is infinity for what is too large, or NaN, or the largest, by what the dtype has.
 
     x: any dtype.   to: a dtype's name (`f32`).   Result: that dtype, the shape of x.   A float that the integer dtype
     cannot hold, NaN included, gives a number that depends on the machine.
-    Raises RelvmTypeError: no such dtype.   Source: ONNX Cast-19; NumPy's astype.
+    Raises RelvmTypeError: no such dtype.   Source: ONNX Cast-25 with saturate=0; NumPy's and ml_dtypes's astype.
     """
     expect_tensor("cast", x=x)
     return with_dtype(x, dtype_of(to))
@@ -49,16 +52,14 @@ def cast(x: TensorType, *, to: str | DType) -> TensorType:
 
 def _numpy_saturate(x: np.ndarray, *, to: str | DType) -> np.ndarray:
     dtype = dtype_of(to)
-    limits = np.iinfo(dtype.numpy)
-    return np.where(np.isnan(x), 0, np.clip(x, limits.min, limits.max)).astype(dtype.numpy)
+    return np.where(np.isnan(x), 0, np.clip(x, *dtype.limits)).astype(dtype.numpy)
 
 
 def _saturate(x: Scalar, *, to: str | DType) -> Scalar:
     dtype = dtype_of(to)
     if x.dtype == F32 and dtype.bits == 8:
         return Intrinsic(f"rvm_saturate_{dtype}", (x,), dtype)
-    limits = np.iinfo(dtype.numpy)
-    lowest, highest = Literal(int(limits.min), x.dtype), Literal(int(limits.max), x.dtype)
+    lowest, highest = (Literal(limit, x.dtype) for limit in dtype.limits)
     within = Select(x > highest, highest, Select(x < lowest, lowest, x))
     return Select(x.equals(x), within, Literal(0, x.dtype)).to(dtype)
 

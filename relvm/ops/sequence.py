@@ -46,7 +46,7 @@ def _reverse_sequence(k: KernelBuilder, inputs, outputs, *, time_axis: int) -> N
             k.store(out, (target + i,), x.flat(source + i))
 
 
-@op("reverse_sequence", numpy=_numpy_reverse_sequence, lower=Loops(_reverse_sequence))
+@op("reverse_sequence", numpy=_numpy_reverse_sequence, lower=Loops(_reverse_sequence), moves=True)
 def reverse_sequence(x: TensorType, lengths: TensorType, *, time_axis: int = 0) -> TensorType:
     """The first steps of each sequence in the opposite order, those after its end as they are.
 

@@ -23,7 +23,7 @@ from relvm.ops.rules import (
 )
 
 
-@op("shape_of", numpy=np.shape, lower=Builtin("shape_of"))
+@op("shape_of", numpy=np.shape, lower=Builtin("shape_of"), moves=True)
 def shape_of(x: TensorType) -> ShapeType:
     """The dimensions of x.
 
@@ -59,7 +59,7 @@ def tensor_to_shape(x: TensorType) -> ShapeType:
     return ShapeType(None, x.shape[0] if known else None)
 
 
-@op("reshape", numpy=np.reshape, lower=VIEW)
+@op("reshape", numpy=np.reshape, lower=VIEW, moves=True)
 def reshape(x: TensorType, shape: ShapeType) -> TensorType:
     """The elements of x in row-major order under another shape.
 
@@ -73,7 +73,7 @@ def reshape(x: TensorType, shape: ShapeType) -> TensorType:
     return TensorType(x.dtype, shape.dims, shape.rank)
 
 
-@op("expand_dims", numpy=lambda x, *, axes: np.expand_dims(x, axes), lower=VIEW)
+@op("expand_dims", numpy=lambda x, *, axes: np.expand_dims(x, axes), lower=VIEW, moves=True)
 def expand_dims(x: TensorType, *, axes: tuple[int, ...]) -> TensorType:
     """x with new axes of size 1.
 
@@ -97,7 +97,7 @@ def _numpy_squeeze(x: np.ndarray, *, axes: tuple[int, ...] | None) -> np.ndarray
     return np.squeeze(x, axis=axes)
 
 
-@op("squeeze", numpy=_numpy_squeeze, lower=VIEW)
+@op("squeeze", numpy=_numpy_squeeze, lower=VIEW, moves=True)
 def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType:
     """x without some axes of size 1.
 
@@ -122,7 +122,7 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
     return TensorType(x.dtype, tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone))
 
 
-@op("broadcast_to", numpy=np.broadcast_to, lower=elementwise(lambda x: x))
+@op("broadcast_to", numpy=np.broadcast_to, lower=elementwise(lambda x: x), moves=True)
 def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
     """x repeated along axes of size 1 and along new axes in front, as NumPy does.
 
@@ -154,7 +154,7 @@ def _numpy_transpose(x: np.ndarray, *, perm: tuple[int, ...] | None) -> np.ndarr
     return np.transpose(x, perm)
 
 
-@op("transpose", numpy=_numpy_transpose, lower=Rearrange(_transposed))
+@op("transpose", numpy=_numpy_transpose, lower=Rearrange(_transposed), moves=True)
 def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorType:
     """x with its axes in another order: axis i of the result is axis perm[i] of x.
 
@@ -185,7 +185,7 @@ def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
             k.assign(start, start + width)
 
 
-@op("concat", numpy=lambda *xs, axis: np.concatenate(xs, axis), lower=Loops(_concat))
+@op("concat", numpy=lambda *xs, axis: np.concatenate(xs, axis), lower=Loops(_concat), moves=True)
 def concat(*xs: TensorType, axis: int) -> TensorType:
     """The tensors one after the other along an axis.
 

@@ -30,7 +30,7 @@ def math_function(name: str) -> Loops:
     return elementwise(lambda x: Intrinsic(name, (x,), x.dtype))
 
 
-@op("identity", numpy=lambda x: x, lower=ALIAS)
+@op("identity", numpy=lambda x: x, lower=ALIAS, moves=True)
 def identity(x: TensorType) -> TensorType:
     """x itself.
 
@@ -232,8 +232,8 @@ def clip(x: TensorType, *, min: float | None = None, max: float | None = None) -
         fits = bound is None or (isinstance(bound, int | float) and not isinstance(bound, bool) and bound == bound)
         expect(fits, "clip: {} is {!r}, expected a number or None", name, bound, error=RelvmArgumentError)
         if bound is not None and x.dtype.is_integer:
-            limits = np.iinfo(x.dtype.numpy)
-            fits = isinstance(bound, int) and limits.min <= bound <= limits.max
+            lowest, highest = x.dtype.limits
+            fits = isinstance(bound, int) and lowest <= bound <= highest
             expect(fits, "clip: {} is {!r}, no number of {}", name, bound, x.dtype, error=RelvmArgumentError)
     ordered = min is None or max is None or min <= max
     expect(ordered, "clip: min is {}, above max, {}", min, max, error=RelvmArgumentError)

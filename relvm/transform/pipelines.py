@@ -21,6 +21,7 @@ from relvm.transform.pack_weights import pack_weights
 from relvm.transform.passes import Pass
 from relvm.transform.plan_memory import plan_memory
 from relvm.transform.simplify import simplify
+from relvm.transform.widen_floats import widen_floats
 
 TARGETS = ("c", "numpy")
 
@@ -39,6 +40,7 @@ def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
         Pass("infer_types", infer_types, Stage.PARSED, Stage.TYPED),
         normalize,
         inline_functions,
+        widen_floats,
         fold_constants,
         simplify,
         eliminate_common,

@@ -12,7 +12,7 @@ from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import number_of, places
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import AnyDim, difference
-from relvm.ir.dtypes import BOOL, I64
+from relvm.ir.dtypes import BOOL, F32, I64
 from relvm.ir.expr import Expr
 
 
@@ -77,8 +77,10 @@ def _joined(x: Term) -> Term:
 @converts("Attention")
 def _attention(node: Node) -> tuple[Expr, ...]:
     """softmax(q * k' * scale + mask) * v for each head; several heads of q may share one of k and v.  A query that may
-    see no key gives zeros."""
+    see no key gives zeros.  What is narrower than f32 is computed as f32."""
     q, k, v = (shaped(node, i) for i in range(3))
+    own = [x.type.dtype for x in (q, v)]
+    q, k, v = map(_wide, (q, k, v))
     flat = len(q.shape) == 3
     if flat:
         counts = (node.attribute(name, 0) for name in ("q_num_heads", "kv_num_heads", "kv_num_heads"))
@@ -86,7 +88,7 @@ def _attention(node: Node) -> tuple[Expr, ...]:
     past: AnyDim = 0
     if node.has(4):
         past = shaped(node, 4).shape[2]
-        k, v = (term(node, i).apply(ops.concat, new, axis=2) for i, new in ((4, k), (5, v)))
+        k, v = (_wide(term(node, i)).apply(ops.concat, new, axis=2) for i, new in ((4, k), (5, v)))
     scale = node.attribute("scale")
     if scale is None:
         if not isinstance(q.shape[3], int):
@@ -102,7 +104,12 @@ def _attention(node: Node) -> tuple[Expr, ...]:
     outputs.append((wide.apply(ops.softmax, axis=-1) if wide is outputs[1] else _shares(wide)).cast(q.type.dtype))
     result = _values(outputs[3], v)
     shown = outputs[node.attribute("qk_matmul_output_mode", 0)]
-    return (_joined(result) if flat else result).expr, k.expr, v.expr, shown.expr
+    result = _joined(result) if flat else result
+    return tuple(x.cast(own[i]).expr for x, i in ((result, 0), (k, 0), (v, 1), (shown, 0)))
+
+
+def _wide(x: Term) -> Term:
+    return x.cast(F32) if x.type.dtype.is_narrow_float else x
 
 
 def _sharing(q: Term, k: Term) -> int:
@@ -142,7 +149,7 @@ def _masked(node: Node, scores: Term, past: AnyDim) -> Term:
         if mask.type.dtype == BOOL:
             allowed.append(mask)
         else:
-            scores = scores + mask
+            scores = scores + mask.cast(scores.type.dtype)
     if not allowed:
         return scores
     every = functools.reduce(lambda one, other: one.apply(ops.logical_and, other), allowed)

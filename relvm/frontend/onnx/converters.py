@@ -116,12 +116,6 @@ def _leaky_relu(node: Node) -> Expr:
     return ops.where(below, scaled, x)
 
 
-@converts("Cast")
-def _cast(node: Node) -> Expr:
-    dtype = node.graph.element_type(node.attribute("to"), "Cast")
-    return ops.cast(node.tensor(0), to=dtype.name)
-
-
 @converts("Dropout")
 def _dropout(node: Node) -> Expr | tuple[Expr, Expr]:
     """Outside of training the input itself; the mask, where it is named, says that every element is kept."""

@@ -60,8 +60,3 @@ def _mod(node: Node) -> Expr:
     """fmod: the sign of the dividend; else that of the divisor."""
     op = ops.remainder if node.attribute("fmod", 0) else ops.modulo
     return op(node.tensor(0), node.tensor(1))
-
-
-@converts("CastLike")
-def _cast_like(node: Node) -> Expr:
-    return ops.cast(node.tensor(0), to=node.type(1).dtype.name)

@@ -8,8 +8,10 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.conversion import converted
 from relvm.frontend.onnx.quantised_windows import convolved_bytes
 from relvm.frontend.onnx.registry import Node, converter_for, converts
+from relvm.frontend.onnx.terms import Term
 from relvm.ir.dims import exact_quotient
 from relvm.ir.dtypes import F32, U8, DType
 from relvm.ir.expr import Expr, TupleItem, constant
@@ -103,12 +105,24 @@ def _quantize(node: Node) -> Expr:
     wanted = node.attribute("output_dtype", 0)
     named = node.graph.element_type(wanted, "output_dtype") if wanted else U8
     dtype = named if zero is None else zero.type.dtype
-    if (wanted and named != dtype) or not dtype.is_integer or dtype.bits > 16:
-        raise RelvmUnsupportedError(f"output_dtype {named} and a zero point of {dtype}: expected i8, u8, i16 or u16")
+    if (wanted and named != dtype) or not ((dtype.is_integer and dtype.bits <= 16) or _is_code(dtype)):
+        raise RelvmUnsupportedError(
+            f"output_dtype {named} and a zero point of {dtype}: expected one, of at most 16 bits"
+        )
     precision = node.attribute("precision", 0)
     within = node.graph.element_type(precision, "precision") if precision else scale.type.dtype
     x, scale = (node.emit(ops.cast(value, to=within.name)) for value in (x, scale))
-    return quantised(node, x, scale, zero, dtype)
+    if dtype.is_integer:
+        return quantised(node, x, scale, zero, dtype)
+    quotient = Term(node, x) / Term(node, scale)
+    if zero is not None:
+        quotient = quotient + Term(node, zero).cast(quotient.type.dtype)
+    return converted(quotient, dtype, bool(node.attribute("saturate", 1)))
+
+
+def _is_code(dtype: DType) -> bool:
+    """Whether numbers are quantised as floats of a few bits."""
+    return dtype.is_float and dtype.bits <= 8
 
 
 @converts("DequantizeLinear")
@@ -116,9 +130,15 @@ def _dequantize(node: Node) -> Expr:
     x = node.tensor(0)
     axis, block = _axis(node, x.type), node.attribute("block_size", 0)
     scale, zero = (_along(node, value, x.type, axis, block) for value in (node.tensor(1), _optional(node, 2)))
-    if not scale.type.dtype.is_float or not x.type.dtype.is_integer or x.type.dtype.bits > 32:
-        raise RelvmUnsupportedError(f"x of {x.type.dtype} with a scale of {scale.type.dtype}")
-    result = dequantised(node, x, scale, zero)
+    own = x.type.dtype
+    if not scale.type.dtype.is_float or not ((own.is_integer and own.bits <= 32) or _is_code(own)):
+        raise RelvmUnsupportedError(f"x of {own} with a scale of {scale.type.dtype}")
+    if own.is_integer:
+        result = dequantised(node, x, scale, zero)
+    else:
+        wide = Term(node, x).cast(F32)
+        wide = wide if zero is None else wide - Term(node, zero).cast(F32)
+        result = (wide * Term(node, scale).cast(F32)).cast(scale.type.dtype).expr
     wanted = node.attribute("output_dtype", 0)
     return ops.cast(result, to=node.graph.element_type(wanted, "output_dtype").name) if wanted else result
 

@@ -15,7 +15,7 @@ import numpy as np
 from relvm.errors import RelvmNameError, RelvmSyntaxError, near_matches
 from relvm.tables import KINDS, OPCODES, PRIM_OPERATORS, numbers
 from relvm.vm.runtime.assembly import HEADLINE
-from relvm.vm.runtime.dtypes import DTYPE_NAMES, NUMPY_DTYPES
+from relvm.vm.runtime.dtypes import DTYPE_NAMES, numpy_dtype
 from relvm.vm.runtime.program import (
     CONTEXT,
     NIL,
@@ -207,14 +207,14 @@ def _constant(statement: _Statement) -> Constant:
         case "shape":
             return Shape(line.list("(", ")", line.integer))
         case "dtype":
-            return NUMPY_DTYPES[DTYPE_NAMES.index(line.one_of(DTYPE_NAMES))]
+            return numpy_dtype(DTYPE_NAMES.index(line.one_of(DTYPE_NAMES)))
         case "string":
             return line.string()
         case "float":
             return line.convert("a float", _float)
         case "int":
             return line.integer()
-    dtype = NUMPY_DTYPES[DTYPE_NAMES.index(line.one_of(DTYPE_NAMES))]
+    dtype = numpy_dtype(DTYPE_NAMES.index(line.one_of(DTYPE_NAMES)))
     shape = line.list("(", ")", line.integer)
     try:
         if line.accept("base64"):

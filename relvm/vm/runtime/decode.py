@@ -11,7 +11,7 @@ import numpy as np
 from relvm.errors import RelvmFormatError
 from relvm.tables import ARGUMENTS, KINDS, OPCODES, TAGS
 from relvm.vm.runtime.container import unpack_sections
-from relvm.vm.runtime.dtypes import NUMPY_DTYPES
+from relvm.vm.runtime.dtypes import numpy_dtype
 from relvm.vm.runtime.encode import ABSENT, CONSTANT_RECORD, FUNCTION_RECORD, NATIVE_HEADER
 from relvm.vm.runtime.program import Argument, Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 
@@ -165,13 +165,13 @@ def _constant(
         case "FLOAT":
             return struct.unpack("<d", struct.pack("<q", payload))[0]
         case "DTYPE":
-            return NUMPY_DTYPES[payload]
+            return numpy_dtype(payload)
         case "STRING":
             return strings[payload]
         case "SHAPE":
             return Shape(extent)
         case "TENSOR":
-            element = NUMPY_DTYPES[dtype]
+            element = numpy_dtype(dtype)
             if min(extent, default=0) < 0:
                 raise RelvmFormatError(f"a constant of shape {extent}")
             return np.frombuffer(_slice(data, payload, size_bytes), element).reshape(extent)

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from relvm.errors import RelvmTypeError
 from relvm.tables import DTYPES
 
-NUMPY_DTYPES = tuple(np.dtype(row.numpy) for row in DTYPES)  # by row number
 DTYPE_NAMES = tuple(row.name for row in DTYPES)
-_NUMBERS = {dtype: index for index, dtype in enumerate(NUMPY_DTYPES)}
+_NUMBERS = {row.numpy: row.index for row in DTYPES}
+
+
+@cache
+def numpy_dtype(number: int) -> np.dtype:
+    """The NumPy dtype of a row of csrc/dtypes.def; of those that NumPy itself does not have, ml_dtypes's."""
+    name = DTYPES[number].numpy
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes  # a program that does not meet them does without
+
+        return np.dtype(getattr(ml_dtypes, name))
 
 
 def dtype_number(dtype: np.dtype) -> int:
-    """The row of csrc/dtypes.def.  Raises RelvmTypeError: it has none."""
-    number = _NUMBERS.get(dtype)
+    """The row of csrc/dtypes.def.  Raises RelvmTypeError: it has none, or is not in native byte order."""
+    number = _NUMBERS.get(dtype.name) if dtype.isnative else None
     if number is None:
-        raise RelvmTypeError(f"no tensors of dtype {dtype}; there are {', '.join(map(str, NUMPY_DTYPES))}")
+        raise RelvmTypeError(f"no tensors of dtype {dtype}; there are {', '.join(_NUMBERS)}")
     return number
 
 
@@ -25,8 +38,8 @@ def plain_array(array: np.ndarray) -> np.ndarray:
 
     Raises RelvmTypeError: its dtype has no row in csrc/dtypes.def.
     """
-    if array.dtype in _NUMBERS and array.flags.c_contiguous and array.flags.aligned:
-        return array
     native = array.dtype.newbyteorder("=")
     dtype_number(native)
+    if array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned:
+        return array
     return array.astype(native, order="C")

@@ -8,7 +8,7 @@ import numpy as np
 
 from relvm.vm.runtime._native import ffi
 from relvm.vm.runtime.binding import Reference, is_writable
-from relvm.vm.runtime.dtypes import NUMPY_DTYPES
+from relvm.vm.runtime.dtypes import numpy_dtype
 
 
 class Tensor(Reference):
@@ -32,7 +32,7 @@ class Tensor(Reference):
 
     @property
     def dtype(self) -> np.dtype:
-        return NUMPY_DTYPES[self._c.dtype]
+        return numpy_dtype(self._c.dtype)
 
     @property
     def ndim(self) -> int:
@@ -40,10 +40,20 @@ class Tensor(Reference):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        if not _is_of_numpy(self.dtype):
+            raise AttributeError(f"__array_interface__ has no elements of dtype {self.dtype}")
+        return self._interface(self.dtype)
+
+    def _interface(self, dtype: np.dtype) -> dict[str, Any]:
         dl = self._c.dl
         address = int(ffi.cast("intptr_t", dl.data)) + dl.byte_offset
         data = (address, not is_writable(self))
-        return {"version": 3, "shape": self.shape, "typestr": self.dtype.str, "data": data}
+        return {"version": 3, "shape": self.shape, "typestr": dtype.str, "data": data}
+
+    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
+        """What NumPy takes where the dtype is one of ml_dtypes's, which its own protocols do not know."""
+        array = np.asarray(_Bits(self)).view(self.dtype)
+        return np.array(array, dtype, copy=copy)
 
     def numpy(self) -> np.ndarray:
         """The elements, in place."""
@@ -68,3 +78,18 @@ class Tensor(Reference):
     def __repr__(self) -> str:
         elements = np.array2string(self.numpy(), separator=", ", threshold=100, prefix="Tensor(")
         return f"Tensor({elements}, shape={self.shape}, dtype={self.dtype})"
+
+
+class _Bits:
+    """The elements of a tensor as unsigned integers."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._tensor._interface(np.dtype(f"u{self._tensor.dtype.itemsize}"))
+
+
+def _is_of_numpy(dtype: np.dtype) -> bool:
+    return dtype.isbuiltin == 1

@@ -17,7 +17,7 @@ from relvm.tables import TAGS, numbers
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.binding import Objects, Reference
-from relvm.vm.runtime.dtypes import NUMPY_DTYPES, dtype_number, plain_array
+from relvm.vm.runtime.dtypes import dtype_number, numpy_dtype, plain_array
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.program import Shape
 from relvm.vm.runtime.tensor import Tensor
@@ -138,7 +138,12 @@ def _store_shape(value: Shape, words: Any) -> bool:
 
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
     """A tensor over the array's own bytes, which it keeps alive; of a copy where they are not plain."""
-    return store(objects, np.asarray(plain_array(value)), words, 0)
+    array = np.asarray(plain_array(value))
+    if array.dtype.isbuiltin == 1:
+        return store(objects, array, words, 0)
+    owned = store(objects, array.view(f"u{array.itemsize}"), words, 0)  # NumPy's buffers have no dtype of ml_dtypes
+    lib.rvm_tensor_relabel(value_at(words, 0), dtype_number(array.dtype))
+    return owned
 
 
 def _store_dlpack(objects: Objects, value: Any, words: Any) -> bool:
@@ -224,7 +229,7 @@ def take_other(objects: Objects, address: int) -> Any:
     """The Python value of a borrowed one that C does not take itself."""
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
-        return NUMPY_DTYPES[payload]
+        return numpy_dtype(payload)
     if tag == TUPLE:
         return _taken_tuple(objects, payload)
     if tag == SHAPE:
