@@ -19,7 +19,7 @@ LAYERS = (
     ("relvm.frontend", "relvm.transform"),
     ("relvm.codegen",),
     ("relvm.vm",),
-    ("relvm.aot", "relvm.explore"),
+    ("relvm.aot", "relvm.explore", "relvm.frontend.onnx.backend"),
     ("relvm.cli",),
     ("relvm.__main__",),
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from frontend.onnx_answers import assert_answers, outputs
-from frontend.onnx_models import make_model
+from frontend.onnx_models import make_model, parse_model
 from frontend.onnx_operators import OPERATORS
 from modes import machines, run_everywhere
 from onnx import TensorProto, helper
@@ -311,3 +311,27 @@ def test_a_malformed_node_is_named(node) -> None:
     proto = make_model([node], [("x", F, [2, 3]), ("c", bool, [])], ["y"])
     with pytest.raises(RelvmFormatError, match=rf"{node.op_type}, opset 17.*malformed"):
         from_onnx(proto)
+
+
+def test_all_nodes_that_cannot_be_imported_are_named_at_once() -> None:
+    model = parse_model(
+        """agraph (float[n] x, bool c) => (float[n] y) {
+             a = NoSuchOperator (x)
+             b = Relu (a)
+             d = com.microsoft.NorThis (x)
+             e = If (c) <
+               then_branch = t () => (z) { z = InABranch (x) },
+               else_branch = f () => (z) { z = Relu (d) }
+             >
+             y = Add (b, e)
+           }"""
+    )
+    with pytest.raises(RelvmUnsupportedError) as error:
+        from_onnx(model)
+    lines = str(error.value).splitlines()
+    assert lines[0] == "agraph: 3 nodes cannot be imported:"
+    assert [line.split(": ")[0] for line in lines[1:]] == [
+        "  node 'a' (NoSuchOperator, opset 17)",
+        "  node 'd' (NorThis, opset 1)",
+        "  node 'z' (InABranch, opset 17)",
+    ]

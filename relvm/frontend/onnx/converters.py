@@ -150,7 +150,7 @@ def _constant(node: Node) -> Constant:
     if value is None:
         kind = node.proto.attribute[0].name if node.proto.attribute else "none"
         raise RelvmUnsupportedError(f"a Constant by attribute {kind} is not supported")
-    return node.graph.constant(value, node.proto.output[0])
+    return node.graph.constant(value, node.here)
 
 
 @converts("ConstantOfShape")

@@ -8,9 +8,7 @@ An If becomes an If whose branches see the values around them.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,6 +44,7 @@ from relvm.errors import (
     near_matches,
 )
 from relvm.frontend.onnx import control, host
+from relvm.frontend.onnx.files import ModelFile, read_model
 from relvm.frontend.onnx.matching import converted
 from relvm.frontend.onnx.names import identifier
 from relvm.frontend.onnx.registry import Fork, Node, converter_for, supported
@@ -71,6 +70,16 @@ from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, 
 
 # A value of the graph: an atom, or what is known on the host about an integer tensor.
 Value = Expr | host.HostValue
+
+# What comes of it where what a converter takes for granted (an input, the kind of an attribute, text that is UTF-8) is
+# not so.
+MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+UNIMPORTED: Any = object()  # the value of a node that could not be imported
+
+
+class Unimported(Exception):
+    """What is asked for depends on a node that could not be imported, which is among the problems already."""
 
 
 def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
@@ -99,52 +108,36 @@ def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
     RelvmNameError
         `dims` names a dimension that the model does not have.
     """
-    proto, place, origin = _load(model)
-    opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in proto.opset_import}
-    importer = GraphImporter(opsets, dict(dims or {}), place, None)
-    function = importer.main(proto.graph)
+    file = read_model(model)
+    opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in file.proto.opset_import}
+    importer = GraphImporter(opsets, dict(dims or {}), file, None)
+    try:
+        function = importer.main(file.proto.graph)
+    except RelvmError:
+        raise
+    except MALFORMED as error:
+        raise RelvmFormatError(f"{file.place}: the model is malformed: {type(error).__name__}: {error}") from error
     unknown = sorted(set(dims or {}) - importer.dim_names.keys())
     if unknown:
         raise RelvmNameError(
             f"the model has no dimension {unknown[0]}; it has {', '.join(importer.dim_names) or 'none'}"
         )
-    module = Module((function,), attributes=(("source", place),))
-    return set_origin(module, f"{origin} {sorted((dims or {}).items())}") if origin else module
-
-
-def _load(model: Any) -> tuple[Any, str, str]:
-    """The model, what to call it in errors, and what it was read from, if that is one file; else ""."""
-    try:
-        import onnx
-        from google.protobuf.message import DecodeError
-    except ImportError:
-        raise RelvmUnsupportedError("reading ONNX models needs the onnx package: pip install 'relvm[onnx]'") from None
-    if isinstance(model, onnx.ModelProto):
-        return model, model.graph.name or "model", ""
-    place = "model" if isinstance(model, bytes) else str(model)
-    content = model if isinstance(model, bytes) else Path(model).read_bytes()
-    may_be_several_files = b"location" in content  # how a tensor says where else its elements are
-    try:
-        if may_be_several_files and not isinstance(model, bytes):
-            proto = onnx.load(Path(model))
-        else:
-            proto = onnx.load_from_string(content)
-    except DecodeError as error:
-        raise RelvmFormatError(f"{place} is not an ONNX model: {error}") from None
-    if not proto.HasField("graph") or not proto.opset_import:
-        raise RelvmFormatError(f"{place} is not an ONNX model: it has no graph or no opset")
-    digest = hashlib.sha256(content).hexdigest()
-    return proto, place, "" if may_be_several_files else f"onnx {onnx.__version__} {digest}"
+    module = Module((function,), attributes=(("source", file.place),))
+    return set_origin(module, f"{file.origin} {sorted((dims or {}).items())}") if file.origin else module
 
 
 class GraphImporter:
     """Imports one graph; a subgraph's importer sees the values of the one around it."""
 
-    def __init__(self, opsets: dict[str, int], dims: dict[str, int], place: str, outer: GraphImporter | None) -> None:
+    def __init__(
+        self, opsets: dict[str, int], dims: dict[str, int], file: ModelFile, outer: GraphImporter | None
+    ) -> None:
         self.opsets = opsets
         self.fixed_dims = dims
-        self.place = place
+        self.file = file
+        self.place = file.place
         self.outer = outer
+        self.problems: dict[str, None] = outer.problems if outer else {}  # what cannot be imported, in order
         self.values: dict[str, Value] = {}
         self.bindings: list[Binding | MatchCast] = []
         self.forks: int = outer.forks if outer else 0  # how many Ifs that parted the ways this graph is behind
@@ -161,7 +154,12 @@ class GraphImporter:
             name = identifier(info.name, names)
             params.append(Var(name, type=self.tensor_type(info)))
             self.values[info.name] = params[-1]
-        body = self.body(graph)
+        try:
+            body = self.body(graph)
+        except Unimported:
+            body = None
+        self.expect_no_problems()
+        assert body is not None
         attributes = (
             (
                 "input_names",
@@ -170,6 +168,16 @@ class GraphImporter:
             ("output_names", tuple(info.name for info in graph.output)),
         )
         return Function("main", tuple(params), body, attributes=attributes)
+
+    def expect_no_problems(self) -> None:
+        """Raises RelvmUnsupportedError for all that was found at once."""
+        if not self.problems:
+            return
+        first, *rest = self.problems
+        if not rest:
+            raise RelvmUnsupportedError(first)
+        lines = (f"\n  {problem.removeprefix(f'{self.place}: ')}" for problem in self.problems)
+        raise RelvmUnsupportedError(f"{self.place}: {len(self.problems)} nodes cannot be imported:{''.join(lines)}")
 
     def body(self, graph: Any) -> Block:
         """The graph's nodes as bindings, its outputs as the result."""
@@ -185,6 +193,8 @@ class GraphImporter:
 
     def outputs(self, graph: Any) -> list[Value]:
         """The graph's nodes as bindings, and what its outputs are."""
+        if not graph.output:
+            raise RelvmFormatError(f"{self.place}: the graph {graph.name!r} has no outputs")
         return self.rest(list(graph.node), [info.name for info in graph.output])
 
     def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
@@ -204,7 +214,7 @@ class GraphImporter:
 
     def inner_block(self) -> GraphImporter:
         """What collects bindings for a block inside this graph's."""
-        return GraphImporter(self.opsets, self.fixed_dims, self.place, self)
+        return GraphImporter(self.opsets, self.fixed_dims, self.file, self)
 
     def subgraph(self, graph: Any) -> Block:
         """A graph inside a node, as a block; its type is what holds around it."""
@@ -215,20 +225,21 @@ class GraphImporter:
         return forget_vars(type_, lambda var: var not in self.own_dims)
 
     def initializers(self, graph: Any) -> None:
-        from onnx import numpy_helper
-
         for tensor in graph.initializer:
-            self.values[tensor.name] = self.constant(numpy_helper.to_array(tensor), tensor.name)
+            what = f"{self.place}: initializer {tensor.name}"
+            self.values[tensor.name] = self.constant(self.file.array(tensor, what), what)
         for sparse in graph.sparse_initializer:
-            raise RelvmUnsupportedError(f"{self.place}: sparse initializer {sparse.values.name} is not supported")
+            what = f"{self.place}: initializer {sparse.values.name}"
+            self.values[sparse.values.name] = self.constant(self.file.dense(sparse, what), what)
 
-    def constant(self, array: np.ndarray, name: str) -> Constant:
-        """A constant of the model; RelvmUnsupportedError for an element type that relvm does not have."""
+    def constant(self, array: np.ndarray, here: str) -> Constant:
+        """A constant of the model; RelvmUnsupportedError for an element type that relvm does not have.  What is
+        read-only, as mapped weights are, is not copied."""
         try:
             dtype_of(array.dtype)
         except RelvmError as error:
-            raise RelvmUnsupportedError(f"{self.place}: tensor {name}: {error}") from None
-        return constant(array)
+            raise RelvmUnsupportedError(f"{here}: {error}") from None
+        return constant(array) if array.flags.writeable else Constant(array)
 
     def tensor_type(self, info: Any) -> TensorType:
         """The type of a graph input, with a dimension variable for each `dim_param`, shared by name."""
@@ -271,23 +282,21 @@ class GraphImporter:
         here = f"{self.place}: node {name!r} ({proto.op_type}, opset {opset})"
         if domain not in self.opsets:
             raise RelvmFormatError(f"{here}: the model states no opset for the domain {domain or 'ai.onnx'}")
-        convert = converter_for(domain, proto.op_type)
-        if convert is None:
-            full = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
-            raise RelvmUnsupportedError(
-                f"{here}: the operator {full} is not supported{near_matches(full, supported())}"
-            )
-        inputs = [self.lookup(name, here) if name else None for name in proto.input]
-        node = Node(self, proto, opset, here, inputs)
         try:
-            known = host.evaluate(node)
-            outputs = known if known is not None else converted(convert, node)
+            outputs = self.converted(proto, domain, opset, here)
+        except Unimported:
+            self.values.update((name, UNIMPORTED) for name in proto.output)
+            return
+        except RelvmUnsupportedError as error:
+            message = str(error)
+            self.problems[message if message.startswith(self.place) else f"{here}: {message}"] = None
+            self.values.update((name, UNIMPORTED) for name in proto.output)
+            return
         except RelvmError as error:
             if str(error).startswith(self.place):
                 raise
             raise type(error)(f"{here}: {error}") from error
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            # What a converter takes for granted (an input, the kind of an attribute) is not so.
+        except MALFORMED as error:
             raise RelvmFormatError(f"{here}: the node is malformed: {type(error).__name__}: {error}") from error
         results = outputs if isinstance(outputs, tuple) else (outputs,)
         for name, value in zip(proto.output, results, strict=False):
@@ -295,14 +304,29 @@ class GraphImporter:
                 self.values[name] = value if isinstance(value, host.HostValue) else self.emit(value, name)
         for name in proto.output[len(results) :]:
             if name:
-                raise RelvmUnsupportedError(f"{here}: output {name} is not supported")
+                self.problems[f"{here}: output {name} is not supported"] = None
+                self.values[name] = UNIMPORTED
+
+    def converted(self, proto: Any, domain: str, opset: int, here: str) -> Any:
+        """What a node's outputs are."""
+        convert = converter_for(domain, proto.op_type)
+        if convert is None:
+            full = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
+            raise RelvmUnsupportedError(f"the operator {full} is not supported{near_matches(full, supported())}")
+        inputs = [self.lookup(name, here) if name else None for name in proto.input]
+        node = Node(self, proto, opset, here, inputs)
+        known = host.evaluate(node)
+        return known if known is not None else converted(convert, node)
 
     def lookup(self, name: str, here: str) -> Value:
         """The value of that name in this graph or one around it."""
         graph: GraphImporter | None = self
         while graph is not None:
             if name in graph.values:
-                return graph.values[name]
+                value = graph.values[name]
+                if value is UNIMPORTED:
+                    raise Unimported
+                return value
             graph = graph.outer
         raise RelvmFormatError(f"{here}: there is no value {name!r} before it")
 

@@ -73,13 +73,13 @@ class Node:
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """The attribute as a Python value: text as str, tensors as arrays, graphs as they are."""
-        from onnx import helper, numpy_helper
+        from onnx import helper
 
         for attribute in self.proto.attribute:
             if attribute.name == name:
                 value = helper.get_attribute_value(attribute)
                 if attribute.type == attribute.TENSOR:
-                    return numpy_helper.to_array(value)
+                    return self.graph.file.array(value, f"{self.here}: attribute {name}")
                 return value.decode() if isinstance(value, bytes) else value
         return default
 
