@@ -67,7 +67,11 @@ def _add_cache(commands) -> None:
 def _add_model(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument("model", metavar="MODEL", help=what)
     command.add_argument(
-        "--dim", action="append", default=[], metavar="NAME=SIZE", help="fix a symbolic dimension of an ONNX model"
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="fix a symbolic dimension of an ONNX model, or bound it: batch=1..32",
     )
     command.add_argument(
         "--target",

@@ -45,14 +45,16 @@ def read_module(options: argparse.Namespace) -> Module:
     )
 
 
-def parse_dims(settings: list[str]) -> dict[str, int]:
-    """`NAME=SIZE` settings as a mapping."""
-    sizes = {}
+def parse_dims(settings: list[str]) -> dict[str, int | tuple[int, int]]:
+    """`NAME=SIZE` and `NAME=LOW..HIGH` settings as a mapping."""
+    sizes: dict[str, int | tuple[int, int]] = {}
     for setting in settings:
         name, equals, size = setting.partition("=")
-        if not name or not equals or not size.isdecimal():
-            raise RelvmArgumentError(f"--dim {setting}: expected NAME=SIZE")
-        sizes[name] = int(size)
+        low, dots, high = size.partition("..")
+        limits = (low, high) if dots else (size,)
+        if not name or not equals or not all(limit.isdecimal() for limit in limits):
+            raise RelvmArgumentError(f"--dim {setting}: expected NAME=SIZE or NAME=LOW..HIGH")
+        sizes[name] = (int(low), int(high)) if dots else int(size)
     return sizes
 
 

@@ -32,7 +32,9 @@ def run(options: argparse.Namespace) -> int:
     params = signature["params"]
     names = list(attributes.get("input_names", [param["name"] for param in params]))
     if options.random:
-        values = random_inputs(params, names, parse_dims(options.dim), options.seed)
+        given = parse_dims(options.dim).items()
+        sizes = {name: max(size) if isinstance(size, tuple) else size for name, size in given}
+        values = random_inputs(params, names, sizes, options.seed)
     else:
         values = _read_inputs(options.input, names, params)
     seconds = []

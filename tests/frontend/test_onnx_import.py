@@ -14,7 +14,15 @@ from modes import machines, run_everywhere
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from relvm.errors import RelvmError, RelvmFormatError, RelvmNameError, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmError,
+    RelvmFormatError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+)
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.registry import supported
 
@@ -335,3 +343,32 @@ def test_all_nodes_that_cannot_be_imported_are_named_at_once() -> None:
         "  node 'd' (NorThis, opset 1)",
         "  node 'z' (InABranch, opset 17)",
     ]
+
+
+def test_a_dimension_may_be_bounded() -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    model = make_model(nodes, [("x", np.float32, ["my batch", 4])], ["y"])
+    module = from_onnx(model, dims={"my batch": (1, 32)})
+    attributes = dict(module["main"].attributes)
+    assert attributes["upper_bounds"] == (("my_batch", 32),) and attributes["lower_bounds"] == (("my_batch", 1),)
+    for machine in machines(module).values():
+        assert machine["main"](np.ones((32, 4), np.float32)).shape == (32, 4)
+        with pytest.raises(RelvmShapeError, match="33"):
+            machine["main"](np.ones((33, 4), np.float32))
+        with pytest.raises(RelvmShapeError, match="0"):
+            machine["main"](np.ones((0, 4), np.float32))
+
+
+def test_dimensions_whose_names_are_the_same_identifier_stay_apart() -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    module = from_onnx(make_model(nodes, [("x", np.float32, ["a b", "a.b"])], ["y"]), dims={"a.b": (2, 3)})
+    first, second = module["main"].params[0].type.shape
+    assert str(first) != str(second)
+    assert dict(module["main"].attributes)["upper_bounds"] == ((str(second), 3),)
+
+
+@pytest.mark.parametrize("size", [-1, (3, 2), (1, 2, 3), "4", 2.0, True, (-1, 4)])
+def test_sizes_that_are_none_are_refused(size) -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    with pytest.raises(RelvmArgumentError, match="dims: n is"):
+        from_onnx(make_model(nodes, [("x", np.float32, ["n"])], ["y"]), dims={"n": size})

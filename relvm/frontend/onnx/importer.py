@@ -36,6 +36,7 @@ import relvm.frontend.onnx.squeeze
 import relvm.frontend.onnx.transposed  # noqa: F401
 import relvm.ops as ops
 from relvm.errors import (
+    RelvmArgumentError,
     RelvmError,
     RelvmFormatError,
     RelvmNameError,
@@ -48,9 +49,11 @@ from relvm.frontend.onnx.files import ModelFile, read_model
 from relvm.frontend.onnx.matching import converted
 from relvm.frontend.onnx.names import identifier
 from relvm.frontend.onnx.registry import Fork, Node, converter_for, supported
+from relvm.ir.bounds import LOWER, UPPER
 from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_var
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import (
+    Attributes,
     Binding,
     Block,
     Constant,
@@ -82,7 +85,7 @@ class Unimported(Exception):
     """What is asked for depends on a node that could not be imported, which is among the problems already."""
 
 
-def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
+def from_onnx(model: Any, *, dims: Mapping[str, int | tuple[int, int]] | None = None) -> Module:
     """Import an ONNX model.
 
     Parameters
@@ -90,7 +93,8 @@ def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
     model
         A path, the bytes of a file, or an onnx.ModelProto.
     dims
-        Fixed values for symbolic dimensions, by their names in the model (`dim_param`).
+        Symbolic dimensions by their names in the model (`dim_param`): the size, or the smallest and the largest one,
+        which every call is held to, and for which memory is planned.
 
     Returns
     -------
@@ -107,9 +111,13 @@ def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
         A node that cannot be imported: names the node, the operator and the opset.
     RelvmNameError
         `dims` names a dimension that the model does not have.
+    RelvmArgumentError
+        `dims` gives something else than a size, or two in order.
     """
     file = read_model(model)
     opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in file.proto.opset_import}
+    for name, size in (dims or {}).items():
+        _expect_size(name, size)
     importer = GraphImporter(opsets, dict(dims or {}), file, None)
     try:
         function = importer.main(file.proto.graph)
@@ -126,11 +134,21 @@ def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
     return set_origin(module, f"{file.origin} {sorted((dims or {}).items())}") if file.origin else module
 
 
+def _expect_size(name: str, size: Any) -> None:
+    low, high = size if isinstance(size, tuple) and len(size) == 2 else (size, size)
+    if not all(isinstance(limit, int) and not isinstance(limit, bool) for limit in (low, high)) or not 0 <= low <= high:
+        raise RelvmArgumentError(f"dims: {name} is {size!r}, expected a size, or the smallest and the largest one")
+
+
 class GraphImporter:
     """Imports one graph; a subgraph's importer sees the values of the one around it."""
 
     def __init__(
-        self, opsets: dict[str, int], dims: dict[str, int], file: ModelFile, outer: GraphImporter | None
+        self,
+        opsets: dict[str, int],
+        dims: dict[str, int | tuple[int, int]],
+        file: ModelFile,
+        outer: GraphImporter | None,
     ) -> None:
         self.opsets = opsets
         self.fixed_dims = dims
@@ -166,6 +184,7 @@ class GraphImporter:
                 tuple(info.name for info in graph.input if info.name not in {i.name for i in graph.initializer}),
             ),
             ("output_names", tuple(info.name for info in graph.output)),
+            *self.bounds(),
         )
         return Function("main", tuple(params), body, attributes=attributes)
 
@@ -269,10 +288,19 @@ class GraphImporter:
             return dim.dim_value
         key = dim.dim_param if dim.dim_param not in ("", "?") else f"{name}_dim{axis}"
         if key not in self.dim_names:
-            self.dim_names[key] = (
-                self.fixed_dims.get(key) if key in self.fixed_dims else dim_var(identifier(key, set()))
-            )
+            size = self.fixed_dims.get(key)
+            taken = {var.name for var in map(as_var, self.dim_names.values()) if var}
+            self.dim_names[key] = size if isinstance(size, int) else dim_var(identifier(key, taken))
         return self.dim_names[key]
+
+    def bounds(self) -> Attributes:
+        """What is stated of the sizes of dimensions that are not fixed, as attributes of the function."""
+        ranges = [(key, size) for key, size in self.fixed_dims.items() if isinstance(size, tuple)]
+        named = [(as_var(self.dim_names[key]).name, size) for key, size in ranges if key in self.dim_names]
+        if not named:
+            return ()
+        limits = zip((LOWER, UPPER), zip(*(size for _, size in named), strict=True), strict=True)
+        return tuple((kind, tuple(zip((n for n, _ in named), sizes, strict=True))) for kind, sizes in limits)
 
     def node(self, proto: Any) -> None:
         """Adds the bindings of one node, and what its outputs are."""
