@@ -19,6 +19,7 @@ from relvm.ops.comparison import (
 )
 from relvm.ops.convolution import conv
 from relvm.ops.cumulation import cumulative_product, cumulative_sum
+from relvm.ops.decision import tree_leaves
 from relvm.ops.folding import fold
 from relvm.ops.gathering import gather_elements, gather_slices
 from relvm.ops.indexing import gather, pad

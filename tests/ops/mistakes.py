@@ -484,7 +484,27 @@ def _recurrent() -> list[Mistake]:
     ]
 
 
+def _trees() -> list[Mistake]:
+    tables = [tensor("i32", "k"), tensor("f32", "k"), tensor("u8", "k"), tensor("i32", "k"), tensor("i32", "k")]
+    x, roots, right = tensor("f32", "n, 3"), tensor("i32", "t"), {"tests": ("<=",), "depth": 2}
+    return [
+        Mistake("tree_leaves", (tensor("i64", "n, 3"), *tables, roots), "x has dtype i64", attributes=right),
+        Mistake("tree_leaves", (tensor("f32", "n"), *tables, roots), "x has rank 1, expected 2", attributes=right),
+        Mistake("tree_leaves", (x, *tables, tensor("i64", "t")), "roots is i64[t], expected i32[_]", attributes=right),
+        Mistake(
+            "tree_leaves",
+            (x, tensor("i32", "4"), tensor("f32", "5"), *tables[2:], roots),
+            "features and thresholds differ in length: 4 and 5",
+            RelvmShapeError,
+            right,
+        ),
+        Mistake("tree_leaves", (x, *tables, roots), "tests is ('~',)", RelvmArgumentError, right | {"tests": ("~",)}),
+        Mistake("tree_leaves", (x, *tables, roots), "depth is -1", RelvmArgumentError, right | {"depth": -1}),
+    ]
+
+
 MISTAKES: tuple[Mistake, ...] = (
+    *_trees(),
     *_elementwise(),
     *_windows_and_margins(),
     *_integer(),

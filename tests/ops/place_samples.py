@@ -192,3 +192,23 @@ def ordering_samples() -> Iterator[Sample]:
         yield Sample("true_positions", (cond, (int(cond.sum()),)))
     yield Sample("true_positions", (np.zeros((2, 3), bool), (0,)))
     yield Sample("true_positions", (np.ones((2, 3), bool), (5,)), fails=RelvmShapeError)
+
+
+def tree_samples() -> Iterator[Sample]:
+    """Rows that end at leaves; tables that name what there is not."""
+    features, yes, no = (np.array(row, np.int32) for row in ([0, 2, 0, 0, 0], [1, 3, 2, 3, 4], [2, 4, 2, 3, 4]))
+    thresholds, conditions = array("f32", 5, special=False), np.array([0, 1, 0, 0, 0], np.uint8)
+    for rows, roots in ((9, [0, 1, 0]), (9, [0] * 37), (0, [0]), (3, [])):
+        tables = (features, thresholds, conditions, yes, no, np.array(roots, np.int32))
+        for tests in (("<=", ">?"), ("==", "!="), ("<", ">="), ("!=?", "<=?")):
+            x = np.where(array("f32", rows, 3) > 4, np.float32(np.nan), array("f32", rows, 3))
+            yield Sample("tree_leaves", (x, *tables), {"tests": tests, "depth": 2}, keep=frozenset((3, 5)))
+    wild = (np.array([-7, 99], np.int32), np.zeros(2, np.float32), np.array([0, 0], np.uint8))
+    wild += (np.array([5, -5], np.int32), np.array([-1, 7], np.int32), np.array([-3, 2, 1], np.int32))
+    yield Sample("tree_leaves", (array("f32", 4, 3), *wild), {"tests": ("<=",), "depth": 3}, keep=None)
+    x = array("f64", 4, 3)
+    tables = (features, thresholds.astype(np.float64), conditions, yes, no, np.array([0], np.int32))
+    yield Sample("tree_leaves", (x, *tables), {"tests": ("<=", "<"), "depth": 2}, keep=None)
+    empty = {"tests": ("<=",), "depth": 1}
+    tables = (features, thresholds, conditions, yes, no, np.array([0], np.int32))
+    yield Sample("tree_leaves", (np.zeros((2, 0), np.float32), *tables), empty, keep=None, fails=RelvmShapeError)

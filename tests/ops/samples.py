@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from ops.byte_samples import integer_convolution_samples, integer_samples
-from ops.place_samples import indexing_samples, position_samples, shape_samples
+from ops.place_samples import indexing_samples, position_samples, shape_samples, tree_samples
 from ops.sample_values import FLOATS, INTEGERS, NUMBERS, NUMPY_NAMES, Sample, array
 
 from relvm.errors import RelvmShapeError
@@ -410,6 +410,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         shape_samples(),
         indexing_samples(),
         position_samples(),
+        tree_samples(),
         scalar_samples(),
         integer_samples(),
         integer_convolution_samples(),

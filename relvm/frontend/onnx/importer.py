@@ -24,6 +24,9 @@ import relvm.frontend.onnx.generation
 import relvm.frontend.onnx.logic
 import relvm.frontend.onnx.loops
 import relvm.frontend.onnx.margins
+import relvm.frontend.onnx.ml_features
+import relvm.frontend.onnx.ml_linear
+import relvm.frontend.onnx.ml_trees
 import relvm.frontend.onnx.normalization
 import relvm.frontend.onnx.pooling
 import relvm.frontend.onnx.positions

@@ -1,0 +1,149 @@
+"""How ai.onnx.ml prepares features: scaling, filling in, encoding, choosing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx.generation import shaped
+from relvm.frontend.onnx.ml_scores import DOMAIN, numbers, rows_of
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.terms import Term, term
+from relvm.ir.dims import product
+from relvm.ir.dtypes import F32, I64
+from relvm.ir.expr import Expr, constant
+
+
+@converts("Scaler", domain=DOMAIN)
+def _scaler(node: Node) -> Expr:
+    x = _floats(node)
+    for name, op in (("offset", ops.subtract), ("scale", ops.multiply)):
+        values = numbers(node, name, x.type.dtype.numpy)
+        if values is not None:
+            x = x.apply(op, constant(values))
+    return x.cast(F32).expr
+
+
+def _floats(node: Node) -> Term:
+    x = term(node, 0)
+    return x if x.type.dtype.is_float and not x.type.dtype.is_narrow_float else x.cast(F32)
+
+
+@converts("Normalizer", domain=DOMAIN)
+def _normalizer(node: Node) -> Expr:
+    """Rows divided by their largest absolute value, the sum of these, or their length; what would be 0 counts as 1."""
+    x = rows_of(node, 0).cast(F32)
+    match node.attribute("norm", "MAX"):
+        case "MAX":
+            size = x.apply(ops.max, axes=(1,), keepdims=True)
+        case "L1":
+            size = x.apply(ops.abs).sum((1,))
+        case "L2":
+            size = (x * x).sum((1,)).apply(ops.sqrt)
+        case other:
+            raise RelvmFormatError(f"norm is {other!r}, expected MAX, L1 or L2")
+    return size.apply(ops.equal, 0).chosen(x, x / size).expr
+
+
+@converts("Imputer", domain=DOMAIN)
+def _imputer(node: Node) -> Expr:
+    x = term(node, 0)
+    kind = "float" if x.type.dtype.is_float else "int64"
+    values, replaced = (
+        numbers(node, f"imputed_value_{kind}s", x.type.dtype.numpy),
+        node.attribute(f"replaced_value_{kind}", 0),
+    )
+    if values is None:
+        raise RelvmFormatError(f"there is no attribute imputed_value_{kind}s for x of {x.type.dtype}")
+    missing = x.apply(ops.not_equal, x) if replaced != replaced else x.apply(ops.equal, replaced)
+    return ops.where(missing.expr, constant(values), x.expr)
+
+
+@converts("Binarizer", domain=DOMAIN)
+def _binarizer(node: Node) -> Expr:
+    x = term(node, 0)
+    return (x > node.attribute("threshold", 0.0)).cast(x.type.dtype).expr
+
+
+@converts("ArrayFeatureExtractor", domain=DOMAIN)
+def _array_feature_extractor(node: Node) -> Expr:
+    """Columns by number; a vector gives one row."""
+    x, indices = shaped(node, 0), shaped(node, 1)
+    flat = indices.reshape(product(indices.shape))
+    columns = x.apply(ops.gather, flat, axis=-1)
+    return (columns.apply(ops.expand_dims, axes=(0,)) if x.type.rank == 1 else columns).expr
+
+
+@converts("FeatureVectorizer", domain=DOMAIN)
+def _feature_vectorizer(node: Node) -> Expr:
+    """Columns of several tensors beside each other, each cut off or filled up with zeros to the size asked for."""
+    parts, sizes = [rows_of(node, i).cast(F32) for i in range(len(node.inputs))], node.attribute("inputdimensions")
+    for i, size in enumerate(sizes or []):
+        columns = parts[i].shape[1]
+        if not isinstance(columns, int):
+            raise RelvmUnsupportedError(f"inputdimensions for input {i} of {columns} columns")
+        if size < columns:
+            parts[i] = parts[i].apply(ops.slice, begin=(0,), end=(size,), axes=(1,))
+        elif size > columns:
+            parts[i] = parts[i].apply(ops.pad, pads=(0, 0, 0, size - columns))
+    return parts[0].expr if len(parts) == 1 else ops.concat(*(part.expr for part in parts), axis=1)
+
+
+@converts("OneHotEncoder", domain=DOMAIN)
+def _one_hot(node: Node) -> Expr:
+    """1 where an element is a category; what is none gives zeros where `zeros` says so, else it must not be there."""
+    if node.attribute("cats_strings"):
+        raise RelvmUnsupportedError("categories that are strings are not supported")
+    if not node.attribute("zeros", 1):
+        raise RelvmUnsupportedError("zeros=0, which refuses what is no category, is not supported")
+    x, categories = shaped(node, 0), numbers(node, "cats_int64s", np.int64)
+    if categories is None:
+        raise RelvmFormatError("there are no categories")
+    spread = x.cast(I64).apply(ops.expand_dims, axes=(len(x.shape),))
+    return spread.apply(ops.equal, constant(categories)).cast(F32).expr
+
+
+@converts("LabelEncoder", domain=DOMAIN)
+def _label_encoder(node: Node) -> Expr:
+    """Each element's value by its key; another element becomes the default."""
+    x = shaped(node, 0)
+    keys, values, default = _table(node, x)
+    if len(keys) != len(values):
+        raise RelvmFormatError(f"{len(keys)} keys and {len(values)} values")
+    if x.type.dtype.numpy != keys.dtype:
+        raise RelvmFormatError(f"keys of {keys.dtype} for x of {x.type.dtype}")
+    is_nan = keys != keys
+    spread = x.apply(ops.expand_dims, axes=(len(x.shape),))
+    found = spread.apply(ops.equal, constant(keys))
+    if is_nan.any():
+        found = found.apply(
+            ops.logical_or, Term(node, constant(is_nan)).apply(ops.logical_and, spread.apply(ops.not_equal, spread))
+        )
+    # The place of the key, and the last of all for what is none: that of the default.
+    always = found.cast(I64).apply(ops.pad, pads=(*[0] * (2 * len(x.shape) + 1), 1), value=1)
+    place = always.apply(ops.argmax, axis=len(x.shape), keepdims=False)
+    return ops.gather(constant(np.append(values, default).astype(values.dtype)), place.expr, axis=0)
+
+
+def _table(node: Node, x: Term) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Keys, values and the value of what is no key."""
+    kinds = {"floats": np.float32, "int64s": np.int64}
+    for name in ("keys_strings", "values_strings"):
+        if node.attribute(name):
+            raise RelvmUnsupportedError(f"{name} is not supported")
+    found = []
+    for what in ("keys", "values"):
+        tensor = node.attribute(f"{what}_tensor")
+        lists = [numbers(node, f"{what}_{kind}", dtype) for kind, dtype in kinds.items()]
+        given = [each for each in (tensor, *lists) if each is not None]
+        if len(given) != 1:
+            raise RelvmFormatError(f"{len(given)} attributes give the {what}, expected one")
+        found.append(given[0].reshape(-1))
+    keys, values = found
+    default = node.attribute("default_tensor")
+    if default is None:
+        default = (
+            node.attribute("default_float", -0.0) if values.dtype.kind == "f" else node.attribute("default_int64", -1)
+        )
+    return keys, values, np.asarray(default, values.dtype).reshape(-1)[:1]

@@ -1,0 +1,245 @@
+"""ai.onnx.ml: trees, linear models, support vectors, features; against ONNX Runtime."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from frontend.onnx_answers import against_onnxruntime, assert_answers, c_answers
+
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx import from_onnx
+
+onnx = pytest.importorskip("onnx")
+from onnx import helper, numpy_helper  # noqa: E402  (after the check that onnx is there)
+from onnx.reference import ReferenceEvaluator  # noqa: E402
+
+RANDOM = np.random.default_rng(8)
+FEATURES = 5
+ROWS = np.round(RANDOM.standard_normal((40, FEATURES)), 1).astype(np.float32)
+
+
+def model(
+    op: str, outputs: int, version: int = 3, dtype=np.float32, shape=("n", FEATURES), **attributes
+) -> onnx.ModelProto:
+    """A model of one operator of x."""
+    node = helper.make_node(op, ["x"], [f"y{i}" for i in range(outputs)], domain="ai.onnx.ml", **attributes)
+    x = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
+    results = [helper.make_empty_tensor_value_info(f"y{i}") for i in range(outputs)]
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", version)]
+    return helper.make_model(helper.make_graph([node], "test", [x], results), opset_imports=opsets, ir_version=10)
+
+
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+
+
+def trees(count: int, depth: int, modes=MODES[:1], nan: bool = False) -> tuple[dict, list[tuple[int, int]]]:
+    """The attributes of random trees' nodes, and their leaves."""
+    rows: dict[str, list] = {
+        name: [] for name in ("treeids", "nodeids", "featureids", "modes", "values", "truenodeids", "falsenodeids")
+    }
+    tracks, leaves = [], []
+    for tree in range(count):
+        waiting, number = [(0, depth)], 1
+        while waiting:
+            node, left = waiting.pop()
+            is_leaf = left == 0 or (node and RANDOM.random() < 0.2)
+            yes, no = (0, 0) if is_leaf else (number, number + 1)
+            values = (tree, node, int(RANDOM.integers(FEATURES)), "LEAF" if is_leaf else str(RANDOM.choice(modes)))
+            values += (float(np.round(RANDOM.standard_normal(), 1)), yes, no)
+            for column, value in zip(rows.values(), values, strict=True):
+                column.append(value)
+            tracks.append(int(nan and RANDOM.random() < 0.5))
+            if is_leaf:
+                leaves.append((tree, node))
+            else:
+                waiting += [(yes, left - 1), (no, left - 1)]
+                number += 2
+    attributes = {f"nodes_{name}": column for name, column in rows.items()}
+    return attributes | ({"nodes_missing_value_tracks_true": tracks} if nan else {}), leaves
+
+
+def says(prefix: str, leaves, targets, low: float = -1.0) -> dict:
+    """What leaves say of some targets each."""
+    rows = [(t, n, target, float(RANDOM.uniform(low, 1))) for t, n in leaves for target in targets]
+    columns = zip(*rows, strict=True)
+    return {
+        f"{prefix}_{name}": list(c) for name, c in zip(("treeids", "nodeids", "ids", "weights"), columns, strict=True)
+    }
+
+
+def test_regressors() -> None:
+    for count, depth, targets in ((1, 0, 1), (1, 3, 1), (20, 5, 1), (33, 4, 3)):
+        nodes, leaves = trees(count, depth)
+        attributes = {**nodes, **says("target", leaves, range(targets)), "n_targets": targets}
+        against_onnxruntime(model("TreeEnsembleRegressor", 1, **attributes), ROWS, rtol=1e-4)
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
+def test_aggregates_and_base_values(aggregate: str) -> None:
+    nodes, leaves = trees(7, 4)
+    attributes = {**nodes, **says("target", leaves, range(2)), "n_targets": 2, "base_values": [0.5, -2.0]}
+    against_onnxruntime(model("TreeEnsembleRegressor", 1, aggregate_function=aggregate, **attributes), ROWS, rtol=1e-4)
+
+
+@pytest.mark.parametrize("modes", [MODES, *((mode,) for mode in MODES)], ids=str)
+def test_every_condition(modes) -> None:
+    nodes, leaves = trees(9, 4, modes)
+    attributes = {**nodes, **says("target", leaves, [0]), "n_targets": 1}
+    against_onnxruntime(model("TreeEnsembleRegressor", 1, **attributes), ROWS, rtol=1e-4)
+
+
+def test_what_is_missing_goes_its_own_way() -> None:
+    nodes, leaves = trees(9, 4, nan=True)
+    attributes = {**nodes, **says("target", leaves, [0]), "n_targets": 1}
+    holes = np.where(RANDOM.random(ROWS.shape) < 0.3, np.float32(np.nan), ROWS)
+    against_onnxruntime(model("TreeEnsembleRegressor", 1, **attributes), holes, rtol=1e-4)
+
+
+def test_one_executable_takes_any_number_of_rows_and_doubles() -> None:
+    nodes, leaves = trees(5, 3)
+    attributes = {**nodes, **says("target", leaves, [0]), "n_targets": 1}
+    made = model("TreeEnsembleRegressor", 1, **attributes)
+    for rows in (0, 1, 40):
+        against_onnxruntime(made, ROWS[:rows], rtol=1e-4)
+
+
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
+@pytest.mark.parametrize("classes", [3, 4])
+def test_classifiers(classes: int, transform: str) -> None:
+    nodes, leaves = trees(8, 4)
+    attributes = {**nodes, **says("class", leaves, range(classes)), "classlabels_int64s": [7, -1, 3, 0][:classes]}
+    against_onnxruntime(model("TreeEnsembleClassifier", 2, post_transform=transform, **attributes), ROWS, rtol=1e-4)
+
+
+def test_two_scores_for_two_classes() -> None:
+    """Against ONNX's reference: ONNX Runtime does not give the labels of the model here."""
+    nodes, leaves = trees(8, 4)
+    attributes = {**nodes, **says("class", leaves, range(2)), "classlabels_int64s": [7, -1]}
+    made = model("TreeEnsembleClassifier", 2, **attributes)
+    assert_answers(c_answers(made, [ROWS]), ReferenceEvaluator(made).run(None, {"x": ROWS}), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("low", "base"), list(itertools.product((0.0, -1.0), (None, [0.25]))))
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])
+def test_one_score_for_two_classes(low: float, base, transform: str) -> None:
+    nodes, leaves = trees(2, 3)
+    attributes = {**nodes, **says("class", leaves, [0], low), "classlabels_int64s": [4, 9]}
+    attributes |= {} if base is None else {"base_values": base}
+    against_onnxruntime(model("TreeEnsembleClassifier", 2, post_transform=transform, **attributes), ROWS, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"nodes_values": [1.0]}, "differ in length"),
+        ({"nodes_truenodeids": [9, 0, 0]}, "followed by 9, which there is not"),
+        ({"nodes_truenodeids": [0, 0, 0]}, "no way ends at a leaf"),
+        ({"nodes_nodeids": [0, 0, 2]}, "name a node twice"),
+        ({"nodes_featureids": [-1, 0, 0]}, "below 0"),
+        ({"nodes_featureids": [5, 0, 0]}, "feature 5 of 5"),
+        ({"target_ids": [0, 1]}, "target 1 of 1"),
+        ({"target_nodeids": [1, 7]}, "node 7 of tree 0"),
+        ({"aggregate_function": "MEDIAN"}, "there is no such"),
+    ],
+)
+def test_inconsistent_trees_are_refused(change, message) -> None:
+    attributes = {
+        "nodes_treeids": [0, 0, 0],
+        "nodes_nodeids": [0, 1, 2],
+        "nodes_featureids": [0, 0, 0],
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+        "nodes_values": [0.0, 0.0, 0.0],
+        "nodes_truenodeids": [1, 0, 0],
+        "nodes_falsenodeids": [2, 0, 0],
+        "target_treeids": [0, 0],
+        "target_nodeids": [1, 2],
+        "target_ids": [0, 0],
+        "target_weights": [1.0, 2.0],
+        "n_targets": 1,
+    }
+    with pytest.raises(RelvmFormatError, match=message):
+        from_onnx(model("TreeEnsembleRegressor", 1, **(attributes | change)))
+
+
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_linear_classifiers(classes: int, transform: str) -> None:
+    attributes = {
+        "coefficients": RANDOM.standard_normal(classes * FEATURES).tolist(),
+        "intercepts": RANDOM.standard_normal(classes).tolist(),
+        "classlabels_ints": [5, 2, 8][:classes],
+        "post_transform": transform,
+    }
+    against_onnxruntime(model("LinearClassifier", 2, **attributes), ROWS, rtol=1e-4)
+
+
+@pytest.mark.parametrize("targets", [1, 2])
+def test_linear_regressors(targets: int) -> None:
+    attributes = {
+        "coefficients": RANDOM.standard_normal(targets * FEATURES).tolist(),
+        "intercepts": RANDOM.standard_normal(targets).tolist(),
+        "targets": targets,
+    }
+    against_onnxruntime(model("LinearRegressor", 1, **attributes), ROWS, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
+def test_support_vectors(kernel: str) -> None:
+    shared = {"kernel_type": kernel, "kernel_params": [0.3, 0.1, 3.0]}
+    vectors = RANDOM.standard_normal(7 * FEATURES).tolist()
+    regressor = {
+        "coefficients": RANDOM.standard_normal(7).tolist(),
+        "support_vectors": vectors,
+        "n_supports": 7,
+        "rho": [0.2],
+    }
+    against_onnxruntime(model("SVMRegressor", 1, **shared, **regressor), ROWS, rtol=1e-4, atol=1e-5)
+    for counts in ([3, 4], [2, 3, 2]):
+        classes = len(counts)
+        classifier = {
+            "coefficients": RANDOM.standard_normal((classes - 1) * 7).tolist(),
+            "support_vectors": vectors,
+            "vectors_per_class": counts,
+            "rho": RANDOM.standard_normal(classes * (classes - 1) // 2).tolist(),
+            "classlabels_ints": [3, 1, 4][:classes],
+        }
+        against_onnxruntime(model("SVMClassifier", 2, **shared, **classifier), ROWS, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
+def test_rows_are_normalised(norm: str) -> None:
+    rows = ROWS.copy()
+    rows[3] = 0
+    against_onnxruntime(model("Normalizer", 1, norm=norm), rows)
+
+
+def test_features_are_prepared() -> None:
+    against_onnxruntime(model("Scaler", 1, offset=[0.5], scale=[2.0]), ROWS)
+    against_onnxruntime(model("Scaler", 1, offset=[0.5, 1, 2, 3, 4], scale=[2.0, 1, 1, 0.5, 3]), ROWS)
+    against_onnxruntime(model("Binarizer", 1, threshold=0.5), ROWS)
+    holes = np.where(RANDOM.random(ROWS.shape) < 0.3, np.float32(np.nan), ROWS)
+    values = [1.0, 2, 3, 4, 5]
+    against_onnxruntime(model("Imputer", 1, imputed_value_floats=values, replaced_value_float=float("nan")), holes)
+    counts = RANDOM.integers(0, 4, (6, FEATURES))
+    integers = {"imputed_value_int64s": [9], "replaced_value_int64": 2}
+    against_onnxruntime(model("Imputer", 1, dtype=np.int64, **integers), counts)
+    against_onnxruntime(model("OneHotEncoder", 1, dtype=np.int64, cats_int64s=[2, 0, 3], zeros=1), counts)
+
+
+def test_labels_are_encoded() -> None:
+    counts = RANDOM.integers(0, 5, (6, 3))
+    given = {"keys_int64s": [3, 1, 4], "values_floats": [0.5, -1.5, 2.0], "default_float": 9.0}
+    against_onnxruntime(model("LabelEncoder", 1, dtype=np.int64, shape=("n", 3), **given), counts)
+    keys = numpy_helper.from_array(np.array([np.nan, 1.0, 2.0], np.float32), "keys")
+    values = numpy_helper.from_array(np.array([7, 8, 9]), "values")
+    default = numpy_helper.from_array(np.array([-5]), "default")
+    tensors = model("LabelEncoder", 1, 4, shape=("n",), keys_tensor=keys, values_tensor=values, default_tensor=default)
+    against_onnxruntime(tensors, np.array([1, np.nan, 3, 2], np.float32))
+
+
+def test_what_is_not_there_yet_is_refused() -> None:
+    given = {"coefficients": [1.0] * 10, "intercepts": [0.0, 1.0]}
+    with pytest.raises(RelvmUnsupportedError, match="labels that are strings"):
+        from_onnx(model("LinearClassifier", 2, classlabels_strings=["a", "b"], **given))
