@@ -10,10 +10,12 @@ from modes import FEWER_WAYS
 
 @dataclass(frozen=True)
 class Operator:
-    """known: the inputs, by number, that must be known when a model is imported.  refused: case -> why relvm refuses
-    it, part of what it says; those of element types that relvm does not have need no row."""
+    """known: the inputs, by number, that a case is also run with as initializers.  fixed: those that must be such.
+    refused: case -> why relvm refuses it, part of what it says; those of element types that relvm does not have need
+    no row."""
 
     known: tuple[int, ...] = ()
+    fixed: tuple[int, ...] = ()
     refused: dict[str, str] = field(default_factory=dict)
 
 
@@ -36,10 +38,10 @@ _WINDOWS = ("MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxP
 
 _NEURAL = {
     **rows(*_TRIGONOMETRY, *_ACTIVATIONS, *_NORMALIZATIONS, *_WINDOWS, "DepthToSpace", "SpaceToDepth"),
-    "Col2Im": Operator(known=(1, 2)),
-    "Pad": Operator(known=(1, 3)),
-    "Resize": Operator(known=(1, 2, 3)),
-    "Upsample": Operator(known=(1,)),
+    "Col2Im": Operator(fixed=(1, 2)),
+    "Pad": Operator(fixed=(1, 3)),
+    "Resize": Operator(fixed=(1, 2, 3)),
+    "Upsample": Operator(fixed=(1,)),
 }
 
 _POSITIONS = ("GatherElements", "GatherND", "ScatterElements", "ScatterND", "Scatter", "TopK", "NonZero", "Compress")
@@ -51,10 +53,11 @@ _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "SumSquare", "Sum", "Mean", "M
 
 _INDEXING = {
     **rows(*_POSITIONS, *_LOGIC, *_SIZES, *_SPECTRA),
-    "DFT": Operator(known=(1, 2)),
-    "STFT": Operator(known=(1, 3)),
+    "DFT": Operator(fixed=(1, 2)),
+    "STFT": Operator(fixed=(1, 3)),
     **{f"Reduce{name}": Operator(known=(1,)) for name in _REDUCTIONS},
-    **{name: Operator(known=(1,)) for name in ("Split", "CumSum", "CumProd")},
+    **{name: Operator(known=(1,)) for name in ("CumSum", "CumProd")},
+    "Split": Operator(fixed=(1,)),
 }
 
 _SEQUENCES = {"test_loop13_seq": "no tensor but sequence_type", "test_loop16_seq_none": "no tensor but optional_type"}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node
 from relvm.frontend.onnx.terms import Term
@@ -37,9 +39,7 @@ def sizes_of(node: Node, index: int, what: str) -> list[AnyDim]:
     if is_known(node, index):
         return node.dims(index, what)
     tensor = Term(node, node.tensor(index))
-    dims = tensor.type.shape
-    if dims is None or len(dims) > 1 or not all(isinstance(dim, int) for dim in dims):
-        raise RelvmUnsupportedError(f"{what}, of type {tensor.type}: how many numbers it holds must be known")
+    count_of(tensor, what)
     return list(run_time_sizes(tensor))
 
 
@@ -55,9 +55,33 @@ def run_time_sizes(tensor: Term) -> tuple[AnyDim, ...]:
     return sizes
 
 
+def none_of(wrong: Term, what: str) -> None:
+    """Checks that a bool tensor holds nowhere: what is wrong if it does, a RelvmShapeError of the machine says."""
+    node, count = wrong.node, wrong.cast(I64).apply(ops.sum).reshape(1).apply(ops.tensor_to_shape)
+    if isinstance(count.expr, Constant):
+        if count.expr.value.any():
+            raise RelvmShapeError(what)
+        return
+    checked = Var("checked", type=ShapeType((0,)))
+    node.graph.bindings.append(MatchCast(checked, count.expr, f"{node.here}: {what}: how many"))
+
+
+def count_of(numbers: Term, what: str) -> int:
+    """How many numbers a tensor of rank 0 or 1 holds; RelvmUnsupportedError where only the machine knows."""
+    dims = numbers.type.shape
+    if dims is None or len(dims) > 1 or not all(isinstance(dim, int) for dim in dims):
+        raise RelvmUnsupportedError(f"{what}, of type {numbers.type}: how many numbers it holds must be known")
+    return dims[0] if dims else 1
+
+
+def numbers_of(node: Node, dims: Sequence[AnyDim]) -> Term:
+    """Dimensions as numbers to compute with: i64[len(dims)]."""
+    return Term(node, node.emit(ops.shape_to_tensor(node.shape(list(dims)))))
+
+
 def number_of(node: Node, dim: AnyDim) -> Term | int:
     """A dimension as something to compute with: a number, or i64[1]."""
-    return dim if isinstance(dim, int) else Term(node, node.emit(ops.shape_to_tensor(node.shape([dim]))))
+    return dim if isinstance(dim, int) else numbers_of(node, [dim])
 
 
 def places(node: Node, *dims: AnyDim) -> Term:
