@@ -38,8 +38,8 @@ _WINDOWS = ("MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxP
 
 _NEURAL = {
     **rows(*_TRIGONOMETRY, *_ACTIVATIONS, *_NORMALIZATIONS, *_WINDOWS, "DepthToSpace", "SpaceToDepth"),
-    "Col2Im": Operator(fixed=(1, 2)),
-    "Pad": Operator(fixed=(1, 3)),
+    "Col2Im": Operator(known=(1, 2)),
+    "Pad": Operator(known=(1, 3)),
     "Resize": Operator(fixed=(1, 2, 3)),
     "Upsample": Operator(fixed=(1,)),
 }
@@ -51,13 +51,18 @@ _SIZES += ("Constant",)
 _SPECTRA = ("HannWindow", "HammingWindow", "BlackmanWindow")
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "SumSquare", "Sum", "Mean", "Max", "Min", "Prod")
 
+_TRAINED = [f"test_training_dropout{case}" for case in ("", "_mask", "_default", "_default_mask")]
+
 _INDEXING = {
     **rows(*_POSITIONS, *_LOGIC, *_SIZES, *_SPECTRA),
-    "DFT": Operator(fixed=(1, 2)),
-    "STFT": Operator(fixed=(1, 3)),
+    "DFT": Operator(known=(1, 2)),
+    "STFT": Operator(known=(1, 3)),
     **{f"Reduce{name}": Operator(known=(1,)) for name in _REDUCTIONS},
     **{name: Operator(known=(1,)) for name in ("CumSum", "CumProd")},
-    "Split": Operator(fixed=(1,)),
+    "Split": Operator(known=(1,)),
+    **{name: Operator(known=(1,)) for name in ("Reshape", "Expand", "Squeeze", "Unsqueeze")},
+    "Slice": Operator(known=(1, 2, 3, 4)),
+    "Dropout": Operator(fixed=(1, 2), refused=dict.fromkeys(_TRAINED, "takes random numbers")),
 }
 
 _SEQUENCES = {"test_loop13_seq": "no tensor but sequence_type", "test_loop16_seq_none": "no tensor but optional_type"}

@@ -35,6 +35,12 @@ def chosen_axes(axes: Term, rank: int) -> Term:
     return matches(axes, rank).cast(I64).apply(ops.sum, axes=(1,)) > 0
 
 
+def placed(found: Term, numbers: Term, otherwise: int) -> Term:
+    """The number of each axis: that of the entry which `matches` found for it, or another where there is none."""
+    chosen = (found.cast(I64) * numbers).apply(ops.sum, axes=(1,))
+    return (found.cast(I64).apply(ops.sum, axes=(1,)) > 0).chosen(chosen, otherwise)
+
+
 def rest_of(numbers: Term, gone: Term, count: int) -> Term:
     """The `count` numbers that are left without those where `gone` holds."""
     shape = numbers.node.shape([count])

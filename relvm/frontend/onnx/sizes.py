@@ -28,8 +28,10 @@ def is_symbolic(node: Node, index: int) -> bool:
     return isinstance(value, HostValue) and value.is_symbolic
 
 
-def sizes_of(node: Node, index: int, what: str) -> list[AnyDim]:
+def sizes_of(node: Node, index: int, what: str, count: int | None = None) -> list[AnyDim]:
     """Input `index` as a list of sizes; where only the machine knows them, each is a new variable.
+
+    count: how many there must be, if that is known.
 
     Raises
     ------
@@ -39,6 +41,8 @@ def sizes_of(node: Node, index: int, what: str) -> list[AnyDim]:
     if is_known(node, index):
         return node.dims(index, what)
     tensor = Term(node, node.tensor(index))
+    if count is not None:
+        tensor = Term(node, node.graph.checked(tensor.expr, (count,)))
     count_of(tensor, what)
     return list(run_time_sizes(tensor))
 
