@@ -40,8 +40,8 @@ _NEURAL = {
     **rows(*_TRIGONOMETRY, *_ACTIVATIONS, *_NORMALIZATIONS, *_WINDOWS, "DepthToSpace", "SpaceToDepth"),
     "Col2Im": Operator(known=(1, 2)),
     "Pad": Operator(known=(1, 3)),
-    "Resize": Operator(fixed=(1, 2, 3)),
-    "Upsample": Operator(fixed=(1,)),
+    "Resize": Operator(known=(1, 2, 3)),
+    "Upsample": Operator(known=(1,)),
 }
 
 _POSITIONS = ("GatherElements", "GatherND", "ScatterElements", "ScatterND", "Scatter", "TopK", "NonZero", "Compress")

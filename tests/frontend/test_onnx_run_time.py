@@ -137,6 +137,55 @@ GRAPHS: dict[str, tuple[str, tuple[np.ndarray, ...]]] = {
 }
 
 
+def resize(inputs: str, given: str, attributes: str) -> str:
+    return f"g (float[n, 2, m] x, {inputs}) => (float[p, q, r] y) {{ y = Resize<{attributes}>(x, {given}) }}"
+
+
+GRAPHS |= {
+    **{
+        f"a Resize by scales, {mode}": (
+            resize("float[3] scales", ", scales", f'mode = "{mode}"'),
+            (np.float32([1, 1.5, 0.6]),),
+        )
+        for mode in ("nearest", "linear")
+    },
+    "a Resize by sizes": (resize("int64[3] sizes", ", , sizes", 'mode = "linear"'), (whole(3, 2, 7),)),
+    "a Resize whose weights are stretched": (
+        resize("int64[1] sizes", ", , sizes", 'mode = "linear", antialias = 1, axes = [2]'),
+        (whole(2),),
+    ),
+    "a Resize by scales whose weights are stretched": (
+        resize("float[1] scales", ", scales", 'mode = "linear", antialias = 1, axes = [-1]'),
+        (np.float32([0.6]),),
+    ),
+    "a Resize that keeps the ratio": (
+        resize("int64[2] sizes", ", , sizes", 'axes = [1, 2], keep_aspect_ratio_policy = "not_larger"'),
+        (whole(9, 9),),
+    ),
+    "a Resize of a part": (
+        resize(
+            "float[6] roi, int64[3] sizes",
+            "roi, , sizes",
+            'mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize", extrapolation_value = 7.0',
+        ),
+        (np.float32([0, 0.2, -0.1, 1, 0.9, 1.2]), whole(3, 4, 5)),
+    ),
+}
+
+
+def test_an_axis_that_stays_is_not_resampled() -> None:
+    """Weights of 0 would make NaN of what is infinite."""
+    x = np.where(X.max() == X, np.inf, X).astype(np.float32)
+    against_onnxruntime(parse_model(GRAPHS["a Resize by scales, linear"][0], 18), x, np.ones(3, np.float32))
+    against_onnxruntime(parse_model(GRAPHS["a Resize by sizes"][0], 18), x, whole(*x.shape))
+
+
+def test_places_before_opset_11() -> None:
+    text = GRAPHS["a Resize by scales, nearest"][0].replace("(x, , scales)", "(x, scales)")
+    for scale in (2, 0.6, 1 / 3, 1.3):
+        against_onnxruntime(parse_model(text, 10), X.repeat(5, 2), np.float32([1, 1, scale]))
+
+
 @pytest.mark.parametrize("name", GRAPHS)
 def test_what_the_machine_knows(name: str) -> None:
     text, values = GRAPHS[name]
@@ -173,6 +222,11 @@ WRONG: dict[str, tuple[str, tuple[np.ndarray, ...], str]] = {
         GRAPHS["a margin by reflect"][0],
         (whole(1, 0, -1, 0), whole(0, 1)),
         "pads below 0 in mode reflect",
+    ),
+    "a scale that is not above 0": (
+        GRAPHS["a Resize by scales, nearest"][0],
+        (np.float32([1, np.nan, 2]),),
+        "scales that are not above 0",
     ),
     "a Dropout that takes random numbers": (
         GRAPHS["a Dropout that keeps all"][0],
