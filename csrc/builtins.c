@@ -197,7 +197,12 @@ RVM_BUILTIN(tensor_to_shape) {
     return rvm_fail(result, RVM_TYPE_ERROR,
                     "vm.builtin.tensor_to_shape: expected a tensor of rank 1 and dtype i64, got %s",
                     rvm_value_describe(arguments[0], text));
-  return rvm_shape_new((int32_t)tensor->dl.shape[0], tensor->dl.data, result);
+  const int64_t *sizes = tensor->dl.data;
+  for (int64_t i = 0; i < tensor->dl.shape[0]; i++)
+    if (sizes[i] < 0)
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.tensor_to_shape: dimension %lld is %lld, below 0",
+                      (long long)i, (long long)sizes[i]);
+  return rvm_shape_new((int32_t)tensor->dl.shape[0], sizes, result);
 }
 
 RVM_BUILTIN(shape_to_tensor) {

@@ -45,11 +45,18 @@ def shape_to_tensor(shape: ShapeType) -> TensorType:
     return TensorType(I64, None if shape.rank is None else (shape.rank,), 1)
 
 
-@op("tensor_to_shape", numpy=lambda x: tuple(x.tolist()), lower=Builtin("tensor_to_shape"))
+def _numpy_tensor_to_shape(x: np.ndarray) -> tuple[int, ...]:
+    for axis, size in enumerate(x.tolist()):
+        expect(size >= 0, "tensor_to_shape: dimension {} is {}, below 0", axis, size, error=RelvmShapeError)
+    return tuple(x.tolist())
+
+
+@op("tensor_to_shape", numpy=_numpy_tensor_to_shape, lower=Builtin("tensor_to_shape"))
 def tensor_to_shape(x: TensorType) -> ShapeType:
     """Numbers as the dimensions of a shape.
 
     x: i64[n].   Result: a shape of rank n, where n is known.   Raises RelvmTypeError: another dtype or rank.
+    At run time RelvmShapeError: a number below 0.
     Source: the shape argument of ONNX Reshape-19.
     """
     expect_tensor("tensor_to_shape", x=x)

@@ -284,6 +284,8 @@ static void test_tensor_to_shape(void) {
   rvm_value heap = make_heap(2), other = tensor_value(RVM_DTYPE_i32, 1, (int64_t[]){2});
   ((int64_t *)heap.as.tensor->dl.data)[1] = 9;
   GOOD(tensor_to_shape, is_shape(got, 2, (int64_t[]){0, 9}), heap);
+  ((int64_t *)heap.as.tensor->dl.data)[1] = -2;
+  BAD(tensor_to_shape, RVM_SHAPE_ERROR, "dimension 1 is -2, below 0", heap);
   BAD(tensor_to_shape, RVM_TYPE_ERROR,
       "expected a tensor of rank 1 and dtype i64, got a tensor of rank 1 and dtype i32", other);
   rvm_value_release(&heap);

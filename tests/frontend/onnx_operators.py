@@ -10,10 +10,12 @@ from modes import FEWER_WAYS
 
 @dataclass(frozen=True)
 class Operator:
-    """known: the inputs, by number, that must be known when a model is imported.  refused: case -> why relvm refuses
-    it, part of what it says; those of element types that relvm does not have need no row."""
+    """known: the inputs, by number, that a case is also run with as initializers.  fixed: those that must be such.
+    refused: case -> why relvm refuses it, part of what it says; those of element types that relvm does not have need
+    no row."""
 
     known: tuple[int, ...] = ()
+    fixed: tuple[int, ...] = ()
     refused: dict[str, str] = field(default_factory=dict)
 
 
@@ -49,12 +51,18 @@ _SIZES += ("Constant",)
 _SPECTRA = ("HannWindow", "HammingWindow", "BlackmanWindow")
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "SumSquare", "Sum", "Mean", "Max", "Min", "Prod")
 
+_TRAINED = [f"test_training_dropout{case}" for case in ("", "_mask", "_default", "_default_mask")]
+
 _INDEXING = {
     **rows(*_POSITIONS, *_LOGIC, *_SIZES, *_SPECTRA),
     "DFT": Operator(known=(1, 2)),
     "STFT": Operator(known=(1, 3)),
     **{f"Reduce{name}": Operator(known=(1,)) for name in _REDUCTIONS},
-    **{name: Operator(known=(1,)) for name in ("Split", "CumSum", "CumProd")},
+    **{name: Operator(known=(1,)) for name in ("CumSum", "CumProd")},
+    "Split": Operator(known=(1,)),
+    **{name: Operator(known=(1,)) for name in ("Reshape", "Expand", "Squeeze", "Unsqueeze")},
+    "Slice": Operator(known=(1, 2, 3, 4)),
+    "Dropout": Operator(fixed=(1, 2), refused=dict.fromkeys(_TRAINED, "takes random numbers")),
 }
 
 _SEQUENCES = {"test_loop13_seq": "no tensor but sequence_type", "test_loop16_seq_none": "no tensor but optional_type"}

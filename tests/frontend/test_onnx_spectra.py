@@ -8,7 +8,7 @@ from frontend.onnx_answers import against_onnxruntime
 from frontend.onnx_models import parse_model
 from modes import machines
 
-from relvm.errors import RelvmError
+from relvm.errors import RelvmError, RelvmShapeError
 from relvm.frontend.onnx import from_onnx
 
 RANDOM = np.random.default_rng(4)
@@ -83,10 +83,57 @@ def test_transforms_of_other_lengths() -> None:
             np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1e-5)
 
 
+AT_RUN_TIME = parse_model(
+    """
+    g (float[b, n, k, 1] x, double[b, n, k, 2] z, int64 length, int64 axis) => (p, q, r, s)
+    {
+      p = DFT<onesided = 1>(x, length, axis)
+      q = DFT(z, length, axis)
+      r = DFT<inverse = 1>(z, , axis)
+      s = DFT<inverse = 1, onesided = 1>(z, length, axis)
+    }""",
+    20,
+)
+
+
+def test_transforms_whose_axis_and_length_the_machine_knows() -> None:
+    x, z = numbers(2, 6, 5, 1), numbers(2, 6, 5, 2).astype(np.float64)
+    wave = z[..., 0] + 1j * z[..., 1]
+    for machine in machines(from_onnx(AT_RUN_TIME)).values():
+        for length, axis in ((6, 1), (4, -3), (9, 2), (3, 0)):
+            at = axis % 4
+            wanted = (
+                pairs(np.fft.rfft(x[..., 0], length, at)),
+                pairs(np.fft.fft(wave, length, at)),
+                pairs(np.fft.ifft(wave, None, at)),
+                np.fft.irfft(wave, length, at)[..., None],
+            )
+            for got, want in zip(machine["main"](x, z, np.array(length), np.array(axis)), wanted, strict=True):
+                assert got.numpy().shape == want.shape
+                np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1e-5)
+        for length, axis, message in ((6, 3, "that of the parts"), (6, 4, "axes outside"), (0, 1, "lengths of a")):
+            with pytest.raises(RelvmShapeError, match=message):
+                machine["main"](x, z, np.array(length), np.array(axis))
+
+
+def test_frames_of_which_the_machine_knows_all() -> None:
+    model = parse_model("""
+        g (float[b, n, 1] x, int64 step, int64 size) => (p, q)
+        {
+          hann = HannWindow(size)
+          p = STFT(x, step, hann, size)
+          q = STFT<onesided = 0>(x, step, , size)
+        }""")
+    against_onnxruntime(model, numbers(2, 20, 1), np.array(3), np.array(8))
+    for machine in machines(from_onnx(model)).values():
+        for step, size, message in ((0, 8, "steps below 1"), (1, 21, "frames longer than the signal")):
+            with pytest.raises(RelvmShapeError, match=message):
+                machine["main"](numbers(2, 20, 1), np.array(step), np.array(size))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("g (float[n, 1] x) => (y) <int64 a = {0}> { y = DFT(x, , a) }", "axis of size n, which must be known"),
         ("g (float[5000, 1] x) => (y) <int64 a = {0}> { y = DFT(x, , a) }", "5000 elements, expected 1 to 4096"),
         ("g (float[5, 3] x) => (y) <int64 a = {0}> { y = DFT(x, , a) }", "known to be 1 or 2"),
         ("g (float[5, 2] x) => (y) <int64 a = {1}> { y = DFT(x, , a) }", "axis 1 of a signal of rank 2"),
@@ -95,6 +142,8 @@ def test_transforms_of_other_lengths() -> None:
             "g (float[5, 1] x) => (y) <int64 a = {0}> { y = DFT<onesided = 1, inverse = 1>(x, , a) }",
             "must be complex",
         ),
+        ("g (float[n, 1] x) => (y) <int64 a = {0}> { y = DFT<onesided = 1, inverse = 1>(x, , a) }", "must be complex"),
+        ("g (float[n, 2] x) => (y) <int64 a = {0}> { y = DFT<onesided = 1>(x, , a) }", "onesided is for real signals"),
     ],
 )
 def test_what_is_refused(text: str, message: str) -> None:

@@ -6,6 +6,8 @@ operators need to know, all that follows becomes a part of each.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +63,15 @@ def _merged(graph: GraphImporter, cond: Expr, then: Block, orelse: Block) -> tup
     if not isinstance(type_, TupleType):
         return (merged,)
     return tuple(TupleItem(merged, i, type=field) for i, field in enumerate(type_.fields))
+
+
+def either(node: Node, cond: Expr, then: Callable[[Node], Expr], orelse: Callable[[Node], Expr]) -> Expr:
+    """What the one function of the node gives where a bool of rank 0 holds, else what the other does."""
+    blocks = []
+    for way in (then, orelse):
+        inner = node.graph.inner_block()
+        blocks.append(inner.block([inner.emit(way(replace(node, graph=inner)), "way")]))
+    return _merged(node.graph, cond, *blocks)[0]
 
 
 def parted(graph: GraphImporter, fork: Fork, outputs: list[str], nodes: list[Any], names: list[str]) -> list[Value]:

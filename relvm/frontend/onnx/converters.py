@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import is_known, is_symbolic, sizes_of
+from relvm.frontend.onnx.sizes import is_known, is_symbolic, none_of, scalar, sizes_of
 from relvm.frontend.onnx.slicing import FAR, symbolic_slice
-from relvm.frontend.onnx.terms import Term
+from relvm.frontend.onnx.terms import Term, operands
 from relvm.frontend.onnx.windows import padded, pads_of
-from relvm.ir.dims import AnyDim, exact_quotient, product
+from relvm.ir.dims import product
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Constant, Expr, constant
-from relvm.ir.types import TensorType
 
 # ---- elementwise ----
 
@@ -56,16 +55,14 @@ _SAME = {
 
 @converts(*_SAME)
 def _same(node: Node) -> Expr:
-    """The operator of the same meaning.  Broadcasting by attribute (before opset 7) is refused."""
-    if node.attribute("broadcast") or node.attribute("axis") is not None:
-        raise RelvmUnsupportedError("broadcasting by attribute, as before opset 7, is not supported")
-    return _SAME[node.proto.op_type](*node.tensors())
+    """The operator of the same meaning."""
+    return _SAME[node.proto.op_type](*operands(node))
 
 
 @converts("Pow")
 def _pow(node: Node) -> Expr:
     """The result has the base's dtype; the power is taken in whichever dtype of the two holds more."""
-    base, exponent = node.tensor(0), node.tensor(1)
+    base, exponent = operands(node)
     own, other = base.type.dtype, exponent.type.dtype
     if own == other:
         return ops.power(base, exponent)
@@ -118,9 +115,16 @@ def _leaky_relu(node: Node) -> Expr:
 
 @converts("Dropout")
 def _dropout(node: Node) -> Expr | tuple[Expr, Expr]:
-    """Outside of training the input itself; the mask, where it is named, says that every element is kept."""
-    if node.has(2) and bool(node.known(2, "training_mode")):
-        raise RelvmUnsupportedError("Dropout in training mode is not supported")
+    """Outside of training the input itself; the mask, where it is named, says that every element is kept.
+
+    In training no element may be dropped: the ratio is 0, which is checked at run time where only the machine knows.
+    """
+    if node.has(2):
+        trained = scalar(node, 2)
+        drops = trained.apply(ops.logical_and, scalar(node, 1).apply(ops.not_equal, 0)) if node.has(1) else trained
+        if isinstance(drops.expr, Constant) and drops.expr.value:
+            raise RelvmUnsupportedError("Dropout in training mode, which takes random numbers, is not supported")
+        none_of(drops, "elements that training drops at random, which is not supported")
     x = node.tensor(0)
     if len(node.proto.output) < 2 or not node.proto.output[1]:
         return x
@@ -170,71 +174,11 @@ def _shape(node: Node) -> Expr:
     return ops.slice(node.emit(dims), begin=(start,), end=(end,))
 
 
-@converts("Reshape")
-def _reshape(node: Node) -> Expr:
-    x = node.tensor(0)
-    wanted = list(node.attribute("shape")) if node.opset < 5 else node.dims(1, "the shape of a Reshape")
-    return ops.reshape(x, node.shape(_reshaped(x.type, wanted, bool(node.attribute("allowzero", 0)))))
-
-
-def _reshaped(type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
-    """`wanted` with 0 (the input's own dimension) and -1 (what is left) filled in."""
-    if type_.shape is None:
-        raise RelvmUnsupportedError(f"Reshape of a tensor of type {type_}: its shape must be known")
-    dims: list[AnyDim] = []
-    for i, dim in enumerate(wanted):
-        copies = isinstance(dim, int) and dim == 0 and not allow_zero
-        if copies and i >= len(type_.shape):
-            raise RelvmShapeError(f"Reshape: 0 at position {i} of {wanted}, and the input has rank {len(type_.shape)}")
-        dims.append(type_.shape[i] if copies else dim)
-    rest = [i for i, dim in enumerate(dims) if isinstance(dim, int) and dim == -1]
-    if not rest:
-        return dims
-    if len(rest) > 1:
-        raise RelvmShapeError(f"Reshape: more than one -1 in {wanted}")
-    others = product(dim for i, dim in enumerate(dims) if i != rest[0])
-    total = product(type_.shape)
-    left = exact_quotient(total, others)
-    dims[rest[0]] = total // others if left is None and others != 0 else left
-    if dims[rest[0]] is None:
-        raise RelvmShapeError(f"Reshape: -1 in {wanted} has no value for {type_}")
-    return dims
-
-
-@converts("Flatten")
-def _flatten(node: Node) -> Expr:
-    shape = node.type(0).shape
-    if shape is None:
-        raise RelvmUnsupportedError("Flatten of a tensor whose shape is not known")
-    axis = node.attribute("axis", 1)
-    axis = axis + len(shape) if axis < 0 else axis
-    return ops.reshape(node.tensor(0), node.shape([product(shape[:axis]), product(shape[axis:])]))
-
-
-@converts("Unsqueeze")
-def _unsqueeze(node: Node) -> Expr:
-    axes = node.attribute("axes") if node.opset < 13 else node.known(1, "the axes of an Unsqueeze").tolist()
-    return ops.expand_dims(node.tensor(0), axes=tuple(axes))
-
-
 @converts("Transpose")
 def _transpose(node: Node) -> Expr:
     perm = node.attribute("perm")
     perm = reversed(range(node.type(0).rank)) if perm is None else perm
     return ops.transpose(node.tensor(0), perm=tuple(perm))
-
-
-@converts("Expand")
-def _expand(node: Node) -> Expr:
-    """Broadcasting goes both ways: a 1 in the wanted shape keeps the input's own dimension."""
-    x, wanted = node.tensor(0), node.dims(1, "the shape of an Expand")
-    shape = x.type.shape
-    if shape is None:
-        raise RelvmUnsupportedError("Expand of a tensor whose shape is not known")
-    rank = max(len(shape), len(wanted))
-    own = [1] * (rank - len(shape)) + list(shape)
-    asked = [1] * (rank - len(wanted)) + wanted
-    return ops.broadcast_to(x, node.shape([have if want == 1 else want for have, want in zip(own, asked, strict=True)]))
 
 
 @converts("Concat")
@@ -250,7 +194,7 @@ def _slice(node: Node) -> Expr:
     if node.opset < 10:
         begin, end = node.attribute("starts"), node.attribute("ends")
         axes, steps = node.attribute("axes"), None
-    elif any(not is_known(node, i) or is_symbolic(node, i) for i in (1, 2)):
+    elif any(not is_known(node, i) or is_symbolic(node, i) for i in range(1, len(node.inputs)) if node.has(i)):
         return symbolic_slice(node)
     else:
         begin, end = (node.known(i, "the bounds of a Slice").tolist() for i in (1, 2))

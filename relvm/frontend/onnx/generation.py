@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +13,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import is_known, number_of, places, run_time_sizes, scalar, sizes_of
+from relvm.frontend.onnx.sizes import is_known, none_of, number_of, places, run_time_sizes, scalar, sizes_of
 from relvm.frontend.onnx.slicing import part
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import AnyDim, Dim, dim_op, exact_quotient, product
@@ -42,8 +43,9 @@ def _size(node: Node) -> Any:
 def _range(node: Node) -> Expr:
     """start + i * delta; how many there are may be known only when the program runs."""
     start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).dtype
-    if is_known(node, 2) and not np.any(node.known(2, "delta")):
+    if isinstance(delta.expr, Constant) and not delta.expr.value:
         raise RelvmArgumentError("delta is 0")
+    none_of(delta.apply(ops.equal, 0), "a delta of 0")
     count = _range_count(node)
     return (places(node, count).cast(dtype) * delta + start).expr
 
@@ -70,10 +72,15 @@ def _range_count(node: Node) -> AnyDim:
 
 @converts("Tile")
 def _tile(node: Node) -> Expr:
-    """Each repeated axis gets one in front of it, along which it is broadcast."""
-    x, repeats = shaped(node, 0), sizes_of(node, 1, "the repeats")
+    x = Term(node, node.known_shape(0))
+    repeats = sizes_of(node, 1, "the repeats", len(x.shape))
     if len(repeats) != len(x.shape):
         raise RelvmShapeError(f"{len(repeats)} repeats for a tensor of rank {len(x.shape)}")
+    return repeated(x, repeats).expr
+
+
+def repeated(x: Term, repeats: Sequence[AnyDim]) -> Term:
+    """x as often along each axis as said: a repeated axis gets one in front of it, along which it is broadcast."""
     apart: list[AnyDim] = []
     wide: list[AnyDim] = []
     for dim, repeat in zip(x.shape, repeats, strict=True):
@@ -81,9 +88,9 @@ def _tile(node: Node) -> Expr:
         apart += [1, dim] if new else [dim]
         wide += [repeat, dim] if new else [dim]
     if wide == list(x.shape):
-        return x.expr
-    repeated = x.reshape(*apart).apply(ops.broadcast_to, node.shape(wide))
-    return repeated.reshape(*(dim * repeat for dim, repeat in zip(x.shape, repeats, strict=True))).expr
+        return x
+    many = x.reshape(*apart).apply(ops.broadcast_to, x.node.shape(wide))
+    return many.reshape(*(dim * repeat for dim, repeat in zip(x.shape, repeats, strict=True)))
 
 
 @converts("Split")
@@ -91,18 +98,22 @@ def _split(node: Node) -> tuple:
     """Opset 18 has num_outputs, of which the last may be shorter; before it parts without sizes are equal."""
     axis, count = node.attribute("axis", 0), len(node.proto.output)
     value = node.inputs[0]
-    shape = value.array.shape if isinstance(value, HostValue) else shaped(node, 0).shape
+    x = None if isinstance(value, HostValue) else Term(node, node.known_shape(0))
+    shape = value.array.shape if x is None else x.shape
     if not -len(shape) <= axis < len(shape):
         raise RelvmShapeError(f"axis {axis} of a tensor of rank {len(shape)}")
     axis %= len(shape)
     sizes = _split_sizes(node, shape[axis], count)
     if len(sizes) != count:
         raise RelvmShapeError(f"{len(sizes)} sizes for {count} outputs")
-    expect_equal_dims("Split", "the size of the axis and the sum of the parts' differ", shape[axis], sum(sizes))
-    if isinstance(value, HostValue):
+    if x is not None and node.has(1) and not is_known(node, 1):
+        x = Term(node, node.graph.checked(x.expr, (*shape[:axis], sum(sizes), *shape[axis + 1 :])))
+    else:
+        expect_equal_dims("Split", "the size of the axis and the sum of the parts' differ", shape[axis], sum(sizes))
+    if x is None:
         parts = np.split(value.array, np.cumsum(sizes[:-1]).astype(int), axis)
         return tuple(HostValue(array, value.dtype) for array in parts)
-    x, start, results = term(node, 0), 0, []
+    start, results = 0, []
     for size in sizes:
         if isinstance(start, int) and isinstance(size, int):
             results.append(x.apply(ops.slice, begin=(start,), end=(start + size,), axes=(axis,)).expr)
@@ -116,7 +127,7 @@ def _split_sizes(node: Node, size: AnyDim, count: int) -> list[AnyDim]:
     if node.opset < 13:
         given = node.attribute("split")
     else:
-        given = node.dims(1, "the sizes of the parts") if node.has(1) else None
+        given = sizes_of(node, 1, "the sizes of the parts", count) if node.has(1) else None
     if given is not None:
         return list(given)
     wanted = node.attribute("num_outputs", count)

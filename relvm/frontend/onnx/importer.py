@@ -33,6 +33,7 @@ import relvm.frontend.onnx.positions
 import relvm.frontend.onnx.quantised
 import relvm.frontend.onnx.recurrent
 import relvm.frontend.onnx.reductions
+import relvm.frontend.onnx.reshaping
 import relvm.frontend.onnx.resize
 import relvm.frontend.onnx.spectra
 import relvm.frontend.onnx.squeeze

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 import relvm.ops as ops
+from relvm.frontend.onnx.axes import chosen_axes, parted, rest_of
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import number_of
+from relvm.frontend.onnx.sizes import count_of, is_known, number_of, run_time_sizes
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import product
 from relvm.ir.dtypes import BOOL, F64, U8
@@ -25,7 +26,8 @@ def _mean(x: Term, **axes) -> Term:
         return x.apply(ops.mean, **axes)
     total = _sum(x, **axes)
     chosen = range(len(x.shape)) if axes["axes"] is None else axes["axes"]
-    return total / number_of(x.node, product(x.shape[axis] for axis in chosen))
+    size = number_of(x.node, product(x.shape[axis] for axis in chosen))
+    return total / (size.cast(x.type.dtype) if isinstance(size, Term) else size)
 
 
 def _of_bools_too(op: Operator) -> Callable[..., Term]:
@@ -78,10 +80,27 @@ def _reduce(node: Node) -> Expr:
     x = term(node, 0)
     if node.opset < axes_are_input:
         axes = node.attribute("axes")
+    elif node.has(1) and not is_known(node, 1) and node.type(1).shape != (0,):
+        return _reduced_at_run_time(node, function).expr
     else:
-        axes = node.known(1, "the axes of a reduction").tolist() if node.has(1) else None
+        axes = node.known(1, "the axes of a reduction").tolist() if node.has(1) and is_known(node, 1) else None
     chosen = tuple(axes) if axes else () if node.attribute("noop_with_empty_axes", 0) else None
     return function(x, axes=chosen, keepdims=bool(node.attribute("keepdims", 1))).expr
+
+
+def _reduced_at_run_time(node: Node, function: Callable[..., Term]) -> Term:
+    """Along axes that the machine knows; without keepdims it must be known how many there are."""
+    x, axes = Term(node, node.known_shape(0)), Term(node, node.known_shape(1))
+    (count,), rank = axes.shape, len(x.shape)
+    gone = chosen_axes(axes, rank)
+    if not isinstance(count, int) and not node.attribute("noop_with_empty_axes", 0):
+        gone = number_of(node, count).apply(ops.equal, 0).apply(ops.logical_or, gone)
+    apart = parted(x, gone)
+    result = function(apart.x, axes=apart.axes, keepdims=False)
+    if node.attribute("keepdims", 1):
+        return result
+    left = rank - count_of(axes, "the axes of a reduction without keepdims")
+    return result.reshape(*run_time_sizes(rest_of(apart.kept, gone, left)))
 
 
 @converts("ArgMax", "ArgMin")

@@ -7,53 +7,73 @@ folded where the sizes are known, and small computations at run time where they 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.control import either
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sampling import NEAREST_MODES, Axis, clamped_table, nearest_positions, places_on, table
+from relvm.frontend.onnx.sampling import (
+    LARGEST_DENOMINATOR,
+    NEAREST_MODES,
+    Axis,
+    Quotient,
+    Scale,
+    clamped_table,
+    nearest_positions,
+    places_on,
+    quotient_near,
+    table,
+)
+from relvm.frontend.onnx.sizes import is_known, none_of, numbers_of, run_time_sizes, sizes_of
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import AnyDim
+from relvm.ir.dtypes import F32, F64, I64, DType
 from relvm.ir.expr import Expr
+from relvm.ir.operator import Operator
+
+_WHOLE = (0.0, 1.0)  # the roi where none is stated
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Target:
-    """One axis to resize.  size: of the result.  scale: as stated; None where the size is stated instead."""
+    """One axis to resize.  size: of the result.  scale: as stated; None where the size is stated instead.   may_stay:
+    whether only the machine knows that the axis is to stay as it is."""
 
     axis: int
     size: AnyDim
-    scale: Fraction | None
-    roi: tuple[float, float]
+    scale: Scale | None
+    roi: tuple[float | Term, float | Term]
+    may_stay: bool = False
 
 
 @converts("Upsample")
 def _upsample(node: Node) -> Expr:
     """Places lie at place / scale, as in a Resize before opset 11."""
-    scales = node.attribute("scales") if node.opset < 9 else node.known(1, "the scales of an Upsample").tolist()
-    return _resized(node, _by_scales(node, list(range(node.type(0).rank)), scales), "asymmetric", None)
+    axes = list(range(node.type(0).rank))
+    if node.opset < 9:
+        targets = _by_numbers(node, axes, node.attribute("scales"), [_WHOLE] * len(axes))
+    else:
+        targets = _by_scales(node, 1, axes, [_WHOLE] * len(axes))
+    return _resized(node, targets, "asymmetric", "")
 
 
 @converts("Resize")
 def _resize(node: Node) -> Expr:
-    if node.opset < 11:
-        scales = node.known(1, "the scales of a Resize").tolist()
-        return _resized(node, _by_scales(node, list(range(node.type(0).rank)), scales), "asymmetric", None)
     rank = node.type(0).rank
+    if node.opset < 11:
+        return _resized(node, _by_scales(node, 1, list(range(rank)), [_WHOLE] * rank), "asymmetric", "")
     axes = [axis % rank for axis in node.attribute("axes", list(range(rank)))]
     by_scales, by_sizes = (node.has(i) and not _is_empty(node, i) for i in (2, 3))
     if by_scales == by_sizes:
         raise RelvmFormatError(f"a Resize takes scales or sizes, this has {'both' if by_scales else 'neither'}")
     how = node.attribute("coordinate_transformation_mode", "half_pixel")
-    roi = _roi(node, axes) if how == "tf_crop_and_resize" else [(0.0, 1.0)] * len(axes)
-    if by_scales:
-        targets = _by_scales(node, axes, node.known(2, "the scales of a Resize").tolist(), roi)
-    else:
-        targets = _by_sizes(node, axes, node.dims(3, "the sizes of a Resize"), roi)
+    roi = _roi(node, axes) if how == "tf_crop_and_resize" else [_WHOLE] * len(axes)
+    targets = _by_scales(node, 2, axes, roi) if by_scales else _by_sizes(node, axes, roi)
     return _resized(node, targets, how, node.attribute("nearest_mode", "round_prefer_floor"))
 
 
@@ -61,8 +81,17 @@ def _is_empty(node: Node, index: int) -> bool:
     return node.type(index).shape == (0,)
 
 
-def _roi(node: Node, axes: list[int]) -> list[tuple[float, float]]:
-    bounds = node.known(1, "the roi of a Resize").reshape(-1).tolist()
+def _elements(node: Node, index: int, count: int, dtype: DType) -> list[Term]:
+    """Input `index`, of so many numbers that only the machine knows, one by one: each of shape [1]."""
+    numbers = Term(node, node.graph.checked(node.tensor(index), (count,))).cast(dtype)
+    return [numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for i in range(count)]
+
+
+def _roi(node: Node, axes: list[int]) -> list[tuple[float | Term, float | Term]]:
+    if not is_known(node, 1):
+        bounds = _elements(node, 1, 2 * len(axes), F64)
+    else:
+        bounds = node.known(1, "the roi of a Resize").reshape(-1).tolist()
     if len(bounds) != 2 * len(axes):
         raise RelvmShapeError(f"a roi of {len(bounds)} numbers for {len(axes)} axes, expected two for each")
     return list(zip(bounds[: len(axes)], bounds[len(axes) :], strict=True))
@@ -75,12 +104,24 @@ def _shape(node: Node) -> tuple[AnyDim, ...]:
     return shape
 
 
-def _by_scales(node: Node, axes: list[int], scales: list[float], roi: list | None = None) -> list[_Target]:
-    """The size is the dimension times the scale, rounded down."""
+def _by_scales(node: Node, index: int, axes: list[int], roi: list) -> list[_Target]:
+    """The size is the dimension times the scale, input `index`, rounded down."""
+    if is_known(node, index):
+        return _by_numbers(node, axes, node.known(index, "the scales of a Resize").tolist(), roi)
+    targets = []
+    for axis, scale, part in zip(axes, _elements(node, index, len(axes), F32), roi, strict=True):
+        none_of((scale > 0).apply(ops.logical_not), "scales that are not above 0")
+        ratio, dim = quotient_near(scale), numbers_of(node, [_shape(node)[axis]]).cast(F64)
+        (size,) = run_time_sizes((dim * ratio.numerator / ratio.denominator).apply(ops.floor).cast(I64))
+        targets.append(_Target(axis, size, ratio, part, may_stay=True))
+    return targets
+
+
+def _by_numbers(node: Node, axes: list[int], scales: list[float], roi: list) -> list[_Target]:
     if len(scales) != len(axes) or any(scale <= 0 for scale in scales):
         raise RelvmShapeError(f"scales are {scales}, expected {len(axes)} numbers above 0")
     targets = []
-    for axis, scale, part in zip(axes, scales, roi or [(0.0, 1.0)] * len(axes), strict=True):
+    for axis, scale, part in zip(axes, scales, roi, strict=True):
         ratio = _ratio(scale)
         size = _shape(node)[axis] * ratio.numerator // ratio.denominator
         targets.append(_Target(axis, size, ratio, part))
@@ -89,21 +130,25 @@ def _by_scales(node: Node, axes: list[int], scales: list[float], roi: list | Non
 
 def _ratio(scale: float) -> Fraction:
     """What an f32 stands for: the short fraction that rounds to it, such as 3 / 5, or else its own value."""
-    short = Fraction(scale).limit_denominator(4096)
+    short = Fraction(scale).limit_denominator(LARGEST_DENOMINATOR)
     return short if np.float32(float(short)) == np.float32(scale) else Fraction(scale)
 
 
-def _by_sizes(node: Node, axes: list[int], sizes: list[AnyDim], roi: list) -> list[_Target]:
+def _by_sizes(node: Node, axes: list[int], roi: list) -> list[_Target]:
+    sizes = sizes_of(node, 3, "the sizes of a Resize", len(axes))
     if len(sizes) != len(axes):
         raise RelvmShapeError(f"{len(sizes)} sizes for {len(axes)} axes")
     policy = node.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
-        return [_Target(axis, size, None, part) for axis, size, part in zip(axes, sizes, roi, strict=True)]
+        late = not is_known(node, 3)
+        return [_Target(axis, size, None, part, late) for axis, size, part in zip(axes, sizes, roi, strict=True)]
     if policy not in ("not_larger", "not_smaller"):
         raise RelvmUnsupportedError(f"keep_aspect_ratio_policy {policy!r} is not supported")
     dims = [_shape(node)[axis] for axis in axes]
-    if not all(isinstance(dim, int) for dim in (*dims, *sizes)) or 0 in dims:
+    if 0 in dims:
         raise RelvmUnsupportedError(f"keep_aspect_ratio_policy {policy} from sizes {dims} to {sizes}")
+    if not all(isinstance(dim, int) for dim in (*dims, *sizes)):
+        return _of_one_ratio(node, axes, dims, sizes, roi, ops.argmin if policy == "not_larger" else ops.argmax)
     ratios = [Fraction(size, dim) for size, dim in zip(sizes, dims, strict=True)]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
     half = Fraction(1, 2)
@@ -111,14 +156,27 @@ def _by_sizes(node: Node, axes: list[int], sizes: list[AnyDim], roi: list) -> li
     return [_Target(axis, math.floor(dim * scale + half), scale, part) for axis, dim, part in rows]
 
 
-def _resized(node: Node, targets: list[_Target], how: str, nearest: str | None) -> Expr:
-    """how: the coordinate transformation mode.  nearest: the nearest mode; None, before opset 11: the element after
-    where an axis shrinks, else the one before."""
+def _of_one_ratio(
+    node: Node, axes: list[int], dims: list[AnyDim], sizes: list[AnyDim], roi: list, choose: Operator
+) -> list[_Target]:
+    """The scale of every axis is that of one of them; sizes are rounded to the nearest, a half up."""
+    old, new = numbers_of(node, dims), numbers_of(node, sizes)
+    none_of(old < 1, "axes without elements, whose aspect ratio cannot be kept")
+    place = (new.cast(F64) / old.cast(F64)).apply(choose, axis=0, keepdims=True)
+    above, below = (numbers.apply(ops.gather, place, axis=0) for numbers in (new, old))
+    wanted = run_time_sizes((old * above * 2 + below) / (below * 2))
+    scale = Quotient(above.cast(F64), below.cast(F64))
+    rows = zip(axes, wanted, roi, strict=True)
+    return [_Target(axis, size, scale, part, may_stay=True) for axis, size, part in rows]
+
+
+def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr:
+    """how: the coordinate transformation mode.  nearest: as `nearest_positions` has it."""
     x, shape, mode = term(node, 0), _shape(node), node.attribute("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     own = x.type.dtype
-    if mode == "nearest" and nearest not in (None, *NEAREST_MODES):
+    if mode == "nearest" and nearest not in ("", *NEAREST_MODES):
         raise RelvmUnsupportedError(f"nearest_mode {nearest!r} is not supported")
     crops = how == "tf_crop_and_resize"
     changed = [t for t in targets if crops or (t.size != shape[t.axis] if t.scale is None else t.scale != 1)]
@@ -126,21 +184,24 @@ def _resized(node: Node, targets: list[_Target], how: str, nearest: str | None) 
         raise RelvmUnsupportedError(f"mode {mode} of {own}: how it rounds is not defined")
     outside: list[tuple[int, Term]] = []
     for target in sorted(changed, key=lambda target: -target.axis):
-        rounding = nearest or ("ceil" if target.scale < 1 else "floor")
-        repeats = _repeats(shape[target.axis], target, how, rounding) if mode == "nearest" else None
+        repeats = _repeats(shape[target.axis], target, how, nearest) if mode == "nearest" else None
         if repeats is not None:
             x = _repeated(x, target.axis, repeats)
             continue
         axis = Axis(node, shape[target.axis], target.size, target.scale, target.roi)
+        if mode != "nearest" and not crops and target.may_stay:
+            x = _unless_same(
+                axis, x, target.axis, lambda axis, x, at: _sampled(axis, places_on(axis, how), x, at, mode)
+            )
+            continue
         places = places_on(axis, how)
         if crops:
             outside.append((target.axis, (places < 0).apply(ops.logical_or, places > axis.last)))
         if mode == "nearest":
-            positions = nearest_positions(axis, places, rounding)
+            positions = nearest_positions(axis, places, nearest)
             x = x.apply(ops.gather, positions, axis=target.axis)
             continue
-        indices, weights = clamped_table(axis, table(node, axis, places, mode))
-        x = x.apply(ops.resample, indices, weights.cast(x.type.dtype), axis=target.axis)
+        x = _sampled(axis, places, x, target.axis, mode)
     value = node.attribute("extrapolation_value", 0.0)
     for axis, mask in outside:
         after = tuple(range(1, len(shape) - axis))
@@ -148,15 +209,34 @@ def _resized(node: Node, targets: list[_Target], how: str, nearest: str | None) 
     return x.expr
 
 
+def _sampled(axis: Axis, places: Term, x: Term, at: int, mode: str) -> Term:
+    indices, weights = clamped_table(axis, table(axis.node, axis, places, mode))
+    return x.apply(ops.resample, indices, weights.cast(x.type.dtype), axis=at)
+
+
+def _unless_same(axis: Axis, x: Term, at: int, sampled: Callable[[Axis, Term, int], Term]) -> Term:
+    """x resampled along the axis `at`, but as it is where the machine finds that the axis stays."""
+    node, shape = axis.node, x.shape
+    same = axis.number(axis.size).apply(ops.equal, axis.number(axis.dim)) if axis.scale is None else axis.scale.is_one
+    merged = either(
+        node,
+        same.reshape().expr,
+        lambda inner: x.expr,
+        lambda inner: sampled(replace(axis, node=inner), Term(inner, x.expr), at).expr,
+    )
+    return Term(node, node.graph.checked(merged, (*shape[:at], axis.size, *shape[at + 1 :])))
+
+
 def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | None:
     """How often each element is simply repeated; None where it is not so."""
-    by_floor = how == "asymmetric" and rounding == "floor"
+    by_floor = how == "asymmetric" and rounding in ("floor", "")
     by_middle = how in ("half_pixel", "half_pixel_symmetric") and rounding.startswith("round")
     if target.scale is None:
         known = isinstance(dim, int) and isinstance(target.size, int) and dim > 0 and target.size % dim == 0
         count = target.size // dim if known else None
     else:
-        count = target.scale.numerator if target.scale.denominator == 1 else None
+        whole = isinstance(target.scale, Fraction) and target.scale.denominator == 1
+        count = target.scale.numerator if whole else None
     return count if (by_floor or by_middle) and count and target.size == dim * count else None
 
 

@@ -14,30 +14,58 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node
+from relvm.frontend.onnx.sizes import numbers_of, run_time_sizes
+from relvm.frontend.onnx.sizes import places as numbered
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dims import AnyDim
-from relvm.ir.dtypes import F64, I64
+from relvm.ir.dtypes import F32, F64, I64, U8
 from relvm.ir.expr import constant
 
 NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Quotient:
+    """A scale that only the machine knows, of whole numbers where it is near such: both f64[1]."""
+
+    numerator: Term
+    denominator: Term
+
+    @property
+    def is_one(self) -> Term:
+        return self.numerator.apply(ops.equal, self.denominator)
+
+
+Scale = Fraction | Quotient
+LARGEST_DENOMINATOR = 4096  # of a short fraction
+
+
+def quotient_near(scale: Term) -> Quotient:
+    """The shortest fraction that rounds to a scale, f32[1], if there is a short one; else its own value over 1."""
+    node, own = scale.node, scale.cast(F64)
+    denominators = (numbered(node, LARGEST_DENOMINATOR) + 1).cast(F64)
+    numerators = (own * denominators).apply(ops.round)
+    found = (numerators / denominators).cast(F32).apply(ops.equal, scale)
+    place = found.cast(U8).apply(ops.argmax, axis=0, keepdims=True)
+    exists = found.apply(ops.gather, place, axis=0)
+    numerator, denominator = (numbers.apply(ops.gather, place, axis=0) for numbers in (numerators, denominators))
+    return Quotient(exists.chosen(numerator, own), exists.chosen(denominator, 1))
+
+
+@dataclass(frozen=True, eq=False)
 class Axis:
-    """An axis of `dim` elements that becomes one of `size`.  scale: as stated; None: size / dim."""
+    """An axis of `dim` elements that becomes one of `size`.  scale: as stated; None: size / dim.   roi: numbers, or
+    each f64[1]."""
 
     node: Node
     dim: AnyDim
     size: AnyDim
-    scale: Fraction | None
-    roi: tuple[float, float]
+    scale: Scale | None
+    roi: tuple[float | Term, float | Term]
 
     def number(self, dim: AnyDim) -> Term:
         """A dimension as f64[1]."""
-        if isinstance(dim, int):
-            return Term(self.node, constant(np.array([dim], np.float64)))
-        shape = Term(self.node, self.node.emit(ops.shape_to_tensor(self.node.shape([dim]))))
-        return shape.cast(F64)
+        return numbers_of(self.node, [dim]).cast(F64)
 
     @property
     def last(self) -> Term:
@@ -65,7 +93,10 @@ def places_on(axis: Axis, how: str) -> Term:
             return axis.divided_by_scale(place + 0.5) - 0.5
         case "tf_half_pixel_for_nn":
             shifted = axis.divided_by_scale(place + 0.5)
-            return shifted if axis.scale else length.apply(ops.equal, axis.number(axis.dim)).chosen(place, shifted)
+            if isinstance(axis.scale, Fraction):
+                return shifted
+            same = length.apply(ops.equal, axis.number(axis.dim)) if axis.scale is None else axis.scale.is_one
+            return same.chosen(place, shifted)
         case "pytorch_half_pixel":
             return (length > 1).chosen(axis.divided_by_scale(place + 0.5) - 0.5, 0)
         case "half_pixel_symmetric":
@@ -73,7 +104,9 @@ def places_on(axis: Axis, how: str) -> Term:
             offset = middle - axis.divided_by_scale(length) / 2
             return offset + axis.divided_by_scale(place + 0.5) - 0.5
         case "align_corners":
-            exact = length if axis.scale is None else axis.number(axis.dim) * float(axis.scale)
+            exact = length
+            if axis.scale is not None:
+                exact = axis.number(axis.dim) * axis.scale.numerator / axis.scale.denominator
             return exact.apply(ops.equal, 1).chosen(0, place * axis.last / (exact - 1))
         case "tf_crop_and_resize":
             start, end = axis.roi
@@ -83,16 +116,23 @@ def places_on(axis: Axis, how: str) -> Term:
 
 
 def nearest_positions(axis: Axis, places: Term, how: str) -> Term:
-    """The element at each place: i64[size].  how: one of NEAREST_MODES."""
-    assert how in NEAREST_MODES
+    """The element at each place: i64[size].  how: one of NEAREST_MODES; "", before opset 11: the element after where
+    an axis shrinks, else the one before."""
     match how:
+        case "":
+            assert axis.scale is not None
+            if isinstance(axis.scale, Fraction):
+                chosen = places.apply(ops.ceil if axis.scale < 1 else ops.floor)
+            else:
+                shrinks = axis.scale.numerator < axis.scale.denominator
+                chosen = shrinks.chosen(places.apply(ops.ceil), places.apply(ops.floor))
         case "round_prefer_floor":
             chosen = (places - 0.5).apply(ops.ceil)
         case "round_prefer_ceil":
             chosen = (places + 0.5).apply(ops.floor)
         case "floor":
             chosen = places.apply(ops.floor)
-        case "ceil":
+        case _:
             chosen = places.apply(ops.ceil)
     return _clamped(axis, chosen).cast(I64)
 
@@ -103,12 +143,16 @@ def table(node: Node, axis: Axis, places: Term, mode: str) -> tuple[Term, Term]:
     mode: linear or cubic.  With antialias the weights of an axis that shrinks are stretched over as many elements as
     become one.
     """
-    reach, shrink = (1 if mode == "linear" else 2), 1.0
-    if node.attribute("antialias", 0):
-        shrink = min(1.0, _known_scale(axis))
-    taps = 2 * math.ceil(reach / shrink)
+    reach = 1 if mode == "linear" else 2
+    shrink = _shrink(axis) if node.attribute("antialias", 0) else 1.0
     base = places.apply(ops.floor)
-    steps = Term(node, constant(np.arange(taps, dtype=np.float64).reshape(taps, 1) - (taps // 2 - 1)))
+    if isinstance(shrink, Term):
+        half = (Term(node, shrink.operand(reach)) / shrink).apply(ops.ceil).cast(I64)
+        (taps,) = run_time_sizes(half * 2)
+        steps = (numbered(node, taps) - (half - 1)).cast(F64).reshape(taps, 1)
+    else:
+        taps = 2 * math.ceil(reach / shrink)
+        steps = Term(node, constant(np.arange(taps, dtype=np.float64).reshape(taps, 1) - (taps // 2 - 1)))
     indices = base + steps
     distance = (indices - places).apply(ops.abs) * shrink
     if mode == "linear":
@@ -118,17 +162,21 @@ def table(node: Node, axis: Axis, places: Term, mode: str) -> tuple[Term, Term]:
     if node.attribute("exclude_outside", 0):
         outside = (indices < 0).apply(ops.logical_or, indices > axis.last)
         weights = outside.chosen(0, weights)
-    elif shrink == 1.0:
+    elif not isinstance(shrink, Term) and shrink == 1.0:
         return indices, weights
     return indices, weights / weights.sum((0,))
 
 
-def _known_scale(axis: Axis) -> float:
-    if axis.scale is not None:
-        return float(axis.scale)
+def _shrink(axis: Axis) -> float | Term:
+    """The scale, if below 1."""
+    match axis.scale:
+        case Fraction():
+            return min(1.0, float(axis.scale))
+        case Quotient(numerator=numerator, denominator=denominator):
+            return (numerator / denominator).apply(ops.minimum, 1)
     if isinstance(axis.dim, int) and isinstance(axis.size, int):
-        return axis.size / axis.dim
-    raise RelvmUnsupportedError(f"antialias from size {axis.dim} to {axis.size}: the scale must be known")
+        return min(1.0, axis.size / axis.dim)
+    return (axis.number(axis.size).apply(ops.maximum, 1) / axis.number(axis.dim)).apply(ops.minimum, 1)
 
 
 def _cubic(distance: Term, a: float) -> Term:

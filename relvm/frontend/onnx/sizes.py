@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node
 from relvm.frontend.onnx.terms import Term
-from relvm.ir.dims import AnyDim, dim_var
+from relvm.ir.dims import AnyDim, as_var, dim_var
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, MatchCast, Var
 from relvm.ir.types import ShapeType
@@ -26,8 +28,10 @@ def is_symbolic(node: Node, index: int) -> bool:
     return isinstance(value, HostValue) and value.is_symbolic
 
 
-def sizes_of(node: Node, index: int, what: str) -> list[AnyDim]:
+def sizes_of(node: Node, index: int, what: str, count: int | None = None) -> list[AnyDim]:
     """Input `index` as a list of sizes; where only the machine knows them, each is a new variable.
+
+    count: how many there must be, if that is known.
 
     Raises
     ------
@@ -37,9 +41,9 @@ def sizes_of(node: Node, index: int, what: str) -> list[AnyDim]:
     if is_known(node, index):
         return node.dims(index, what)
     tensor = Term(node, node.tensor(index))
-    dims = tensor.type.shape
-    if dims is None or len(dims) > 1 or not all(isinstance(dim, int) for dim in dims):
-        raise RelvmUnsupportedError(f"{what}, of type {tensor.type}: how many numbers it holds must be known")
+    if count is not None:
+        tensor = Term(node, node.graph.checked(tensor.expr, (count,)))
+    count_of(tensor, what)
     return list(run_time_sizes(tensor))
 
 
@@ -51,13 +55,38 @@ def run_time_sizes(tensor: Term) -> tuple[AnyDim, ...]:
     if isinstance(shape.expr, Constant):
         return tuple(shape.expr.value.tolist())
     sizes = tuple(dim_var(f"size{i}") for i in range(count))
+    node.graph.own_dims.update(map(as_var, sizes))
     node.graph.bindings.append(MatchCast(Var("sizes", type=ShapeType(sizes)), shape.expr, node.here))
     return sizes
 
 
+def none_of(wrong: Term, what: str) -> None:
+    """Checks that a bool tensor holds nowhere: what is wrong if it does, a RelvmShapeError of the machine says."""
+    node, count = wrong.node, wrong.cast(I64).apply(ops.sum).reshape(1).apply(ops.tensor_to_shape)
+    if isinstance(count.expr, Constant):
+        if count.expr.value.any():
+            raise RelvmShapeError(what)
+        return
+    checked = Var("checked", type=ShapeType((0,)))
+    node.graph.bindings.append(MatchCast(checked, count.expr, f"{node.here}: {what}: how many"))
+
+
+def count_of(numbers: Term, what: str) -> int:
+    """How many numbers a tensor of rank 0 or 1 holds; RelvmUnsupportedError where only the machine knows."""
+    dims = numbers.type.shape
+    if dims is None or len(dims) > 1 or not all(isinstance(dim, int) for dim in dims):
+        raise RelvmUnsupportedError(f"{what}, of type {numbers.type}: how many numbers it holds must be known")
+    return dims[0] if dims else 1
+
+
+def numbers_of(node: Node, dims: Sequence[AnyDim]) -> Term:
+    """Dimensions as numbers to compute with: i64[len(dims)]."""
+    return Term(node, node.emit(ops.shape_to_tensor(node.shape(list(dims)))))
+
+
 def number_of(node: Node, dim: AnyDim) -> Term | int:
     """A dimension as something to compute with: a number, or i64[1]."""
-    return dim if isinstance(dim, int) else Term(node, node.emit(ops.shape_to_tensor(node.shape([dim]))))
+    return dim if isinstance(dim, int) else numbers_of(node, [dim])
 
 
 def places(node: Node, *dims: AnyDim) -> Term:

@@ -12,10 +12,9 @@ from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import number_of, places, sizes_of
 from relvm.frontend.onnx.terms import Term, term
-from relvm.ir.dtypes import F64, DType
-from relvm.ir.expr import Expr
-
-_LONGEST = 4096  # a matrix is as large as the square of the length
+from relvm.frontend.onnx.waves import LONGEST, frames, transform
+from relvm.ir.dtypes import F64, I64, DType
+from relvm.ir.expr import Constant, Expr
 
 # A window is the sum of these factors times cos(0), cos(t), cos(2 * t), t going once around.
 _WINDOWS = {
@@ -41,19 +40,21 @@ def _window(node: Node) -> Expr:
 @converts("DFT")
 def _dft(node: Node) -> Expr:
     """Along one axis; the last axis is that of the real and, where there is one, the imaginary part."""
-    x = shaped(node, 0)
+    x = Term(node, node.known_shape(0))
     rank, inverse, onesided = len(x.shape), bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
-    if node.opset < 20:
-        axis = node.attribute("axis", 1)
+    if node.opset >= 20 and node.has(2):
+        axis = node.tensor(2).value.item() if isinstance(node.tensor(2), Constant) else None
     else:
-        axis = int(node.known(2, "the axis").item()) if node.has(2) else -2
-    if not -rank <= axis < rank - 1 or axis == -1:
+        axis = node.attribute("axis", 1) if node.opset < 20 else -2
+    if axis == -1 or (axis is not None and not -rank <= axis < rank - 1):
         raise RelvmShapeError(f"axis {axis} of a signal of rank {rank}, whose last axis is that of its parts")
+    if axis is None or not _is_number(node, 1) or not isinstance(x.shape[axis], int):
+        at = term(node, 2).reshape(1) if axis is None else Term(node, node.graph.constant(np.array([axis]), "an axis"))
+        length = sizes_of(node, 1, "the length of a DFT")[0] if node.has(1) else None
+        return transform(x, at.cast(I64), length, _parts(x), inverse=inverse, onesided=onesided).expr
     axis %= rank
     size, parts = x.shape[axis], _parts(x)
     length = int(node.known(1, "the length of a DFT").item()) if node.has(1) else None
-    if not isinstance(size, int):
-        raise RelvmUnsupportedError(f"a transform of an axis of size {size}, which must be known")
     if inverse and onesided:
         matrix = _inverse_of_half(2 * (size - 1) if length is None else length, size, parts, x.type.dtype)
     else:
@@ -71,17 +72,16 @@ def _dft(node: Node) -> Expr:
 @converts("STFT")
 def _stft(node: Node) -> Expr:
     """A convolution by the rows of the matrix, each times the window."""
-    x = shaped(node, 0)
+    x = Term(node, node.known_shape(0))
     if len(x.shape) != 3:
         raise RelvmShapeError(f"a signal of rank {len(x.shape)}, expected 3")
-    step, parts, onesided = (
-        int(node.known(1, "the step of a STFT").item()),
-        _parts(x),
-        bool(node.attribute("onesided", 1)),
-    )
-    length = int(node.known(3, "the length of a frame").item()) if node.has(3) else shaped(node, 2).shape[0]
-    if not isinstance(length, int):
-        raise RelvmUnsupportedError(f"frames of size {length}, which must be known")
+    parts, onesided = _parts(x), bool(node.attribute("onesided", 1))
+    length = shaped(node, 2).shape[0] if not node.has(3) else 1
+    if not _is_number(node, 1) or not _is_number(node, 3) or not isinstance(length, int):
+        return frames(x, parts, onesided=onesided).expr
+    step = int(node.known(1, "the step of a STFT").item())
+    if node.has(3):
+        length = int(node.known(3, "the length of a frame").item())
     matrix = _matrix(length, length, parts, onesided, False, x.type.dtype)
     count = matrix.shape[2]
     filters = Term(
@@ -89,9 +89,14 @@ def _stft(node: Node) -> Expr:
     )
     if node.has(2):
         filters = filters * term(node, 2)
-    frames = x.apply(ops.transpose, perm=(0, 2, 1)).apply(ops.conv, filters, strides=(step,))
-    batch, _, many = frames.shape
-    return frames.apply(ops.transpose, perm=(0, 2, 1)).reshape(batch, many, count, 2).expr
+    spectra = x.apply(ops.transpose, perm=(0, 2, 1)).apply(ops.conv, filters, strides=(step,))
+    batch, _, many = spectra.shape
+    return spectra.apply(ops.transpose, perm=(0, 2, 1)).reshape(batch, many, count, 2).expr
+
+
+def _is_number(node: Node, index: int) -> bool:
+    """Whether the input is a number that is known, or left out."""
+    return not node.has(index) or isinstance(node.inputs[index], Constant)
 
 
 def _parts(x: Term) -> int:
@@ -130,7 +135,7 @@ def _inverse_of_half(length: int, size: int, parts: int, dtype: DType) -> np.nda
 
 def _wave(length: int, rows: int, columns: int, direction: int) -> np.ndarray:
     """exp(direction * 2j * pi * row * column / length)."""
-    if not 1 <= length <= _LONGEST:
-        raise RelvmUnsupportedError(f"a Fourier transform of {length} elements, expected 1 to {_LONGEST}")
+    if not 1 <= length <= LONGEST:
+        raise RelvmUnsupportedError(f"a Fourier transform of {length} elements, expected 1 to {LONGEST}")
     turns = np.outer(np.arange(rows), np.arange(columns)) % length  # a large angle would not be exact
     return np.exp(direction * 2j * np.pi * turns / length)

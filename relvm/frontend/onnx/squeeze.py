@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import relvm.ops as ops
+from relvm.frontend.onnx.axes import chosen_axes, rest_of
 from relvm.frontend.onnx.registry import MOST_FORKS, Fork, Node, converts
+from relvm.frontend.onnx.sizes import count_of, is_known, none_of, numbers_of, run_time_sizes
+from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import DimValue, Expr, PrimCall, prim
 from relvm.ir.types import PrimType
@@ -13,6 +16,8 @@ from relvm.ir.types import PrimType
 
 @converts("Squeeze")
 def _squeeze(node: Node) -> Expr:
+    if node.opset >= 13 and node.has(1) and not is_known(node, 1):
+        return _squeezed_at_run_time(node).expr
     if node.opset < 13:
         axes = node.attribute("axes")
     else:
@@ -26,6 +31,14 @@ def _squeeze(node: Node) -> Expr:
             dims[axis] = 1
         x = node.graph.checked(x, tuple(dims))
     return ops.squeeze(x, axes=tuple(axes))
+
+
+def _squeezed_at_run_time(node: Node) -> Term:
+    x, axes = Term(node, node.known_shape(0)), term(node, 1)
+    rank, count = len(x.shape), count_of(axes, "the axes of a Squeeze")
+    gone, sizes = chosen_axes(axes.reshape(count), rank), numbers_of(node, x.shape)
+    none_of(gone.apply(ops.logical_and, sizes.apply(ops.not_equal, 1)), "axes to squeeze of another size than 1")
+    return x.reshape(*run_time_sizes(rest_of(sizes, gone, rank - count)))
 
 
 def _squeeze_all(node: Node, x: Expr) -> Expr:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node
 from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import DType
@@ -120,6 +120,20 @@ def per_channel(node: Node, index: int, rank: int) -> Term:
     """Input `index`, a vector, such that it broadcasts along axis 1 of a tensor of that rank."""
     vector = term(node, index)
     return vector.apply(ops.expand_dims, axes=(0, *range(2, rank)))
+
+
+def operands(node: Node) -> list[Expr]:
+    """The inputs of an elementwise operator.  Before opset 7 the second has the axes of the first from attribute `axis`
+    on where that is set, and is repeated along those behind."""
+    inputs, axis = node.tensors(), node.attribute("axis")
+    if node.opset >= 7 or axis is None or not node.attribute("broadcast", 0):
+        return inputs
+    first, second = node.type(0).rank, node.type(1).rank
+    behind = first - (axis % first if first else 0) - second
+    if not -first <= axis < first or behind < 0:
+        raise RelvmShapeError(f"axis {axis} of rank {first}, where a tensor of rank {second} is to begin")
+    after = tuple(range(second, second + behind))
+    return [inputs[0], node.emit(ops.expand_dims(inputs[1], axes=after)) if after else inputs[1]]
 
 
 def with_margins(

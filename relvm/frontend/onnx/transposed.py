@@ -6,7 +6,8 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.terms import per_channel, term
+from relvm.frontend.onnx.sizes import numbers_of, run_time_sizes, sizes_of
+from relvm.frontend.onnx.terms import Term, per_channel, term
 from relvm.frontend.onnx.windows import spans, split_pads
 from relvm.ir.dims import AnyDim, exact_quotient, product
 from relvm.ir.expr import Expr
@@ -69,19 +70,29 @@ def _extent(
 
 @converts("Col2Im")
 def _col2im(node: Node) -> Expr:
-    x, image = term(node, 0), node.dims(1, "the image_shape of a Col2Im")
-    window = tuple(int(size) for size in node.known(2, "the block_shape of a Col2Im"))
-    if x.type.shape is None or len(x.shape) != 3:
-        raise RelvmUnsupportedError(f"Col2Im of a tensor of type {x.type}, expected one of rank 3")
+    x, window = Term(node, node.known_shape(0)), sizes_of(node, 2, "the block_shape of a Col2Im")
     rank = len(window)
+    image = sizes_of(node, 1, "the image_shape of a Col2Im", rank)
+    if len(x.shape) != 3 or len(image) != rank:
+        raise RelvmShapeError(f"Col2Im of {x.type} to {len(image)} axes by {rank}, expected rank 3 and equal numbers")
     strides = tuple(node.attribute("strides", [1] * rank))
     dilations = tuple(node.attribute("dilations", [1] * rank))
     pads = node.attribute("pads", [0] * (2 * rank))
-    channels = exact_quotient(x.shape[1], product(window))
-    if channels is None:
-        raise RelvmShapeError(f"{x.shape[1]} rows are no multiple of a block of {product(window)}")
+    channels = _channels(node, x.shape[1], product(window))
     rows = zip(image, pads[:rank], pads[rank:], spans(window, dilations), strides, strict=True)
     places = [(size + front + back - span) // stride + 1 for size, front, back, span, stride in rows]
     windows = x.reshape(x.shape[0], channels, *window, *places)
     shape = node.shape([x.shape[0], channels, *image])
     return windows.apply(ops.fold, shape, strides=strides, pads=tuple(pads[:rank]), dilations=dilations).expr
+
+
+def _channels(node: Node, rows: AnyDim, block: AnyDim) -> AnyDim:
+    """How many channels there are, each of `block` rows; where only the machine knows, the view checks it."""
+    channels = exact_quotient(rows, block)
+    if channels is None and isinstance(rows, int) and isinstance(block, int):
+        raise RelvmShapeError(f"{rows} rows are no multiple of a block of {block}")
+    if channels is None:
+        numbers = numbers_of(node, [rows, block])
+        above, below = (numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for i in range(2))
+        (channels,) = run_time_sizes(above / below.apply(ops.maximum, 1))
+    return channels

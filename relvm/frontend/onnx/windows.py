@@ -11,7 +11,7 @@ from relvm.ir.bounds import range_of
 from relvm.ir.dims import AnyDim, dim_op
 
 
-def spans(window: tuple[int, ...], dilations: tuple[int, ...]) -> list[int]:
+def spans(window: Sequence[AnyDim], dilations: tuple[int, ...]) -> list[AnyDim]:
     """From the first to the last position of a dilated window, along each axis."""
     return [(size - 1) * dilation + 1 for size, dilation in zip(window, dilations, strict=True)]
 
