@@ -66,11 +66,15 @@ _LOOPS = {
 _QUANTISED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "ConvInteger")
 _QUANTISED += ("QLinearConv", "QLinearMatMul")
 
+_FUNCTIONS = ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", "LinearAttention", "CausalConvWithState")
+_FUNCTIONS += ("FlexAttention",)
+
 # Of attention, products and softmaxes in C are tested by themselves.
 FAMILIES = {
     "neural": Family(_NEURAL),
     "indexing": Family(_INDEXING),
     "attention": Family(rows("Attention", "RotaryEmbedding", "SwiGLU"), [("bytecode", "numpy")]),
+    "functions": Family(rows(*_FUNCTIONS)),
     "loops": Family(_LOOPS),
     "quantised": Family(rows(*_QUANTISED)),
     "recurrent": Family(rows("GRU", "LSTM", "RNN", "ReverseSequence")),

@@ -44,10 +44,10 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
-from relvm.frontend.onnx import control, host
+from relvm.frontend.onnx import control, functions, host
 from relvm.frontend.onnx.matching import converted
 from relvm.frontend.onnx.names import identifier
-from relvm.frontend.onnx.registry import Fork, Node, converter_for, supported
+from relvm.frontend.onnx.registry import Fork, Node, supported
 from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_var
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import (
@@ -99,8 +99,8 @@ def from_onnx(model: Any, *, dims: Mapping[str, int] | None = None) -> Module:
         `dims` names a dimension that the model does not have.
     """
     proto, place, origin = _load(model)
-    opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in proto.opset_import}
-    importer = GraphImporter(opsets, dict(dims or {}), place, None)
+    importer = GraphImporter(functions.opsets_of(proto.opset_import), dict(dims or {}), place, None)
+    importer.functions.update(functions.functions_of(proto))
     function = importer.main(proto.graph)
     unknown = sorted(set(dims or {}) - importer.dim_names.keys())
     if unknown:
@@ -144,11 +144,13 @@ class GraphImporter:
         self.fixed_dims = dims
         self.place = place
         self.outer = outer
-        self.values: dict[str, Value] = {}
+        self.values: dict[str, Value | None] = {}  # None: an input that a call of a function leaves out
         self.bindings: list[Binding | MatchCast] = []
         self.forks: int = outer.forks if outer else 0  # how many Ifs that parted the ways this graph is behind
         self.own_dims: set[DimVar] = set()  # that `known_shape` made: no parameter's shape gives them
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
+        self.functions: dict[functions.Key, Any] = outer.functions if outer else {}
+        self.calls: tuple[functions.Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
 
     def main(self, graph: Any) -> Function:
         """The graph as a function."""
@@ -204,6 +206,13 @@ class GraphImporter:
     def inner_block(self) -> GraphImporter:
         """What collects bindings for a block inside this graph's."""
         return GraphImporter(self.opsets, self.fixed_dims, self.place, self)
+
+    def scope(self, opsets: dict[str, int], place: str, key: functions.Key) -> GraphImporter:
+        """The importer of a function's body into this block: it sees none of the values here."""
+        scope = GraphImporter(opsets, self.fixed_dims, place, self)
+        scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims
+        scope.calls = (*self.calls, key)
+        return scope
 
     def subgraph(self, graph: Any) -> Block:
         """A graph inside a node, as a block; its type is what holds around it."""
@@ -264,13 +273,13 @@ class GraphImporter:
 
     def node(self, proto: Any) -> None:
         """Adds the bindings of one node, and what its outputs are."""
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        domain = functions.plain_domain(proto.domain)
         opset = self.opsets.get(domain, 0)
         name = proto.name or next(iter(proto.output), "")
         here = f"{self.place}: node {name!r} ({proto.op_type}, opset {opset})"
         if domain not in self.opsets:
             raise RelvmFormatError(f"{here}: the model states no opset for the domain {domain or 'ai.onnx'}")
-        convert = converter_for(domain, proto.op_type)
+        convert = functions.converter_of(self, proto, opset)
         if convert is None:
             full = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
             raise RelvmUnsupportedError(
@@ -296,8 +305,8 @@ class GraphImporter:
             if name:
                 raise RelvmUnsupportedError(f"{here}: output {name} is not supported")
 
-    def lookup(self, name: str, here: str) -> Value:
-        """The value of that name in this graph or one around it."""
+    def lookup(self, name: str, here: str) -> Value | None:
+        """The value of that name in this graph or one around it; None: the function's caller gives none."""
         graph: GraphImporter | None = self
         while graph is not None:
             if name in graph.values:
