@@ -149,6 +149,53 @@ def top_positions(x: TensorType, shape: ShapeType, *, axis: int, largest: bool =
     return TensorType(I64, shape.dims, x.rank)
 
 
+def _numpy_row_order(x: np.ndarray) -> np.ndarray:
+    if x.shape[1] == 0:
+        return np.arange(len(x))
+    return np.lexsort(x.T[::-1])
+
+
+def _row_order(k: KernelBuilder, inputs, outputs) -> None:
+    """A heap of all rows, the last of them at its root."""
+    (x,), (out,) = inputs, outputs
+    count, width = as_scalar(x.shape[0], I64), as_scalar(x.shape[1], I64)
+
+    def is_better(p: Scalar, q: Scalar) -> Scalar:
+        """Whether row p is before row q: the first place at which they differ says that."""
+        first, second = (k.declare("row", at * width) for at in (p, q))
+        order = k.declare("order", Literal(0, I64))
+        less, more = Literal(-1, I64), Literal(1, I64)
+        with k.loop(Select(order.equals(0), width, Literal(0, I64)), name="j") as j:
+            one, other = (k.declare("element", x.flat(row + j)) for row in (first, second))
+            found = Select(_comes_first(one, other, False), less, Select(_comes_first(other, one, False), more, order))
+            k.assign(order, found)
+        return k.declare("better", (order < 0).either(order.equals(0).both(p < q)))
+
+    first = Literal(0, I64)
+    heap = _Heap(k, out, first, Literal(1, I64), _levels(k, count), is_better)
+    with k.loop(count, name="n") as n:
+        heap.put(n, n)
+    half = k.declare("half", count / 2)
+    with k.loop(half, name="n") as n:
+        heap.sift(half - 1 - n, count)
+    with k.loop(count - 1, name="n") as n:
+        last = k.declare("last", count - 1 - n)
+        heap.swap(first, last)
+        heap.sift(first, last)
+
+
+@op("row_order", numpy=_numpy_row_order, lower=Loops(_row_order))
+def row_order(x: TensorType) -> TensorType:
+    """The positions of a matrix's rows, the smallest first; of two rows the first elements that differ decide.
+
+    x: (n, width), any dtype; NaN counts as the largest.   Result: i64[n]; equal rows in the order in which they stand.
+    Raises RelvmTypeError: another rank.   Source: numpy.lexsort.
+    """
+    expect_tensor("row_order", x=x)
+    expect(x.rank in (None, 2), "row_order: x has rank {}, expected 2", x.rank)
+    return TensorType(I64, None if x.shape is None else x.shape[:1], 1)
+
+
 def _numpy_true_positions(cond: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     found = np.flatnonzero(cond)
     if len(found) != shape[0]:

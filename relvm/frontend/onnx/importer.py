@@ -19,22 +19,28 @@ import relvm.frontend.onnx.activations
 import relvm.frontend.onnx.attention
 import relvm.frontend.onnx.converters
 import relvm.frontend.onnx.cumulation
+import relvm.frontend.onnx.determinants
 import relvm.frontend.onnx.einsum
 import relvm.frontend.onnx.fused
 import relvm.frontend.onnx.generation
+import relvm.frontend.onnx.grids
 import relvm.frontend.onnx.logic
 import relvm.frontend.onnx.loops
 import relvm.frontend.onnx.margins
+import relvm.frontend.onnx.ngrams
 import relvm.frontend.onnx.normalization
 import relvm.frontend.onnx.pooling
 import relvm.frontend.onnx.positions
 import relvm.frontend.onnx.quantised
 import relvm.frontend.onnx.recurrent
 import relvm.frontend.onnx.reductions
+import relvm.frontend.onnx.regions
 import relvm.frontend.onnx.resize
 import relvm.frontend.onnx.spectra
 import relvm.frontend.onnx.squeeze
-import relvm.frontend.onnx.transposed  # noqa: F401
+import relvm.frontend.onnx.training
+import relvm.frontend.onnx.transposed
+import relvm.frontend.onnx.uniqueness  # noqa: F401
 import relvm.ops as ops
 from relvm.errors import (
     RelvmError,
