@@ -40,6 +40,7 @@ _NEURAL = {
     **rows(*_TRIGONOMETRY, *_ACTIVATIONS, *_NORMALIZATIONS, *_WINDOWS, "DepthToSpace", "SpaceToDepth"),
     **rows(*_SAMPLED),
     "AffineGrid": Operator(known=(1,)),
+    "CenterCropPad": Operator(known=(1,)),
     "Col2Im": Operator(known=(1, 2)),
     "Pad": Operator(known=(1, 3)),
     "Resize": Operator(known=(1, 2, 3)),

@@ -134,6 +134,21 @@ def test_what_is_wrong_with_a_call_is_said(functions: list[str], call: str, mess
         from_onnx(model_of(f"g (float[2, 3] x) => (y) {{ y = {call} }}", *functions))
 
 
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_losses_of_symbolic_size(reduction: str) -> None:
+    """Functions of ONNX; some labels are those that do not count."""
+    attributes = f'reduction = "{reduction}", ignore_index = 9'
+    model = model_of(
+        f"""g (float[n, c, h] x, int64[n, h] labels, float[c] weights) => (a, p, b)
+        {{ a, p = SoftmaxCrossEntropyLoss <{attributes}> (x, labels, weights)
+           b = NegativeLogLikelihoodLoss <{attributes}> (x, labels) }}"""
+    )
+    random = np.random.default_rng(5)
+    x, labels = random.standard_normal((3, 5, 4)).astype(np.float32), random.integers(0, 5, (3, 4))
+    labels[0, 1] = labels[2, 2] = 9
+    check(model, x, labels, random.uniform(0.5, 2, 5).astype(np.float32))
+
+
 def test_an_error_names_the_call_and_the_node_inside() -> None:
     function = '<domain: "own", opset_import: ["" : 18]> f (x) => (y) { t = Transpose(x) y = Add(x, t) }'
     with pytest.raises(RelvmShapeError, match=r"node 'z' \(f, opset 1\): node 'y' \(Add, opset 18\): add"):

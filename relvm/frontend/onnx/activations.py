@@ -7,7 +7,7 @@ import math
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.terms import Term, term
+from relvm.frontend.onnx.terms import Term, per_channel, term
 from relvm.ir.dims import product
 from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr
@@ -49,8 +49,10 @@ def _hard_swish(node: Node) -> Expr:
 
 @converts("PRelu")
 def _prelu(node: Node) -> Expr:
-    """The slope broadcasts to x, never the other way."""
+    """The slope broadcasts to x, never the other way; before opset 7 it is one number, or one for each channel."""
     x, slope = term(node, 0), term(node, 1)
+    if node.opset < 7 and slope.type.rank == 1 and slope.shape != (1,):
+        slope = per_channel(node, 1, node.type(0).rank)
     if slope.type.rank is not None and slope.type.rank > node.type(0).rank:
         raise RelvmUnsupportedError(f"a slope of type {slope.type} for x of type {x.type}")
     return (x < 0).chosen(x * slope, x).expr

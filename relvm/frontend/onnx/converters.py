@@ -8,6 +8,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.alignment import operands
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import is_known, is_symbolic, sizes_of
 from relvm.frontend.onnx.slicing import FAR, symbolic_slice
@@ -56,16 +57,14 @@ _SAME = {
 
 @converts(*_SAME)
 def _same(node: Node) -> Expr:
-    """The operator of the same meaning.  Broadcasting by attribute (before opset 7) is refused."""
-    if node.attribute("broadcast") or node.attribute("axis") is not None:
-        raise RelvmUnsupportedError("broadcasting by attribute, as before opset 7, is not supported")
-    return _SAME[node.proto.op_type](*node.tensors())
+    """The operator of the same meaning."""
+    return _SAME[node.proto.op_type](*operands(node))
 
 
 @converts("Pow")
 def _pow(node: Node) -> Expr:
     """The result has the base's dtype; the power is taken in whichever dtype of the two holds more."""
-    base, exponent = node.tensor(0), node.tensor(1)
+    base, exponent = operands(node)
     own, other = base.type.dtype, exponent.type.dtype
     if own == other:
         return ops.power(base, exponent)

@@ -18,6 +18,7 @@ import numpy as np
 import relvm.frontend.onnx.activations
 import relvm.frontend.onnx.attention
 import relvm.frontend.onnx.converters
+import relvm.frontend.onnx.cropping
 import relvm.frontend.onnx.cumulation
 import relvm.frontend.onnx.determinants
 import relvm.frontend.onnx.einsum

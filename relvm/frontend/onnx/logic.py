@@ -6,6 +6,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError
+from relvm.frontend.onnx.alignment import operands
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.terms import term
 from relvm.ir.expr import Expr, constant
@@ -29,7 +30,7 @@ def _is_inf(node: Node) -> Expr:
 
 @converts("Xor")
 def _xor(node: Node) -> Expr:
-    return ops.not_equal(node.tensor(0), node.tensor(1))
+    return ops.not_equal(*operands(node))
 
 
 _BITWISE = {"BitwiseAnd": ops.bitwise_and, "BitwiseOr": ops.bitwise_or, "BitwiseXor": ops.bitwise_xor}
