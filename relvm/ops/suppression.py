@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmIndexError
+from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import KernelBuilder, Literal, Scalar, Select, as_scalar
 from relvm.ops.lowering import Loops, part_loops
+from relvm.ops.ordering import Heap, comes_first, heap_levels, numpy_top_positions
 from relvm.ops.rules import expect_equal_dims, expect_tensor
 
 
@@ -31,13 +32,12 @@ def _numpy_overlap(first: tuple, second: tuple) -> np.float32:
     return common / (areas[0] + areas[1] - common)
 
 
-def _numpy_suppress_overlaps(boxes, scores, order, limit, overlap, threshold, *, centred: bool) -> np.ndarray:
+def _numpy_suppress_overlaps(boxes, scores, limit, overlap, threshold, *, centred: bool) -> np.ndarray:
     result = np.full(scores.shape, -1, np.int64)
+    order = numpy_top_positions(scores, scores.shape, axis=2, largest=True)
     for image, kind in np.ndindex(scores.shape[:2]):
         chosen: list[int] = []
         for at in order[image, kind]:
-            if not 0 <= at < scores.shape[2]:
-                raise RelvmIndexError(f"suppress_overlaps: box {at} is outside of {scores.shape[2]}")
             above = np.isnan(threshold) or scores[image, kind, at] > threshold
             if len(chosen) >= limit or not above:
                 continue
@@ -50,14 +50,12 @@ def _numpy_suppress_overlaps(boxes, scores, order, limit, overlap, threshold, *,
 
 
 def _suppress_overlaps(k: KernelBuilder, inputs, outputs, *, centred: bool) -> None:
-    """The boxes chosen so far stand in the result itself."""
-    (boxes, scores, order, limit, overlap, threshold), (out,) = inputs, outputs
+    """Of each row of the result the front is a heap of the boxes that are left, the best at its root, and the boxes
+    chosen so far stand at the end, the first of them last; the row is turned around when all is done."""
+    (boxes, scores, limit, overlap, threshold), (out,) = inputs, outputs
     images, kinds, count = scores.shape
     size = as_scalar(count, I64)
-    with k.loop(k.size(order.shape), name="n") as n:
-        at = k.declare("at", order.flat(n))
-        message = "suppress_overlaps: box %lld is outside of %lld"
-        k.fail((at < 0).either(at >= size), "INDEX_ERROR", message, at, size)
+    levels, last, zero = heap_levels(k, size), size - 1, Literal(0, I64)
 
     def corners(image: Scalar, at: Scalar) -> list[tuple[Scalar, Scalar]]:
         box = [k.declare("box", boxes[image, at, i]) for i in range(4)]
@@ -71,23 +69,39 @@ def _suppress_overlaps(k: KernelBuilder, inputs, outputs, *, centred: bool) -> N
 
     with part_loops(k, [images, kinds], size * 64) as (image, kind):
         start = k.declare("start", (image * as_scalar(kinds, I64) + kind) * size)
-        chosen = k.declare("chosen", Literal(0, I64))
-        with k.loop(size, name="n", simd=True) as n:
-            k.store(out, (start + n,), -1)
+
+        def is_worse(p: Scalar, q: Scalar) -> Scalar:
+            one, other = (k.declare("score", scores.flat(start + at)) for at in (p, q))
+            tie = comes_first(one, other, True).equals(False).both(p > q)
+            return k.declare("worse", comes_first(other, one, True).either(tie))
+
+        left, chosen = k.declare("left", zero), k.declare("chosen", zero)
         with k.loop(size, name="n") as n:
-            at = k.declare("at", order.flat(start + n))
-            least = threshold[()]
-            above = (scores.flat(start + at) > least).either(least.differs(least))
-            with k.branch((chosen < limit[()]).both(above)):
-                hidden = k.declare("hidden", Literal(0, I64))
-                one = corners(image, at)
-                with k.loop(chosen, name="m") as m:
-                    other = corners(image, k.declare("other", out.flat(start + m)))
-                    part = _overlap(k, one, other)
-                    k.assign(hidden, Select((part > 0).both(part > overlap[()]), Literal(1, I64), hidden))
-                with k.branch(hidden.equals(0)):
-                    k.store(out, (start + chosen,), at)
-                    k.assign(chosen, chosen + 1)
+            least, score = threshold[()], k.declare("score", scores.flat(start + n))
+            with k.branch((score > least).either(least.differs(least))):
+                k.store(out, (start + left,), n)
+                k.assign(left, left + 1)
+        heap = Heap(k, out, start, Literal(1, I64), levels, is_worse)
+        half = k.declare("half", left / 2)
+        with k.loop(half, name="n") as n:
+            heap.sift(half - 1 - n, left)
+        with k.loop(Select((left > 0).both(chosen < limit[()]), size, zero), name="n"):
+            at = k.declare("at", heap.at(zero))
+            k.assign(left, left - 1)
+            heap.put(zero, heap.at(left))
+            heap.sift(zero, left)
+            hidden, one = k.declare("hidden", zero), corners(image, at)
+            with k.loop(Select(hidden.equals(0), chosen, zero), name="m") as m:
+                other = corners(image, k.declare("other", heap.at(last - m)))
+                part = _overlap(k, one, other)
+                k.assign(hidden, Select((part > 0).both(part > overlap[()]), Literal(1, I64), zero))
+            with k.branch(hidden.equals(0)):
+                heap.put(last - chosen, at)
+                k.assign(chosen, chosen + 1)
+        with k.loop(size / 2, name="n") as n:
+            heap.swap(n, last - n)
+        with k.loop(size, start=chosen, name="n", simd=True) as n:
+            k.store(out, (start + n,), -1)
 
 
 def _overlap(k: KernelBuilder, first, second) -> Scalar:
@@ -111,26 +125,24 @@ def _larger(x: Scalar, y: Scalar) -> Scalar:
 def suppress_overlaps(
     boxes: TensorType,
     scores: TensorType,
-    order: TensorType,
     limit: TensorType,
     overlap: TensorType,
     threshold: TensorType,
     *,
     centred: bool = False,
 ) -> TensorType:
-    """Of each image and kind, the boxes that are looked at one after the other and do not overlap with one chosen
-    before.
+    """Of each image and kind, the boxes that do not overlap with a better one that is chosen.
 
     boxes: f32(images, n, 4): two opposite corners, or where `centred` is set the centre and the sides.   scores:
-    f32(images, kinds, n).   order: i64, of the shape of scores: the boxes in the order in which they are looked at.
-    limit: i64[]: how many are chosen at most.   overlap: f32[]: a box overlaps with another where the common part of
-    the area of both is more than that.   threshold: f32[]: a box whose score is not above it is not chosen; NaN: none
-    is left out.   Result: i64, the shape of scores: the boxes chosen, in order, then -1.
+    f32(images, kinds, n); of equal ones the first is better.   limit: i64[]: how many are chosen at most.   overlap:
+    f32[]: a box overlaps with another where the common part of the area of both is more than that.   threshold: f32[]:
+    a box whose score is not above it is not chosen; NaN: none is left out.   Result: i64, the shape of scores: the
+    boxes chosen, the best first, then -1.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: `centred` is no bool.  RelvmShapeError: numbers
-    that differ.  At run time RelvmIndexError: no such box.   Source: ONNX NonMaxSuppression-11.
+    that differ.   Source: ONNX NonMaxSuppression-11.
     """
-    given = {"boxes": boxes, "scores": scores, "order": order, "limit": limit, "overlap": overlap}
-    wanted = (F32, 3), (F32, 3), (I64, 3), (I64, 0), (F32, 0), (F32, 0)
+    given = {"boxes": boxes, "scores": scores, "limit": limit, "overlap": overlap}
+    wanted = (F32, 3), (F32, 3), (I64, 0), (F32, 0), (F32, 0)
     for (name, type_), (dtype, rank) in zip([*given.items(), ("threshold", threshold)], wanted, strict=True):
         expect_tensor("suppress_overlaps", **{name: type_})
         fits = type_.dtype == dtype and type_.rank in (None, rank)
@@ -139,8 +151,6 @@ def suppress_overlaps(
     expect(is_bool, "suppress_overlaps: centred is {!r}, expected a bool", centred, error=RelvmArgumentError)
     if scores.shape is None:
         return TensorType(I64, None, 3)
-    for axis, (first, second) in enumerate(zip(scores.shape, order.shape or scores.shape, strict=True)):
-        expect_equal_dims("suppress_overlaps", f"dimension {axis} of scores and order differs", first, second)
     if boxes.shape is not None:
         expect_equal_dims("suppress_overlaps", "the numbers of images differ", scores.shape[0], boxes.shape[0])
         expect_equal_dims("suppress_overlaps", "the numbers of boxes differ", scores.shape[2], boxes.shape[1])

@@ -89,7 +89,7 @@ def test_regions(opset: int, attributes: str) -> None:
 def test_maxima_of_regions() -> None:
     model = parse_model(
         "g (float[n, c, h, w] x, float[m, 5] r) => (y) "
-        "{ y = MaxRoiPool <pooled_shape = [3, 2], spatial_scale = 0.5> (x, r) }"
+        "{ y = MaxRoiPool<pooled_shape = [3, 2], spatial_scale = 0.5> (x, r) }"
     )
     regions = np.array([[0, 1, 1, 9, 15], [1, 0, 3, 5, 4], [1, 8, 8, 30, 30], [0, 4, 4, 2, 2]], np.float32)
     against_onnxruntime(model, numbers(2, 3, 9, 8), regions)

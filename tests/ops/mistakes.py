@@ -488,7 +488,7 @@ def _sampled() -> list[Mistake]:
     x, places = tensor("f32", "n, 3, h, w"), tensor("f32", "n, 8, 2")
     regions, images = tensor("f32", "m, 4"), tensor("i64", "m")
     scores, number = tensor("f32", "n, c, k"), tensor("f32")
-    boxes, order, limit = tensor("f32", "n, k, 4"), tensor("i64", "n, c, k"), tensor("i64")
+    boxes, limit = tensor("f32", "n, k, 4"), tensor("i64")
     linear, size = {"mode": "linear"}, {"size": (2, 2)}
     rows = [
         Mistake("sample", (x, places), "mode is 'sharp'", RelvmArgumentError, {"mode": "sharp"}),
@@ -514,25 +514,19 @@ def _sampled() -> list[Mistake]:
         Mistake("pool_regions", (x, regions, images), "scale is None", RelvmArgumentError, size | {"scale": None}),
         Mistake(
             "suppress_overlaps",
-            (boxes, scores, order, limit, number, number),
+            (boxes, scores, limit, number, number),
             "centred is 1",
             RelvmArgumentError,
             {"centred": 1},
         ),
         Mistake(
             "suppress_overlaps",
-            (boxes, scores, order, number, number, number),
+            (boxes, scores, number, number, number),
             "limit is f32[], expected i64 of rank 0",
         ),
         Mistake(
             "suppress_overlaps",
-            (boxes, scores, tensor("i64", "n, c, 3"), limit, number, number),
-            "dimension 2 of scores and order",
-            RelvmShapeError,
-        ),
-        Mistake(
-            "suppress_overlaps",
-            (tensor("f32", "n, k, 5"), scores, order, limit, number, number),
+            (tensor("f32", "n, k, 5"), scores, limit, number, number),
             "a box is not four numbers",
             RelvmShapeError,
         ),

@@ -65,15 +65,12 @@ def suppression_samples() -> Iterator[Sample]:
     for images, kinds, count in ((2, 3, 40), (1, 1, 1), (1, 3, 0)):
         boxes = random.uniform(0, 3, (images, count, 4)).astype(np.float32)
         scores = random.uniform(0, 1, (images, kinds, count)).astype(np.float32)
-        order = np.argsort(-scores, axis=-1, kind="stable")
+        scores[..., ::3] = np.round(scores[..., ::3], 1)
         for limit, overlap, threshold, centred in itertools.product(
             (0, 4, 100), (0.0, 0.3), (0.4, np.nan), (False, True)
         ):
             numbers = np.array(limit), np.array(overlap, np.float32), np.array(threshold, np.float32)
-            yield Sample("suppress_overlaps", (boxes, scores, order, *numbers), {"centred": centred}, _KEEP4)
-    for at in (5, -1):
-        args = np.zeros((1, 5, 4), np.float32), np.zeros((1, 1, 5), np.float32), np.full((1, 1, 5), at)
-        yield Sample("suppress_overlaps", (*args, *numbers), {}, _KEEP4, RelvmIndexError)
+            yield Sample("suppress_overlaps", (boxes, scores, *numbers), {"centred": centred}, _KEEP4)
 
 
 def row_samples() -> Iterator[Sample]:

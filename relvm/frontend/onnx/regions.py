@@ -51,10 +51,9 @@ def _non_max_suppression(node: Node) -> Expr:
     limit = scalar(node, 2) if node.has(2) else _number(node, np.int64(0))
     overlap = scalar(node, 3) if node.has(3) else _number(node, np.float32(0))
     threshold = scalar(node, 4) if node.has(4) else _number(node, np.float32(np.nan))
-    order = scores.apply(ops.top_positions, node.shape(list(scores.shape)), axis=2)
     centred = bool(node.attribute("center_point_box", 0))
     left = boxes.apply(
-        ops.suppress_overlaps, scores, order, limit.cast(I64), overlap.cast(F32), threshold.cast(F32), centred=centred
+        ops.suppress_overlaps, scores, limit.cast(I64), overlap.cast(F32), threshold.cast(F32), centred=centred
     )
     flat = left.reshape(product(scores.shape))
     found, count = true_positions(flat.apply(ops.greater_equal, 0))
