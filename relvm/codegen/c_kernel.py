@@ -291,8 +291,8 @@ class _Body:
 
 
 def _function(name: str, dtype: DType) -> str:
-    """The C function: of csrc/kernel_math.h where that has it, else of <math.h>."""
-    if dtype.name != "f32":
+    """The C function: the runtime's own by its name, else of csrc/kernel_math.h where that has it, else of <math.h>."""
+    if dtype.name != "f32" or name.startswith("rvm_"):
         return name
     return f"rvm_{name}_f32" if name in _VECTORS else f"{name}f"
 

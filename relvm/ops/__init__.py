@@ -20,6 +20,7 @@ from relvm.ops.comparison import (
 from relvm.ops.convolution import conv
 from relvm.ops.cumulation import cumulative_product, cumulative_sum
 from relvm.ops.decision import tree_leaves
+from relvm.ops.elimination import triangular
 from relvm.ops.folding import fold
 from relvm.ops.gathering import gather_elements, gather_slices
 from relvm.ops.indexing import gather, pad
@@ -28,7 +29,7 @@ from relvm.ops.integer import matmul_integer, matmul_integer_packed
 from relvm.ops.integer_convolution import conv_integer
 from relvm.ops.linear import matmul, matmul_packed
 from relvm.ops.margins import extend
-from relvm.ops.ordering import top_positions, true_positions
+from relvm.ops.ordering import row_order, top_positions, true_positions
 from relvm.ops.pooling import average_pool, max_pool, max_pool_indices
 from relvm.ops.quantisation import quantise_by_range
 from relvm.ops.recurrent import gru, lstm, rnn
@@ -36,11 +37,13 @@ from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max
 from relvm.ops.reduction import min_ as min
 from relvm.ops.reduction import sum_ as sum
+from relvm.ops.regions import align_regions, pool_regions
 from relvm.ops.remainders import modulo, remainder
 from relvm.ops.resampling import iota, resample
+from relvm.ops.sampling import sample
 from relvm.ops.scalar import to_scalar, to_tensor
 from relvm.ops.scattering import scatter_elements, scatter_slices
-from relvm.ops.selection import cast, saturate, where
+from relvm.ops.selection import bit_cast, cast, saturate, where
 from relvm.ops.sequence import reverse_sequence
 from relvm.ops.shape import (
     broadcast_to,
@@ -53,6 +56,7 @@ from relvm.ops.shape import (
     tensor_to_shape,
     transpose,
 )
+from relvm.ops.suppression import suppress_overlaps
 from relvm.ops.trigonometry import acos, acosh, asin, asinh, atan, atanh, cosh, log1p, sinh, tan
 from relvm.ops.unary import abs_ as abs
 from relvm.ops.unary import (

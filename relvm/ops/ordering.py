@@ -16,7 +16,7 @@ from relvm.ops.lowering import Loops, loop_nest
 from relvm.ops.rules import expect_axis, expect_bool, expect_equal_dims, expect_shape, expect_tensor
 
 
-def _numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, largest: bool) -> np.ndarray:
+def numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, largest: bool) -> np.ndarray:
     count, size = shape[axis], x.shape[axis]
     if count > size:
         raise RelvmShapeError(f"top_positions: {count} positions of an axis of size {size}")
@@ -27,7 +27,7 @@ def _numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, la
     return np.take(order, np.arange(count), axis).astype(np.int64)
 
 
-def _comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
+def comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
     """Whether x is before y, whatever their positions; NaN counts as the largest."""
     if largest:
         before = x > y
@@ -45,17 +45,17 @@ def _top_positions(k: KernelBuilder, inputs, outputs, *, axis: int, largest: boo
     step = k.size(x.shape[axis + 1 :])
     message = "top_positions: %lld positions of an axis of size %lld"
     k.fail(count > size, "SHAPE_ERROR", message, count, size)
-    levels = _levels(k, count)
+    levels = heap_levels(k, count)
     with loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])]) as (row, column):
         source = k.declare("source", row * size * step + column)
         target = k.declare("target", row * count * step + column)
 
         def is_better(p: Scalar, q: Scalar) -> Scalar:
             one, other = (k.declare("element", x.flat(source + at * step)) for at in (p, q))
-            tie = _comes_first(other, one, largest).equals(False).both(p < q)
-            return k.declare("better", _comes_first(one, other, largest).either(tie))
+            tie = comes_first(other, one, largest).equals(False).both(p < q)
+            return k.declare("better", comes_first(one, other, largest).either(tie))
 
-        heap = _Heap(k, out, target, step, levels, is_better)
+        heap = Heap(k, out, target, step, levels, is_better)
         with k.loop(count, name="n") as n:
             heap.put(n, n)
         half = k.declare("half", count / 2)
@@ -71,7 +71,7 @@ def _top_positions(k: KernelBuilder, inputs, outputs, *, axis: int, largest: boo
             heap.sift(first, last)
 
 
-def _levels(k: KernelBuilder, count: Scalar) -> Local:
+def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
     """How often a position of a heap of that size can be doubled."""
     levels, reach = k.declare("levels", Literal(0, I64)), k.declare("reach", Literal(1, I64))
     with k.loop(62), k.branch(reach < count):
@@ -80,7 +80,7 @@ def _levels(k: KernelBuilder, count: Scalar) -> Local:
     return levels
 
 
-class _Heap:
+class Heap:
     """A binary heap of positions in `out`, the worst at the root."""
 
     def __init__(
@@ -119,7 +119,7 @@ class _Heap:
                     k.assign(node, child)
 
 
-@op("top_positions", numpy=_numpy_top_positions, lower=Loops(_top_positions))
+@op("top_positions", numpy=numpy_top_positions, lower=Loops(_top_positions))
 def top_positions(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True) -> TensorType:
     """Where the largest elements along an axis are, in their order; of equal ones the first comes first.
 
@@ -147,6 +147,53 @@ def top_positions(x: TensorType, shape: ShapeType, *, axis: int, largest: bool =
         message = "top_positions: {} positions of an axis of size {}"
         expect(apart is None or apart <= 0, message, *values, error=RelvmShapeError)
     return TensorType(I64, shape.dims, x.rank)
+
+
+def _numpy_row_order(x: np.ndarray) -> np.ndarray:
+    if x.shape[1] == 0:
+        return np.arange(len(x))
+    return np.lexsort(x.T[::-1])
+
+
+def _row_order(k: KernelBuilder, inputs, outputs) -> None:
+    """A heap of all rows, the last of them at its root."""
+    (x,), (out,) = inputs, outputs
+    count, width = as_scalar(x.shape[0], I64), as_scalar(x.shape[1], I64)
+
+    def is_better(p: Scalar, q: Scalar) -> Scalar:
+        """Whether row p is before row q: the first place at which they differ says that."""
+        first, second = (k.declare("row", at * width) for at in (p, q))
+        order = k.declare("order", Literal(0, I64))
+        less, more = Literal(-1, I64), Literal(1, I64)
+        with k.loop(Select(order.equals(0), width, Literal(0, I64)), name="j") as j:
+            one, other = (k.declare("element", x.flat(row + j)) for row in (first, second))
+            found = Select(comes_first(one, other, False), less, Select(comes_first(other, one, False), more, order))
+            k.assign(order, found)
+        return k.declare("better", (order < 0).either(order.equals(0).both(p < q)))
+
+    first = Literal(0, I64)
+    heap = Heap(k, out, first, Literal(1, I64), heap_levels(k, count), is_better)
+    with k.loop(count, name="n") as n:
+        heap.put(n, n)
+    half = k.declare("half", count / 2)
+    with k.loop(half, name="n") as n:
+        heap.sift(half - 1 - n, count)
+    with k.loop(count - 1, name="n") as n:
+        last = k.declare("last", count - 1 - n)
+        heap.swap(first, last)
+        heap.sift(first, last)
+
+
+@op("row_order", numpy=_numpy_row_order, lower=Loops(_row_order))
+def row_order(x: TensorType) -> TensorType:
+    """The positions of a matrix's rows, the smallest first; of two rows the first elements that differ decide.
+
+    x: (n, width), any dtype; NaN counts as the largest.   Result: i64[n]; equal rows in the order in which they stand.
+    Raises RelvmTypeError: another rank.   Source: numpy.lexsort.
+    """
+    expect_tensor("row_order", x=x)
+    expect(x.rank in (None, 2), "row_order: x has rank {}, expected 2", x.rank)
+    return TensorType(I64, None if x.shape is None else x.shape[:1], 1)
 
 
 def _numpy_true_positions(cond: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

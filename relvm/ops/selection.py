@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.ir.dtypes import F32, DType, dtype_of
+from relvm.ir.dtypes import F32, F64, I32, I64, DType, dtype_of
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Intrinsic, Literal, Scalar, Select
@@ -77,4 +77,41 @@ def saturate(x: TensorType, *, to: str | DType) -> TensorType:
     dtype = dtype_of(to)
     right = dtype.is_integer and dtype.bits <= 16
     expect(right, "saturate: to is {}, expected an integer dtype of at most 16 bits", dtype)
+    return with_dtype(x, dtype)
+
+
+# Integers of the bits of floats.
+_BITS_OF = {F32: I32, F64: I64}
+
+
+def _numpy_bit_cast(x: np.ndarray, *, to: str | DType) -> np.ndarray:
+    dtype = dtype_of(to)
+    return x.astype(bool) if dtype.is_bool else x.view(dtype.numpy)
+
+
+def _bit_cast(x: Scalar, *, to: str | DType) -> Scalar:
+    dtype = dtype_of(to)
+    if x.dtype == dtype:
+        return x
+    if x.dtype in _BITS_OF:
+        x = Intrinsic(f"rvm_bits_of_{x.dtype}", (x,), _BITS_OF[x.dtype])
+    if dtype in _BITS_OF:
+        return Intrinsic(f"rvm_{dtype}_of_bits", (x.to(_BITS_OF[dtype]),), dtype)
+    return x.to(dtype)
+
+
+@op("bit_cast", numpy=_numpy_bit_cast, lower=elementwise(_bit_cast))
+def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
+    """The bits of x as numbers of another dtype.
+
+    x: f32, f64, bool or an integer dtype.   to: the name of one of as many bits (`i32`).   Result: that dtype, the
+    shape of x; of bits that are neither 0 nor 1 as bool, whether they are not 0.
+    Raises RelvmTypeError: another dtype, or one of other bits.   Source: ONNX BitCast-26.
+    """
+    expect_tensor("bit_cast", x=x)
+    dtype = dtype_of(to)
+    for each in (x.dtype, dtype):
+        known = each in _BITS_OF or not each.is_float
+        expect(known, "bit_cast: the bits of {}, expected f32, f64, bool or an integer dtype", each)
+    expect(x.dtype.bits == dtype.bits, "bit_cast: from {} to {}, which has other bits", x.dtype, dtype)
     return with_dtype(x, dtype)

@@ -503,8 +503,72 @@ def _trees() -> list[Mistake]:
     ]
 
 
+def _sampled() -> list[Mistake]:
+    x, places = tensor("f32", "n, 3, h, w"), tensor("f32", "n, 8, 2")
+    regions, images = tensor("f32", "m, 4"), tensor("i64", "m")
+    scores, number = tensor("f32", "n, c, k"), tensor("f32")
+    boxes, limit = tensor("f32", "n, k, 4"), tensor("i64")
+    linear, size = {"mode": "linear"}, {"size": (2, 2)}
+    rows = [
+        Mistake("sample", (x, places), "mode is 'sharp'", RelvmArgumentError, {"mode": "sharp"}),
+        Mistake("sample", (x, places), "padding is 'one'", RelvmArgumentError, linear | {"padding": "one"}),
+        Mistake("sample", (x, places), "align_corners is 1", RelvmArgumentError, linear | {"align_corners": 1}),
+        Mistake(
+            "sample", (tensor("i32", "n, 3, h, w"), places), "x has dtype i32, expected a float", attributes=linear
+        ),
+        Mistake("sample", (x, tensor("i64", "n, 8, 2")), "places has dtype i64", attributes=linear),
+        Mistake("sample", (tensor("f32", "n, 3"), places), "x has rank 2, expected at least 3", attributes=linear),
+        Mistake(
+            "sample",
+            (x, tensor("f32", "n, 8, 3")),
+            "of axes and of coordinates differ: 2 and 3",
+            RelvmShapeError,
+            linear,
+        ),
+        Mistake("sample", (x, tensor("f32", "m, 8, 2")), "number of images", RelvmShapeError, linear),
+        Mistake("align_regions", (x, regions, images), "mode is 'min'", RelvmArgumentError, size | {"mode": "min"}),
+        Mistake("align_regions", (x, regions, images), "samples is -1", RelvmArgumentError, size | {"samples": -1}),
+        Mistake("align_regions", (x, regions, images), "scale is 'a'", RelvmArgumentError, size | {"scale": "a"}),
+        Mistake("align_regions", (x, regions, images), "half_pixel is 1", RelvmArgumentError, size | {"half_pixel": 1}),
+        Mistake("pool_regions", (x, regions, images), "scale is None", RelvmArgumentError, size | {"scale": None}),
+        Mistake(
+            "suppress_overlaps",
+            (boxes, scores, limit, number, number),
+            "centred is 1",
+            RelvmArgumentError,
+            {"centred": 1},
+        ),
+        Mistake(
+            "suppress_overlaps",
+            (boxes, scores, number, number, number),
+            "limit is f32[], expected i64 of rank 0",
+        ),
+        Mistake(
+            "suppress_overlaps",
+            (tensor("f32", "n, k, 5"), scores, limit, number, number),
+            "a box is not four numbers",
+            RelvmShapeError,
+        ),
+        Mistake("row_order", (x,), "x has rank 4, expected 2"),
+        Mistake("triangular", (tensor("i32", "3, 3"),), "x has dtype i32"),
+        Mistake("triangular", (tensor("f32", "3"),), "x has rank 1, expected at least 2"),
+        Mistake("triangular", (F32,), "a matrix is not square: 3 and 4", RelvmShapeError),
+        Mistake("bit_cast", (F32,), "from f32 to i64, which has other bits", attributes={"to": "i64"}),
+    ]
+    for op in ("align_regions", "pool_regions"):
+        rows += [
+            Mistake(op, (x, regions, images), "size is (0, 2)", RelvmArgumentError, {"size": (0, 2)}),
+            Mistake(op, (x, tensor("f64", "m, 4"), images), "x has dtype f32 and regions has f64", attributes=size),
+            Mistake(op, (x, regions, tensor("i32", "m")), "images has dtype i32, expected i64", attributes=size),
+            Mistake(op, (x, tensor("f32", "m, 5"), images), "a region is not four numbers", RelvmShapeError, size),
+            Mistake(op, (x, regions, tensor("i64", "3")), "the numbers of regions and images", RelvmShapeError, size),
+        ]
+    return rows
+
+
 MISTAKES: tuple[Mistake, ...] = (
     *_trees(),
+    *_sampled(),
     *_elementwise(),
     *_windows_and_margins(),
     *_integer(),

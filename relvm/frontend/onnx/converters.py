@@ -113,6 +113,11 @@ def _leaky_relu(node: Node) -> Expr:
     return ops.where(below, scaled, x)
 
 
+@converts("BitCast")
+def _bit_cast(node: Node) -> Expr:
+    return ops.bit_cast(node.tensor(0), to=node.graph.element_type(node.attribute("to"), "BitCast").name)
+
+
 @converts("Dropout")
 def _dropout(node: Node) -> Expr | tuple[Expr, Expr]:
     """Outside of training the input itself; the mask, where it is named, says that every element is kept.

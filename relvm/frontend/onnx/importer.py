@@ -17,27 +17,34 @@ import relvm.frontend.onnx.activations
 import relvm.frontend.onnx.attention
 import relvm.frontend.onnx.conversion
 import relvm.frontend.onnx.converters
+import relvm.frontend.onnx.cropping
 import relvm.frontend.onnx.cumulation
+import relvm.frontend.onnx.determinants
 import relvm.frontend.onnx.einsum
 import relvm.frontend.onnx.fused
 import relvm.frontend.onnx.generation
+import relvm.frontend.onnx.grids
 import relvm.frontend.onnx.logic
 import relvm.frontend.onnx.loops
 import relvm.frontend.onnx.margins
 import relvm.frontend.onnx.ml_features
 import relvm.frontend.onnx.ml_linear
 import relvm.frontend.onnx.ml_trees
+import relvm.frontend.onnx.ngrams
 import relvm.frontend.onnx.normalization
 import relvm.frontend.onnx.pooling
 import relvm.frontend.onnx.positions
 import relvm.frontend.onnx.quantised
 import relvm.frontend.onnx.recurrent
 import relvm.frontend.onnx.reductions
+import relvm.frontend.onnx.regions
 import relvm.frontend.onnx.reshaping
 import relvm.frontend.onnx.resize
 import relvm.frontend.onnx.spectra
 import relvm.frontend.onnx.squeeze
-import relvm.frontend.onnx.transposed  # noqa: F401
+import relvm.frontend.onnx.training
+import relvm.frontend.onnx.transposed
+import relvm.frontend.onnx.uniqueness  # noqa: F401
 import relvm.ops as ops
 from relvm.errors import (
     RelvmArgumentError,
@@ -48,11 +55,11 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
-from relvm.frontend.onnx import control, host
+from relvm.frontend.onnx import control, functions, host
 from relvm.frontend.onnx.files import ModelFile, read_model
 from relvm.frontend.onnx.matching import converted
 from relvm.frontend.onnx.names import identifier
-from relvm.frontend.onnx.registry import Fork, Node, converter_for, supported
+from relvm.frontend.onnx.registry import Fork, Node, supported
 from relvm.ir.bounds import LOWER, UPPER
 from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_var
 from relvm.ir.dtypes import I64, DType, dtype_of
@@ -119,10 +126,10 @@ def from_onnx(model: Any, *, dims: Mapping[str, int | tuple[int, int]] | None = 
         `dims` gives something else than a size, or two in order.
     """
     file = read_model(model)
-    opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in file.proto.opset_import}
     for name, size in (dims or {}).items():
         _expect_size(name, size)
-    importer = GraphImporter(opsets, dict(dims or {}), file, None)
+    importer = GraphImporter(functions.opsets_of(file.proto.opset_import), dict(dims or {}), file, None)
+    importer.functions.update(functions.functions_of(file.proto))
     try:
         function = importer.main(file.proto.graph)
     except RelvmError:
@@ -157,14 +164,16 @@ class GraphImporter:
         self.opsets = opsets
         self.fixed_dims = dims
         self.file = file
-        self.place = file.place
+        self.place = outer.place if outer else file.place
         self.outer = outer
         self.problems: dict[str, None] = outer.problems if outer else {}  # what cannot be imported, in order
-        self.values: dict[str, Value] = {}
+        self.values: dict[str, Value | None] = {}  # None: an input that a call of a function leaves out
         self.bindings: list[Binding | MatchCast] = []
         self.forks: int = outer.forks if outer else 0  # how many Ifs that parted the ways this graph is behind
         self.own_dims: set[DimVar] = set()  # that `known_shape` made: no parameter's shape gives them
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
+        self.functions: dict[functions.Key, Any] = outer.functions if outer else {}
+        self.calls: tuple[functions.Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
 
     def main(self, graph: Any) -> Function:
         """The graph as a function."""
@@ -239,6 +248,14 @@ class GraphImporter:
         """What collects bindings for a block inside this graph's."""
         return GraphImporter(self.opsets, self.fixed_dims, self.file, self)
 
+    def scope(self, opsets: dict[str, int], place: str, key: functions.Key) -> GraphImporter:
+        """The importer of a function's body into this block: it sees none of the values here."""
+        scope = GraphImporter(opsets, self.fixed_dims, self.file, self)
+        scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims
+        scope.place = place
+        scope.calls = (*self.calls, key)
+        return scope
+
     def subgraph(self, graph: Any) -> Block:
         """A graph inside a node, as a block; its type is what holds around it."""
         return self.inner(graph).body(graph)
@@ -308,14 +325,14 @@ class GraphImporter:
 
     def node(self, proto: Any) -> None:
         """Adds the bindings of one node, and what its outputs are."""
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        domain = functions.plain_domain(proto.domain)
         opset = self.opsets.get(domain, 0)
         name = proto.name or next(iter(proto.output), "")
         here = f"{self.place}: node {name!r} ({proto.op_type}, opset {opset})"
         if domain not in self.opsets:
             raise RelvmFormatError(f"{here}: the model states no opset for the domain {domain or 'ai.onnx'}")
         try:
-            outputs = self.converted(proto, domain, opset, here)
+            outputs = self.converted(proto, opset, here)
         except Unimported:
             self.values.update((name, UNIMPORTED) for name in proto.output)
             return
@@ -339,9 +356,9 @@ class GraphImporter:
                 self.problems[f"{here}: output {name} is not supported"] = None
                 self.values[name] = UNIMPORTED
 
-    def converted(self, proto: Any, domain: str, opset: int, here: str) -> Any:
+    def converted(self, proto: Any, opset: int, here: str) -> Any:
         """What a node's outputs are."""
-        convert = converter_for(domain, proto.op_type)
+        convert = functions.converter_of(self, proto, opset)
         if convert is None:
             full = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
             raise RelvmUnsupportedError(f"the operator {full} is not supported{near_matches(full, supported())}")
@@ -350,8 +367,8 @@ class GraphImporter:
         known = host.evaluate(node)
         return known if known is not None else converted(convert, node)
 
-    def lookup(self, name: str, here: str) -> Value:
-        """The value of that name in this graph or one around it."""
+    def lookup(self, name: str, here: str) -> Value | None:
+        """The value of that name in this graph or one around it; None: the function's caller gives none."""
         graph: GraphImporter | None = self
         while graph is not None:
             if name in graph.values:

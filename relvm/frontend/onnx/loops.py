@@ -10,7 +10,7 @@ two, then four by four: n rows cost n * log2(n) copies of a row, whether n is kn
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,8 +74,8 @@ def _loop(node: Node) -> tuple[Any, ...]:
 
 @converts("Scan")
 def _scan(node: Node) -> tuple[Any, ...]:
-    if node.opset < 9:
-        raise RelvmUnsupportedError("Scan of opset 8, of batches, is not supported")
+    if node.opset < 9 and node.attribute("scan_input_axes") is None:
+        return _scan(_over_batch(node))
     body, count = node.attribute("body"), node.attribute("num_scan_inputs")
     first = len(node.inputs) - count
     if len(body.input) != len(node.inputs) or len(body.output) < first:
@@ -105,6 +105,27 @@ def _scan(node: Node) -> tuple[Any, ...]:
     directions = node.attribute("scan_output_directions", [0] * len(rows))
     repeated = _Repeated(node, body, _as_scalar(size), prim(True), states, rows, None, given)
     return repeated.results(list(zip(places, map(bool, directions), strict=True)))
+
+
+def _over_batch(node: Node) -> Node:
+    """A Scan of opset 8, whose states and sequences have a batch in front, as the Scan of a Scan of opset 9."""
+    if node.has(0):
+        raise RelvmUnsupportedError("a Scan of sequences of their own lengths (sequence_lens) is not supported")
+    from onnx import helper
+
+    body, count = node.attribute("body"), node.attribute("num_scan_inputs")
+    stem = next(name for name in node.proto.output if name)
+    given = [f"{stem}.in{i}" for i in range(len(node.inputs) - 1)]
+    made = [f"{stem}.out{i}" for i in range(len(body.output))]
+    directions = {"scan_input_directions": node.attribute("directions", [0] * count)}
+    each = helper.make_node(
+        "Scan", given, made, body=body, num_scan_inputs=count, scan_input_axes=[0] * count, **directions
+    )
+    infos = ([helper.make_empty_tensor_value_info(name) for name in names] for names in (given, made))
+    image = helper.make_graph([each], "batch", *infos)
+    axes = {"num_scan_inputs": len(given), "scan_input_axes": [0] * len(given)}
+    whole = helper.make_node("Scan", node.proto.input[1:], node.proto.output, body=image, **axes)
+    return replace(node, proto=whole, inputs=node.inputs[1:])
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import relvm.ops as ops
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.terms import Term, term
+from relvm.frontend.onnx.sizes import filled, sizes_of
+from relvm.frontend.onnx.terms import Term, term, with_margins
 from relvm.frontend.onnx.windows import padded, pads_of, spans
-from relvm.ir.dims import AnyDim
+from relvm.ir.dims import AnyDim, product
 from relvm.ir.expr import Expr
 from relvm.ops.reduction import lowest
 
@@ -62,6 +64,27 @@ def _max_pool(node: Node) -> tuple[Expr, ...]:
         raise RelvmUnsupportedError(f"the indices of a MaxPool with padding of symbolic sizes {pool.pads}")
     column_major = bool(node.attribute("storage_order", 0))
     return values, ops.max_pool_indices(x.expr, **pool.attributes(pads), column_major=column_major)
+
+
+@converts("MaxUnpool")
+def _max_unpool(node: Node) -> Expr:
+    """Each element at its position among those of the tensor that was pooled, the others 0; where the result is stated
+    to be larger than what the window says that was, it has zeros behind."""
+    x, rank = shaped(node, 0), node.type(0).rank
+    kernel = node.attribute("kernel_shape")
+    strides, pads = node.attribute("strides", [1] * len(kernel)), node.attribute("pads", [0] * (2 * len(kernel)))
+    if len(kernel) != rank - 2:
+        raise RelvmShapeError(f"a kernel of shape {kernel} for a tensor of rank {rank}")
+    spatial = zip(x.shape[2:], strides, kernel, pads, pads[len(kernel) :], strict=False)
+    own = [*x.shape[:2], *((n - 1) * step + size - before - after for n, step, size, before, after in spatial)]
+    flat = Term(node, filled(node, node.type(0).dtype.numpy.type(0), product(own)))
+    rows = [each.reshape(product(x.shape)) for each in (term(node, 1), x)]
+    whole = flat.apply(ops.scatter_elements, *rows, axis=0).reshape(*own)
+    if not node.has(2):
+        return whole.expr
+    added = [size - had for size, had in zip(sizes_of(node, 2, "the output shape"), own, strict=True)]
+    zero = Term(node, whole.operand(0))
+    return with_margins(whole, [0] * rank, added, lambda x, axis, end: zero).expr
 
 
 @converts("AveragePool")

@@ -49,6 +49,29 @@ def _scatter_nd(node: Node) -> Expr:
     return ops.scatter_slices(x.expr, indices.expr, updates.expr, depth=_depth(indices), reduction=reduction)
 
 
+@converts("TensorScatter")
+def _tensor_scatter(node: Node) -> Expr:
+    """The update along an axis, from the position on that each of the batch has; circular: past the end comes the
+    start."""
+    x, update = shaped(node, 0), shaped(node, 1)
+    axis, mode, rank = node.attribute("axis", -2), node.attribute("mode", "linear"), len(x.shape)
+    if not -rank <= axis < rank or axis % rank == 0:
+        raise RelvmShapeError(f"axis {axis} of a tensor of rank {rank}, expected one after the batch")
+    if mode not in ("linear", "circular"):
+        raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
+    axis %= rank
+    dims = [1] * rank
+    at = places(node, *dims[:axis], update.shape[axis], *dims[axis + 1 :])
+    if node.has(2):
+        start = shaped(node, 2).cast(I64)
+        at = at + start.reshape(*start.shape, *dims[1:])
+    if mode == "circular":
+        size = number_of(node, x.shape[axis])
+        at = at - at / size * size
+    at = at.apply(ops.broadcast_to, node.shape(list(update.shape)))
+    return x.apply(ops.scatter_elements, at, update, axis=axis).expr
+
+
 def _depth(indices: Term) -> int:
     dims = indices.type.shape
     if not dims or not isinstance(dims[-1], int):
@@ -77,12 +100,17 @@ def _non_zero(node: Node) -> Expr:
     found, count = true_positions(x if x.type.dtype == BOOL else x.apply(ops.not_equal, 0))
     if not x.shape:
         return ops.reshape(found.apply(ops.slice, begin=(0,), end=(0,)).expr, node.shape([0, count]))
-    rows = []
-    for dim, stride in zip(x.shape, strides_of(x.shape), strict=True):
-        above = found / number_of(node, stride)
-        size = number_of(node, dim)
-        rows.append((above - above / size * size).reshape(1, count))
+    rows = [row.reshape(1, count) for row in coordinates(found, x.shape)]
     return rows[0].apply(ops.concat, *rows[1:], axis=0).expr
+
+
+def coordinates(positions: Term, shape: tuple[AnyDim, ...]) -> list[Term]:
+    """The index along each axis of row-major positions, a vector."""
+    indices = []
+    for dim, stride in zip(shape, strides_of(shape), strict=True):
+        above, size = positions / number_of(positions.node, stride), number_of(positions.node, dim)
+        indices.append(above - above / size * size)
+    return indices
 
 
 def true_positions(cond: Term) -> tuple[Term, AnyDim]:

@@ -10,9 +10,10 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import number_of, places, sizes_of
+from relvm.frontend.onnx.sizes import number_of, places, scalar, sizes_of
 from relvm.frontend.onnx.terms import Term, term
 from relvm.frontend.onnx.waves import LONGEST, frames, transform
+from relvm.ir.dims import dim_op
 from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.expr import Constant, Expr
 
@@ -139,3 +140,31 @@ def _wave(length: int, rows: int, columns: int, direction: int) -> np.ndarray:
         raise RelvmUnsupportedError(f"a Fourier transform of {length} elements, expected 1 to {LONGEST}")
     turns = np.outer(np.arange(rows), np.arange(columns)) % length  # a large angle would not be exact
     return np.exp(direction * 2j * np.pi * turns / length)
+
+
+@converts("MelWeightMatrix")
+def _mel_weight_matrix(node: Node) -> Expr:
+    """A column for each band: from 0 at its lower edge up to 1 at its centre and down again.  Edges are equally far
+    apart on the mel scale, and rounded down to bins of the spectrum.
+
+    Source: onnx/reference/ops/op_mel_weight_matrix.py.
+    """
+    (bands,), (length,) = sizes_of(node, 0, "the number of bands"), sizes_of(node, 1, "the length of a transform")
+    rate, lowest, highest = (scalar(node, i).cast(F64) for i in (2, 3, 4))
+    low, high = (2595 / math.log(10) * (edge / 700).apply(ops.log1p) for edge in (lowest, highest))
+    count = number_of(node, bands + 2)
+    step = (high - low) / (count.cast(F64) if isinstance(count, Term) else count)
+    mels = places(node, bands + 2).cast(F64) * step + low
+    frequencies = 700 * ((mels * (math.log(10) / 2595)).apply(ops.exp) - 1)
+    bins = number_of(node, length + 1)
+    bins = bins.cast(F64) if isinstance(bins, Term) else bins
+    edges = (frequencies * bins / rate).apply(ops.floor)
+    left, centre, right = (edges.apply(ops.gather, places(node, bands) + i, axis=0) for i in range(3))
+    at = places(node, dim_op("floordiv", length, 2) + 1, 1).cast(F64)
+    rising, falling = centre - left, right - centre
+    up = ((at - left) / rising.apply(ops.maximum, 1)).apply(ops.relu)
+    up = rising.apply(ops.equal, 0).chosen(1, up)
+    weights = (at > centre).chosen(((right - at) / falling.apply(ops.maximum, 1)).apply(ops.relu), up)
+    dtype = node.graph.element_type(node.attribute("output_datatype", 1), "MelWeightMatrix")
+    outside = (at < left).apply(ops.logical_or, at > right)
+    return outside.chosen(0, weights).cast(dtype).expr

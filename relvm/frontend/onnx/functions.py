@@ -1,0 +1,166 @@
+"""Functions: operators whose meaning is a graph of other operators, the model's own or ONNX's.
+
+The body is imported where the call is: its nodes become bindings of the caller's block, its names are a scope of their
+own, and so are the opsets that it states.  A function of the model goes before a converter, a converter before a body
+that the onnx package has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx.host import HostValue
+from relvm.frontend.onnx.registry import Converter, Node, converter_for
+from relvm.ir.expr import Expr
+from relvm.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from relvm.frontend.onnx.importer import GraphImporter
+
+Key = tuple[str, str, str]  # domain, name, overload
+
+
+def plain_domain(domain: str) -> str:
+    """ONNX's own domain has two names."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def opsets_of(imports: Iterable[Any]) -> dict[str, int]:
+    """The version of each domain, of OperatorSetIdProtos."""
+    return {plain_domain(entry.domain): entry.version for entry in imports}
+
+
+def functions_of(model: Any) -> dict[Key, Any]:
+    """The model's own functions, FunctionProtos."""
+    return {(plain_domain(f.domain), f.name, f.overload): f for f in model.functions}
+
+
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """A function and the values that its attributes have where a call says none: AttributeProtos by name."""
+
+    key: Key
+    body: Any
+    defaults: Mapping[str, Any]
+
+
+def converter_of(graph: GraphImporter, proto: Any, opset: int) -> Converter | None:
+    """What converts a node: its function in the model, its converter, or its function in ONNX; None: nothing does."""
+    domain = plain_domain(proto.domain)
+    key = (domain, proto.op_type, proto.overload)
+    if own := graph.functions.get(key):
+        return lambda node: _inlined(node, _Call(key, own, {a.name: a for a in own.attribute_proto}))
+    if convert := converter_for(domain, proto.op_type):
+        return convert
+    schema = _schema(domain, proto.op_type, opset)
+    if schema is None:
+        return None
+    return lambda node: _inlined(node, _of_onnx(node, key, schema))
+
+
+@cache
+def _schema(domain: str, name: str, opset: int) -> Any:
+    """The onnx package's schema of an operator, if it is a function; else None."""
+    from onnx import defs
+
+    if not defs.has(name, opset, domain):
+        return None
+    schema = defs.get_schema(name, opset, domain)
+    return schema if schema.has_function or schema.has_context_dependent_function else None
+
+
+def _of_onnx(node: Node, key: Key, schema: Any) -> _Call:
+    """The body that the onnx package gives for this node, where it depends on that for the types of its inputs."""
+    from onnx import FunctionProto
+
+    versions = schema.function_opset_versions or schema.context_dependent_function_opset_versions
+    own = node.graph.opsets.get("", node.opset)  # a body is written in ONNX's own domain
+    version = max((v for v in versions if v <= own), default=min(versions))
+    if schema.has_function:
+        found = schema.get_function_with_opset_version(version)
+    else:
+        types = [_type_of(value) for value in node.inputs]
+        found = schema.get_context_dependent_function_with_opset_version(
+            version, node.proto.SerializeToString(), [type_.SerializeToString() for type_ in types]
+        )
+    if not found:
+        raise RelvmUnsupportedError(f"the function {node.proto.op_type} has no body for these inputs and attributes")
+    body = FunctionProto.FromString(found)
+    for other, opset in node.graph.opsets.items():  # a body states no opset where it takes the model's
+        if other not in opsets_of(body.opset_import):
+            body.opset_import.add(domain=other, version=opset)
+    attributes = schema.attributes.items()
+    return _Call(key, body, {each: a.default_value for each, a in attributes if a.default_value.name})
+
+
+def _type_of(value: Expr | HostValue | None) -> Any:
+    """The type of an input as a TypeProto; an empty one where it is left out."""
+    from onnx import TypeProto, helper
+
+    if value is None:
+        return TypeProto()
+    if isinstance(value, HostValue):
+        return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.dtype.numpy), value.array.shape)
+    if not isinstance(value.type, TensorType) or value.type.dtype is None:
+        raise RelvmUnsupportedError(f"an input of a function has type {value.type}, expected a tensor of known dtype")
+    dims = value.type.shape if value.type.rank is None or value.type.shape else (None,) * value.type.rank
+    shape = None if dims is None else [dim if isinstance(dim, int) or dim is None else str(dim) for dim in dims]
+    return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.type.dtype.numpy), shape)
+
+
+def _inlined(node: Node, call: _Call) -> tuple[Any, ...]:
+    """The values of a call's outputs; its nodes are added to the block that the call is in.
+
+    Raises
+    ------
+    RelvmFormatError
+        The call has more inputs or outputs than the function, no value for an attribute that has no default, or the
+        function calls itself.
+    """
+    graph, body = node.graph, call.body
+    name = ".".join(part for part in call.key if part)
+    if call.key in graph.calls:
+        raise RelvmFormatError(f"the function {name} calls itself")
+    if len(node.inputs) > len(body.input) or len(node.proto.output) > len(body.output):
+        counts = f"{len(node.inputs)} inputs and {len(node.proto.output)} outputs"
+        raise RelvmFormatError(f"{counts}; the function {name} has {len(body.input)} and {len(body.output)}")
+    given = {attribute.name: attribute for attribute in node.proto.attribute}
+    for required in body.attribute:
+        if required not in given and call.key in graph.functions:
+            raise RelvmFormatError(f"no attribute {required}, which the function {name} needs")
+
+    scope = graph.scope(opsets_of(body.opset_import), node.here, call.key)
+    scope.values.update(dict.fromkeys(body.input))
+    scope.values.update(zip(body.input, node.inputs, strict=False))
+    attributes = {**call.defaults, **given}
+    wanted = [inner for inner, outer in zip(body.output, node.proto.output, strict=False) if outer]
+    values = dict(zip(wanted, scope.rest([_bound(inner, attributes) for inner in body.node], wanted), strict=True))
+    return tuple(values.get(name) for name in body.output[: len(node.proto.output)])
+
+
+def _bound(proto: Any, attributes: Mapping[str, Any]) -> Any:
+    """The node with the call's attributes in the place of references to them, in its graphs too; what refers to one
+    that the call does not have is left out."""
+    from onnx import NodeProto
+
+    copy = NodeProto()
+    copy.CopyFrom(proto)
+    del copy.attribute[:]
+    for attribute in proto.attribute:
+        value = attribute
+        if attribute.ref_attr_name:
+            if attribute.ref_attr_name not in attributes:
+                continue
+            value = attributes[attribute.ref_attr_name]
+        added = copy.attribute.add()
+        added.CopyFrom(value)
+        added.name = attribute.name
+        for graph in (*([added.g] if added.HasField("g") else []), *added.graphs):
+            inner = [_bound(node, attributes) for node in graph.node] if value is attribute else list(graph.node)
+            del graph.node[:]
+            graph.node.extend(inner)
+    return copy

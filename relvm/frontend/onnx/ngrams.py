@@ -1,0 +1,98 @@
+"""TfIdfVectorizer: how often each of some sequences of numbers occurs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.generation import shaped
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.sizes import filled, places
+from relvm.frontend.onnx.terms import Term
+from relvm.ir.dims import AnyDim, dim_op
+from relvm.ir.dtypes import F32, I64
+from relvm.ir.expr import Expr
+
+
+@dataclass(frozen=True, eq=False)
+class _Grams:
+    """Sequences of one length.  rows: i64[n, length].   columns: the element of the result that each is counted at."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+
+
+def _grams_of(node: Node) -> list[_Grams]:
+    """The pool by lengths, those asked for; of equal sequences the last one counts."""
+    pool, starts = node.attribute("pool_int64s"), node.attribute("ngram_counts")
+    if not pool:
+        raise RelvmUnsupportedError("a pool of strings is not supported")
+    columns, found, used = node.attribute("ngram_indexes"), [], 0
+    for length, (start, end) in enumerate(pairwise([*starts, len(pool)]), 1):
+        if start > end or (end - start) % length:
+            raise RelvmFormatError(f"ngram_counts are {starts}, of a pool of {len(pool)} numbers")
+        rows = np.array(pool[start:end], np.int64).reshape(-1, length)
+        own = dict(zip(map(tuple, rows.tolist()), columns[used : used + len(rows)], strict=True))
+        used += len(rows)
+        if own and node.attribute("min_gram_length") <= length <= node.attribute("max_gram_length"):
+            found.append(_Grams(np.array(list(own), np.int64), np.array(list(own.values()), np.int64)))
+    return found
+
+
+@converts("TfIdfVectorizer")
+def _tf_idf_vectorizer(node: Node) -> Expr:
+    """Of longer sequences also those count between whose elements others are skipped, up to max_skip_count of them each
+    time."""
+    x, size = shaped(node, 0), max(node.attribute("ngram_indexes")) + 1
+    if len(x.shape) > 2:
+        raise RelvmShapeError(f"a tensor of rank {len(x.shape)}, expected at most 2")
+    batch = list(x.shape[:1]) if len(x.shape) == 2 else []
+    rows = x.cast(I64).reshape(*(batch or [1]), x.shape[-1] if x.shape else 1)
+    columns = [np.zeros(0, np.int64)]
+    counts = [Term(node, filled(node, np.int64(0), rows.shape[0], 1))]
+    for grams in _grams_of(node):
+        length, skips = grams.rows.shape[1], node.attribute("max_skip_count")
+        distances = range(1, 2 if length == 1 else skips + 2)
+        parts = [_count(rows, grams, distance) for distance in distances]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        columns.append(grams.columns)
+        counts.append(total)
+    place = np.zeros(size, np.int64)  # where the count of each element of the result stands; the first is 0
+    place[np.concatenate(columns)] = 1 + np.arange(sum(map(len, columns)))
+    joined = counts[0].apply(ops.concat, *counts[1:], axis=1) if len(counts) > 1 else counts[0]
+    found = joined.apply(ops.gather, Term(node, node.graph.constant(place, "a constant")), axis=1)
+    return _weighted(node, found).reshape(*batch, size).expr
+
+
+def _count(rows: Term, grams: _Grams, distance: int) -> Term:
+    """How often each sequence stands in each row, its elements that far apart: i64[rows, sequences]."""
+    node, length = rows.node, grams.rows.shape[1]
+    windows: AnyDim = dim_op("max", rows.shape[1] - (length - 1) * distance, 0)
+    same: Term | None = None
+    for i in range(length):
+        element = rows.apply(ops.gather, places(node, windows) + i * distance, axis=1)
+        wanted = Term(node, node.graph.constant(grams.rows[:, i].reshape(-1, 1), "a constant"))
+        equal = element.apply(ops.expand_dims, axes=(1,)).apply(ops.equal, wanted)
+        same = equal if same is None else same.apply(ops.logical_and, equal)
+    assert same is not None
+    return same.cast(I64).apply(ops.sum, axes=(2,))
+
+
+def _weighted(node: Node, counts: Term) -> Term:
+    """What the counts are worth, as `mode` says."""
+    mode, weights = node.attribute("mode"), node.attribute("weights")
+    if mode not in ("TF", "IDF", "TFIDF"):
+        raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
+    counts = (counts.apply(ops.minimum, 1) if mode == "IDF" else counts).cast(F32)
+    if mode == "TF" or not weights:
+        return counts
+    factors = np.ones(counts.shape[1], np.float32)
+    for column, weight in zip(node.attribute("ngram_indexes"), weights, strict=True):
+        factors[column] = weight
+    return counts * Term(node, node.graph.constant(factors, "a constant"))

@@ -1,0 +1,155 @@
+"""Functions of a model and of ONNX: attributes, scopes, opsets, calls of calls, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from frontend.onnx_answers import assert_answers, onnxruntime_answers, outputs
+from frontend.onnx_models import onnx
+from modes import run_everywhere
+from onnx import parser
+
+from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx import from_onnx
+from relvm.ir.types import TensorType
+
+X = np.random.default_rng(3).standard_normal((2, 3)).astype(np.float32)
+
+
+def model_of(graph: str, *functions: str, opset: int = 18) -> onnx.ModelProto:
+    """A graph in ONNX's text form, and functions of the domain `own`."""
+    head = f'<ir_version: 10, opset_import: ["" : {opset}, "own" : 1]>'
+    model = parser.parse_model(f"{head} {graph}")
+    model.functions.extend(parser.parse_function(function) for function in functions)
+    return model
+
+
+def check(model: onnx.ModelProto, *arrays: np.ndarray) -> None:
+    assert_answers(outputs(run_everywhere(from_onnx(model), *arrays)), onnxruntime_answers(model, arrays))
+
+
+SCALED = """<domain: "own", opset_import: ["" : 18]> scaled <factor, axis: int = 1> (x) => (y)
+{
+  f = Constant <value_float: float = @factor> ()
+  scaled = Mul(x, f)
+  y = Concat <axis: int = @axis> (scaled, x)
+}"""
+
+
+def test_attributes_are_the_calls_or_the_functions_defaults() -> None:
+    graph = (
+        "g (float[2, 3] x) => (a, b) { a = own.scaled <factor = 2.0> (x) b = own.scaled <factor = 3.0, axis = 0> (x) }"
+    )
+    check(model_of(graph, SCALED), X)
+
+
+def test_names_inside_are_not_those_outside() -> None:
+    """`scaled` and `f` are values of the caller and of the function."""
+    graph = """g (float[2, 3] x) => (y, z)
+    { scaled = Neg(x) f = Abs(x) y = own.scaled <factor = 2.0> (scaled) z = Sub(scaled, f) }"""
+    check(model_of(graph, SCALED), X)
+
+
+def test_a_function_sees_none_of_the_callers_values() -> None:
+    function = '<domain: "own", opset_import: ["" : 18]> outer (x) => (y) { y = Add(x, hidden) }'
+    graph = "g (float[2, 3] x) => (y) { hidden = Neg(x) y = own.outer(x) }"
+    with pytest.raises(RelvmFormatError, match=r"own.outer|outer.*hidden"):
+        from_onnx(model_of(graph, function))
+
+
+def test_a_function_calls_another_in_its_graphs_too() -> None:
+    function = """<domain: "own", opset_import: ["" : 18, "own" : 1]> either <factor> (x, cond) => (y)
+    {
+      y = If (cond) <
+        then_branch = t () => (y) { y = own.scaled <factor: float = @factor> (x) },
+        else_branch = e () => (y) { n = Neg(x) y = own.scaled <factor: float = @factor> (n) }>
+    }"""
+    graph = "g (float[2, 3] x, bool c) => (y) { y = own.either <factor = 2.5> (x, c) }"
+    for cond in (True, False):
+        check(model_of(graph, SCALED, function), X, np.array(cond))
+
+
+def test_a_function_has_opsets_of_its_own() -> None:
+    """Of opset 11 the axes of a Squeeze are an attribute, and a softmax is of a matrix."""
+    function = """<domain: "own", opset_import: ["" : 11]> old (x) => (y)
+    { wide = Unsqueeze <axes = [0]> (x) soft = Softmax <axis = 1> (wide) y = Squeeze <axes = [0]> (soft) }"""
+    graph = "g (float[2, 3] x) => (y) { a = own.old(x) axes = Constant <value_ints = [0]> () y = Unsqueeze(a, axes) }"
+    got = outputs(run_everywhere(from_onnx(model_of(graph, function)), X))
+    powers = np.exp(X)
+    assert_answers(got, [(powers / powers.sum())[None]])
+
+
+def test_an_input_and_an_output_may_be_left_out() -> None:
+    function = """<domain: "own", opset_import: ["" : 18]> clipped (x, low, high) => (y, z)
+    { y = Clip(x, low, high) z = Neg(x) }"""
+    graph = """g (float[2, 3] x) => (a, b)
+    { h = Constant <value_float = 0.25> () a = own.clipped(x, "", h) "", b = own.clipped(x) }"""
+    got = outputs(run_everywhere(from_onnx(model_of(graph, function)), X))
+    assert_answers(got, [np.minimum(X, np.float32(0.25)), -X])
+
+
+def test_overloads_are_functions_of_one_name() -> None:
+    functions = [
+        f'<domain: "own", opset_import: ["" : 18], overload: "{overload}"> f (x) => (y) {{ y = {op}(x) }}'
+        for overload, op in (("first", "Neg"), ("second", "Abs"))
+    ]
+    graph = "g (float[2, 3] x) => (a, b) { a = own.f:first (x) b = own.f:second (x) }"
+    assert_answers(outputs(run_everywhere(from_onnx(model_of(graph, *functions)), X)), [-X, np.abs(X)])
+
+
+def test_a_function_of_the_model_goes_before_an_operator() -> None:
+    function = '<domain: "", opset_import: ["" : 18]> Neg (x) => (y) { y = Abs(x) }'
+    assert_answers(
+        outputs(run_everywhere(from_onnx(model_of("g (float[2, 3] x) => (y) { y = Neg(x) }", function)), X)),
+        [np.abs(X)],
+    )
+
+
+def test_shapes_are_computed_through_calls() -> None:
+    function = """<domain: "own", opset_import: ["" : 18]> flat (x, like) => (y)
+    { shape = Shape(like) y = Reshape(x, shape) }"""
+    model = model_of("g (float[n, 6] x, float[3, m] like) => (y) { t = Transpose(like) y = own.flat(x, t) }", function)
+    result = from_onnx(model)["main"].body.result.type
+    assert isinstance(result, TensorType) and str(result) == "f32[m, 3]"
+    check(model, np.arange(12, dtype=np.float32).reshape(2, 6), np.zeros((3, 4), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("functions", "call", "message"),
+    [
+        (
+            ['<domain: "own", opset_import: ["" : 18, "own" : 1]> f (x) => (y) { y = own.g(x) }',
+             '<domain: "own", opset_import: ["" : 18, "own" : 1]> g (x) => (y) { y = own.f(x) }'],
+            "own.f(x)",
+            "own.f calls itself",
+        ),
+        ([SCALED], "own.scaled(x)", "no attribute factor, which the function own.scaled needs"),
+        ([SCALED], "own.scaled <factor = 1.0> (x, x)", "2 inputs and 1 outputs; the function own.scaled has 1 and 1"),
+        (['<domain: "own", opset_import: []> f (x) => (y) { y = Neg(x) }'], "own.f(x)", "states no opset"),
+        ([], "own.f(x)", r"the operator own\.f is not supported"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_call_is_said(functions: list[str], call: str, message: str) -> None:
+    with pytest.raises((RelvmFormatError, RelvmUnsupportedError), match=message):
+        from_onnx(model_of(f"g (float[2, 3] x) => (y) {{ y = {call} }}", *functions))
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_losses_of_symbolic_size(reduction: str) -> None:
+    """Functions of ONNX; some labels are those that do not count."""
+    attributes = f'reduction = "{reduction}", ignore_index = 9'
+    model = model_of(
+        f"""g (float[n, c, h] x, int64[n, h] labels, float[c] weights) => (a, p, b)
+        {{ a, p = SoftmaxCrossEntropyLoss <{attributes}> (x, labels, weights)
+           b = NegativeLogLikelihoodLoss <{attributes}> (x, labels) }}"""
+    )
+    random = np.random.default_rng(5)
+    x, labels = random.standard_normal((3, 5, 4)).astype(np.float32), random.integers(0, 5, (3, 4))
+    labels[0, 1] = labels[2, 2] = 9
+    check(model, x, labels, random.uniform(0.5, 2, 5).astype(np.float32))
+
+
+def test_an_error_names_the_call_and_the_node_inside() -> None:
+    function = '<domain: "own", opset_import: ["" : 18]> f (x) => (y) { t = Transpose(x) y = Add(x, t) }'
+    with pytest.raises(RelvmShapeError, match=r"node 'z' \(f, opset 1\): node 'y' \(Add, opset 18\): add"):
+        from_onnx(model_of("g (float[2, 3] x) => (z) { z = own.f(x) }", function))
