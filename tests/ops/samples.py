@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from ops.byte_samples import integer_convolution_samples, integer_samples
+from ops.list_samples import list_samples
 from ops.place_samples import indexing_samples, position_samples, shape_samples
 from ops.sample_values import FLOATS, INTEGERS, NUMBERS, NUMPY_NAMES, Sample, array
 
@@ -415,6 +416,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         integer_convolution_samples(),
         quantisation_samples(),
         recurrent_samples(),
+        list_samples(),
     )
 )
 
