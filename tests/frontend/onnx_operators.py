@@ -57,9 +57,10 @@ _INDEXING = {
     **{name: Operator(known=(1,)) for name in ("Split", "CumSum", "CumProd")},
 }
 
-_SEQUENCES = {"test_loop13_seq": "no tensor but sequence_type", "test_loop16_seq_none": "no tensor but optional_type"}
+_SEQUENCES = ("SequenceInsert", "SequenceMap", "SplitToSequence", "Identity", "If")
+_OPTIONALS = ("OptionalHasElement", "OptionalGetElement")
 _LOOPS = {
-    "Loop": Operator(refused=_SEQUENCES),
+    **rows(*_SEQUENCES, *_OPTIONALS, "Loop"),
     "Scan": Operator(refused={"test_scan_sum": "Scan of opset 8, of batches"}),
 }
 

@@ -50,7 +50,6 @@ _SAME = {
     "Reciprocal": ops.reciprocal,
     "Relu": ops.relu,
     "Where": ops.where,
-    "Identity": ops.identity,
 }
 
 
@@ -219,7 +218,7 @@ def _flatten(node: Node) -> Expr:
 
 @converts("Unsqueeze")
 def _unsqueeze(node: Node) -> Expr:
-    axes = node.attribute("axes") if node.opset < 13 else node.known(1, "the axes of an Unsqueeze").tolist()
+    axes = node.attribute("axes") if node.opset < 13 else node.known(1, "the axes of an Unsqueeze").reshape(-1).tolist()
     return ops.expand_dims(node.tensor(0), axes=tuple(axes))
 
 

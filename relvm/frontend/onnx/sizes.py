@@ -9,7 +9,7 @@ from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node
 from relvm.frontend.onnx.terms import Term
-from relvm.ir.dims import AnyDim, dim_var
+from relvm.ir.dims import AnyDim, as_var, dim_var
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, MatchCast, Var
 from relvm.ir.types import ShapeType
@@ -51,6 +51,7 @@ def run_time_sizes(tensor: Term) -> tuple[AnyDim, ...]:
     if isinstance(shape.expr, Constant):
         return tuple(shape.expr.value.tolist())
     sizes = tuple(dim_var(f"size{i}") for i in range(count))
+    node.graph.own_dims.update(map(as_var, sizes))
     node.graph.bindings.append(MatchCast(Var("sizes", type=ShapeType(sizes)), shape.expr, node.here))
     return sizes
 
