@@ -1,4 +1,6 @@
-/* builtins_list.c: lists of values.  A list never changes while two know of it; rvm_builtin_list_push changes one that only
+/*
+bu
+iltins_list.c: lists of values.  A list never changes while two know of it; rvm_builtin_list_push changes one that only
    its caller has.  Where a list is expected, a tuple is one. */
 #include <string.h>
 
@@ -134,7 +136,8 @@ static rvm_status axis_from_the_front(const char *name, int64_t axis, int32_t ra
 }
 
 /* A tensor in memory of the machine's pool; its bytes are not initialised. */
-static rvm_status make_tensor(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result) {
+static rvm_status make_tensor(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims,
+                              rvm_value *result) {
   int64_t size_bytes;
   if (!rvm_dims_size_bytes(dtype, rank, dims, &size_bytes))
     return rvm_fail(result, RVM_SHAPE_ERROR, "a tensor of a list: its size exceeds 64 bits");
@@ -243,9 +246,11 @@ static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32
   return RVM_OK;
 }
 
-/* The parts of a tensor along an axis: part k has sizes[k] positions, or `each` where there are no sizes, the last what is
+/* The parts of a tensor along an axis: part k has sizes[k] positions, or `each` where there are no sizes,
+the last what is
    left. */
-static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, const int64_t *sizes, int64_t number,
+static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, const int64_t *sizes,
+                        int64_t number,
                         int64_t each, int dropped, rvm_value *result) {
   int64_t extent = tensor->dl.shape[axis], first = 0;
   if (number > INT32_MAX) return rvm_out_of_memory(result);
@@ -275,7 +280,8 @@ RVM_BUILTIN(list_split) {
   if (arguments[2].tag == RVM_TAG_INT) {
     int64_t each = arguments[2].as.i;
     if (each <= 0)
-      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: parts of %lld, expected at least 1", (long long)each);
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: parts of %lld, expected at least 1",
+                      (long long)each);
     return split(machine, tensor, axis, NULL, extent / each + (extent % each != 0), each, 0, result);
   }
   const rvm_shape *sizes = arguments[2].as.shape;
