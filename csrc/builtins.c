@@ -24,6 +24,7 @@ static const char *kind_meaning(char kind) {
     case 'g': return "a string";
     case 'h': return "a 1-d i64 tensor of the machine's own, or nil";
     case 'i': return "an int";
+    case 'l': return "a list";
     case 'o': return "a storage";
     case 's': return "a shape";
     case 't': return "a tensor";
@@ -48,10 +49,11 @@ static const uint32_t tags_of_kind[128] = {['a'] = ~ONE(CONTEXT),
                                            ['g'] = ONE(STRING),
                                            ['h'] = ONE(NIL) | ONE(TENSOR), /* and rvm_is_heap */
                                            ['i'] = ONE(INT),
+                                           ['l'] = ONE(LIST) | ONE(TUPLE),
                                            ['o'] = ONE(STORAGE),
                                            ['s'] = ONE(SHAPE),
                                            ['t'] = ONE(TENSOR),
-                                           ['u'] = ONE(TUPLE),
+                                           ['u'] = ONE(TUPLE) | ONE(LIST),
                                            ['z'] = ONE(INT) | ONE(SHAPE)};
 
 static inline int is_of_kind(char kind, rvm_value value) {
@@ -285,23 +287,25 @@ RVM_BUILTIN(make_tuple) {
   return rvm_tuple_new(count, arguments, result);
 }
 
-/* The place of item `index`, or NULL and the error. */
-static rvm_value *tuple_item(enum rvm_builtin builtin, rvm_tuple *tuple, int64_t index, rvm_value *result) {
-  if (index >= 0 && index < tuple->size) return &tuple->items[index];
+/* The place of item `index` of a tuple, or of a list that is used as one, or NULL and the error. */
+static rvm_value *tuple_item(enum rvm_builtin builtin, rvm_value tuple, int64_t index, rvm_value *result) {
+  int32_t size;
+  rvm_value *items = rvm_value_items(tuple, &size);
+  if (index >= 0 && index < size) return &items[index];
   rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld, the tuple has %d items", table[builtin].name, (long long)index,
-           tuple->size);
+           size);
   return NULL;
 }
 
 RVM_BUILTIN(tuple_getitem) {
   RVM_CHECK(tuple_getitem, "ui");
-  const rvm_value *item = tuple_item(RVM_BUILTIN_tuple_getitem, arguments[0].as.tuple, arguments[1].as.i, result);
+  const rvm_value *item = tuple_item(RVM_BUILTIN_tuple_getitem, arguments[0], arguments[1].as.i, result);
   return item ? give(*item, result) : RVM_INDEX_ERROR;
 }
 
 RVM_BUILTIN(tuple_reset_item) {
   RVM_CHECK(tuple_reset_item, "ui");
-  rvm_value *item = tuple_item(RVM_BUILTIN_tuple_reset_item, arguments[0].as.tuple, arguments[1].as.i, result);
+  rvm_value *item = tuple_item(RVM_BUILTIN_tuple_reset_item, arguments[0], arguments[1].as.i, result);
   if (!item) return RVM_INDEX_ERROR;
   rvm_release(item);
   return give_nil(result);

@@ -254,11 +254,13 @@ RVM_BUILTIN(check_tuple_info) {
   rvm_value value = arguments[0];
   const char *name = arguments[2].as.string->bytes;
   char got[RVM_DESCRIPTION_BYTES];
-  if (value.tag != RVM_TAG_TUPLE)
+  int32_t size;
+  if (value.tag != RVM_TAG_TUPLE && value.tag != RVM_TAG_LIST)
     return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple, got %s", name, rvm_value_describe(value, got));
-  if (arguments[1].as.i == value.as.tuple->size) return done(result);
+  rvm_value_items(value, &size);
+  if (arguments[1].as.i == size) return done(result);
   return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple of %lld items, got %d", name,
-                  (long long)arguments[1].as.i, value.as.tuple->size);
+                  (long long)arguments[1].as.i, size);
 }
 
 RVM_BUILTIN(check_func_info) {

@@ -1,4 +1,4 @@
-/* objects.h: the memory of tensors, shapes, tuples and closures.  A machine keeps that of dead ones for its next ones. */
+/* objects.h: the memory of tensors, shapes, tuples, lists and closures.  A machine keeps that of dead ones for its next ones. */
 #ifndef RELVM_OBJECTS_H
 #define RELVM_OBJECTS_H
 

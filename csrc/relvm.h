@@ -79,6 +79,7 @@ typedef struct rvm_object {
 typedef struct rvm_tensor rvm_tensor;
 typedef struct rvm_shape rvm_shape;
 typedef struct rvm_tuple rvm_tuple;
+typedef struct rvm_list rvm_list;
 typedef struct rvm_closure rvm_closure;
 typedef struct rvm_string rvm_string;
 typedef struct rvm_storage rvm_storage;
@@ -96,6 +97,7 @@ typedef struct rvm_value {
     rvm_tensor *tensor;
     rvm_shape *shape;
     rvm_tuple *tuple;
+    rvm_list *list;
     rvm_closure *closure;
     rvm_string *string;
     rvm_storage *storage;
@@ -127,6 +129,14 @@ struct rvm_tuple {
   int32_t size;
   int32_t memory_class;
   rvm_value items[];
+};
+
+struct rvm_list {
+  rvm_object base;
+  int32_t size;
+  int32_t memory_class;
+  int64_t capacity; /* of items */
+  rvm_value *items; /* its own */
 };
 
 struct rvm_closure {
@@ -171,6 +181,7 @@ void rvm_tensor_relabel(rvm_value *tensor, int32_t dtype);
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor);
 rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result); /* dims NULL: to be filled in */
 rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result); /* retains the items */
+rvm_status rvm_list_new(int32_t size, const rvm_value *items, rvm_value *result);  /* the same */
 rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result);
 
 /* The rows of cpu_features.def that this processor has and its system lets programs use: bit i is row i. */

@@ -12,11 +12,15 @@ void rvm_value_retain(rvm_value value) { rvm_retain(value); }
 
 void rvm_value_release(rvm_value *value) { rvm_release(value); }
 
-/* The values inside a tuple or closure, and where their number stands; NULL and NULL for an object without any. */
+/* The values inside a tuple, list or closure, and where their number stands; NULL and NULL for an object without any. */
 static rvm_value *object_items(rvm_object *object, int32_t **count) {
   if (object->tag == RVM_TAG_TUPLE) {
     *count = &((rvm_tuple *)object)->size;
     return ((rvm_tuple *)object)->items;
+  }
+  if (object->tag == RVM_TAG_LIST) {
+    *count = &((rvm_list *)object)->size;
+    return ((rvm_list *)object)->items;
   }
   if (object->tag == RVM_TAG_CLOSURE) {
     *count = &((rvm_closure *)object)->captured_count;
@@ -32,6 +36,11 @@ static void tensor_free(rvm_tensor *tensor) {
   rvm_object_free(tensor, tensor->memory_class);
 }
 
+static void list_free(rvm_list *list) {
+  rvm_free(list->items);
+  rvm_object_free(list, list->memory_class);
+}
+
 static void error_free(rvm_error *error) {
   rvm_free(error->message);
   rvm_free(error->trace);
@@ -44,6 +53,7 @@ static void leaf_free(rvm_object *object) {
     case RVM_TAG_TENSOR: tensor_free((rvm_tensor *)object); return;
     case RVM_TAG_SHAPE: rvm_object_free(object, ((rvm_shape *)object)->memory_class); return;
     case RVM_TAG_TUPLE: rvm_object_free(object, ((rvm_tuple *)object)->memory_class); return;
+    case RVM_TAG_LIST: list_free((rvm_list *)object); return;
     case RVM_TAG_CLOSURE: rvm_object_free(object, ((rvm_closure *)object)->memory_class); return;
     case RVM_TAG_STORAGE: rvm_storage_free((rvm_storage *)object); return;
     case RVM_TAG_ERROR: error_free((rvm_error *)object); return;
@@ -53,7 +63,7 @@ static void leaf_free(rvm_object *object) {
 
 static int object_dies(rvm_object *object) { return object->references >= 0 && --object->references == 0; }
 
-/* Walks down into dying tuples and closures without a stack: their count says how many items are still to be released,
+/* Walks down into dying tuples, lists and closures without a stack: their count says how many items are still to be released,
    and the first released item's place holds the way back to the parent. */
 void rvm_object_release(rvm_object *object) {
   if (!object_dies(object)) return;
@@ -140,7 +150,7 @@ void rvm_error_close_trace(rvm_value value) {
   snprintf(end, TRACE_LINE_BYTES, "\n  ... and %d more", error->frames - RVM_TRACE_LINES);
 }
 
-/* ---- tuples, closures, strings ---- */
+/* ---- tuples, lists, closures, strings ---- */
 
 rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result) {
   int32_t class;
@@ -154,6 +164,29 @@ rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result
     rvm_retain(items[i]);
   }
   *result = rvm_object_value(&tuple->base);
+  return RVM_OK;
+}
+
+rvm_status rvm_list_room(int64_t capacity, rvm_value *result) {
+  int32_t class;
+  rvm_list *list = rvm_object_allocate(sizeof *list, &class);
+  rvm_value *items = list && capacity > 0 ? rvm_allocate((size_t)capacity * sizeof *items) : NULL;
+  if (!list || (capacity > 0 && !items)) {
+    if (list) rvm_object_free(list, class);
+    return rvm_out_of_memory(result);
+  }
+  *list = (rvm_list){.base = {.tag = RVM_TAG_LIST, .references = 1},
+                     .memory_class = class,
+                     .capacity = capacity,
+                     .items = items};
+  *result = rvm_object_value(&list->base);
+  return RVM_OK;
+}
+
+rvm_status rvm_list_new(int32_t size, const rvm_value *items, rvm_value *result) {
+  rvm_status status = rvm_list_room(size, result);
+  if (status) return status;
+  for (int32_t i = 0; i < size; i++) rvm_list_add(result->as.list, items[i]);
   return RVM_OK;
 }
 

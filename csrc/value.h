@@ -42,12 +42,30 @@ static inline void rvm_release(rvm_value *value) {
   if (rvm_value_is_object(old)) rvm_object_release(old.as.object);
 }
 
+/* The items of a tuple or list. */
+static inline rvm_value *rvm_value_items(rvm_value value, int32_t *size) {
+  if (value.tag == RVM_TAG_LIST) {
+    *size = value.as.list->size;
+    return value.as.list->items;
+  }
+  *size = value.as.tuple->size;
+  return value.as.tuple->items;
+}
+
 /* The allocation failed: an error that needs no memory. */
 rvm_status rvm_out_of_memory(rvm_value *result);
 /* Adds "  in NAME at instruction K" to an error's trace, or "  in NAME" when `instruction` is negative. */
 void rvm_error_add_frame(rvm_value error, const char *name, int64_t instruction);
 /* Says in the trace how many frames it leaves out.  To be called once, when no frame will follow. */
 void rvm_error_close_trace(rvm_value error);
+
+/* An empty list with room for that many items. */
+rvm_status rvm_list_room(int64_t capacity, rvm_value *result);
+/* Adds an item to a list that has room for it. */
+static inline void rvm_list_add(rvm_list *list, rvm_value item) {
+  rvm_retain(item);
+  list->items[list->size++] = item;
+}
 
 rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_value *result); /* captured: all NIL */
 /* A tensor over `bytes`, which belong to `owner`, a storage or a tensor without an owner: retained.  Unchecked. */

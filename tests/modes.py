@@ -57,18 +57,20 @@ def run_script_everywhere(function: Any, *args: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A machine's value as the reference has it: arrays, numbers, tuples."""
+    """A machine's value as the reference has it: arrays, numbers, tuples, lists."""
     if isinstance(value, vm.Tensor):
         return np.array(value.numpy())
     if isinstance(value, tuple):
         return tuple(map(plain, value))
+    if isinstance(value, list):
+        return list(map(plain, value))
     return value
 
 
 def assert_same_bits(a: Any, b: Any, place: str = "") -> None:
     """The same value to the last bit, zeros' signs included; a NaN is any other NaN where it is a scalar."""
     assert type(a) is type(b), f"{place}: {a!r} and {b!r}"
-    if isinstance(a, tuple):
+    if isinstance(a, tuple | list):
         assert len(a) == len(b), f"{place}: {a!r} and {b!r}"
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
             assert_same_bits(x, y, f"{place}.{i}")
@@ -81,8 +83,8 @@ def assert_same_bits(a: Any, b: Any, place: str = "") -> None:
 
 
 def assert_close(got: Any, expected: Any, tolerance: float) -> None:
-    if isinstance(expected, tuple):
-        assert isinstance(got, tuple) and len(got) == len(expected)
+    if isinstance(expected, tuple | list):
+        assert type(got) is type(expected) and len(got) == len(expected)
         for x, y in zip(got, expected, strict=True):
             assert_close(x, y, tolerance)
     elif isinstance(expected, np.ndarray | np.generic):

@@ -7,10 +7,21 @@ from relvm.frontend.lexer import Source, TokenReader
 from relvm.ir.dims import AnyDim, dim_op, dim_var
 from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64
 from relvm.ir.printer import DIM_KEYWORDS
-from relvm.ir.types import OBJECT, FuncType, PrimType, ShapeType, TensorType, TupleType, Type
+from relvm.ir.types import (
+    OBJECT,
+    FuncType,
+    ListType,
+    OptionalType,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleType,
+    Type,
+)
 
 _DIM_FUNCTIONS = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod"}
-_OTHER_TYPES = ("tensor", "shape", "object")
+_HOLDERS = {"list": ListType, "optional": OptionalType}
+_OTHER_TYPES = ("tensor", "shape", "object", *_HOLDERS)
 
 
 def parse_type(text: str, dims: dict[str, AnyDim] | None = None) -> Type:
@@ -60,6 +71,9 @@ class TypeReader(TokenReader):
         dtype = ALL_DTYPES.get(name)
         if dtype is None and name not in _OTHER_TYPES:
             raise self.error(RelvmNameError, f"no type {name}{near_matches(name, (*ALL_DTYPES, *_OTHER_TYPES))}", token)
+        if name in _HOLDERS:
+            self.expect("[")
+            return self.holder(_HOLDERS[name])
         if self.accept("["):
             dims, rank = self.dimension_list()
             return ShapeType(dims, rank) if name == "shape" else TensorType(dtype, dims, rank)
@@ -74,6 +88,14 @@ class TypeReader(TokenReader):
         value = self.dim()
         self.expect(")")
         return PrimType(dtype, value)
+
+    def holder(self, kind: type[ListType | OptionalType]) -> Type:
+        """The type in the brackets of a list or optional type; of `[]`, one without a value."""
+        if self.accept("]"):
+            return kind(None)
+        inner = self.type()
+        self.expect("]")
+        return kind(inner)
 
     def dimension_list(self) -> tuple[tuple[AnyDim, ...] | None, int | None]:
         """The dimensions and the rank, None where unknown, up to and with the `]`."""

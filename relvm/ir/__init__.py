@@ -38,7 +38,18 @@ from relvm.ir.printer import print_expr, print_function, print_module
 from relvm.ir.reference import evaluate
 from relvm.ir.stages import Stage, verify
 from relvm.ir.structure import free_vars, rewrite, structural_equal, substitute
-from relvm.ir.types import OBJECT, FuncType, ObjectType, PrimType, ShapeType, TensorType, TupleType, Type
+from relvm.ir.types import (
+    OBJECT,
+    FuncType,
+    ListType,
+    ObjectType,
+    OptionalType,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleType,
+    Type,
+)
 
 __all__ = [
     "OBJECT",
@@ -61,12 +72,14 @@ __all__ = [
     "KernelCall",
     "KernelRun",
     "Kill",
+    "ListType",
     "MatchCast",
     "Module",
     "Null",
     "ObjectType",
     "OpCall",
     "Operator",
+    "OptionalType",
     "PackedCall",
     "PackedRef",
     "Prim",

@@ -16,7 +16,7 @@ import numpy as np
 from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import BOOL, F64, I64, DType, dtype_of
 from relvm.ir.node import Node, node
-from relvm.ir.types import OBJECT, VOID, FuncType, PrimType, ShapeType, TensorType, TupleType, Type
+from relvm.ir.types import OBJECT, VOID, FuncType, OptionalType, PrimType, ShapeType, TensorType, TupleType, Type
 
 if TYPE_CHECKING:
     from relvm.ir.operator import Operator
@@ -109,7 +109,7 @@ class DTypeValue(Expr):
 class Null(Expr):
     """No value."""
 
-    type: Type | None = _typed(OBJECT)
+    type: Type | None = _typed(OptionalType(None))
 
 
 @node

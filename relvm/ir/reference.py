@@ -1,7 +1,7 @@
 """The meaning of a module in NumPy: an evaluator of the IR, slow and plain, that the tests hold both modes against.
 
-Values: tensors are np.ndarray, scalars Python bool, int and float, shapes and tuples Python tuples, functions
-`Closure`.
+Values: tensors are np.ndarray, scalars Python bool, int and float, shapes and tuples Python tuples, lists
+Python lists, null None, functions `Closure`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,18 @@ from relvm.ir.expr import (
     Var,
 )
 from relvm.ir.prims import evaluate_row, find_row, scalar_dtype
-from relvm.ir.types import VOID, FuncType, PrimType, ShapeType, TensorType, TupleType, Type, is_proven
+from relvm.ir.types import (
+    VOID,
+    FuncType,
+    ListType,
+    OptionalType,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleType,
+    Type,
+    is_proven,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,6 +307,18 @@ def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending
                 raise RelvmTypeError(f"{where}: expected a tuple of {len(fields)}")
             for i, (field, part) in enumerate(zip(fields, value, strict=True)):
                 _match(f"{where}, item {i}", field, part, dims, pending)
+        case ListType(item):
+            if not isinstance(value, list | tuple):
+                raise RelvmTypeError(f"{where}: expected a list, got {type(value).__name__}")
+            for i, part in enumerate(value):
+                if item is None:
+                    raise RelvmTypeError(f"{where}, item {i}: expected no value, got {type(part).__name__}")
+                _match_inside(f"{where}, item {i}", item, part, dims, pending)
+        case OptionalType(inner):
+            if value is not None and inner is None:
+                raise RelvmTypeError(f"{where}: expected no value, got {type(value).__name__}")
+            if value is not None:
+                _match_inside(where, inner, value, dims, pending)
         case FuncType():
             if not callable(value):
                 raise RelvmTypeError(f"{where}: expected a function, got {type(value).__name__}")
@@ -305,6 +328,11 @@ def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending
                 raise RelvmTypeError(f"{where}: expected a {dtype} scalar, got {type(value).__name__}")
             if expected is not None:
                 _match_dims(where, (expected,), (value,), dims, pending, "")
+
+
+def _match_inside(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending: list) -> None:
+    """What is inside a list or an optional value gives no variable its value: the others do, so it waits for them."""
+    pending.append((where, type_, value))
 
 
 def _match_dims(
@@ -325,6 +353,9 @@ def _match_dims(
 
 def _check_pending(pending: list, dims: Mapping[DimVar, int]) -> None:
     for where, dim, size in pending:
+        if isinstance(dim, Type):
+            _check(where, dim, size, dict(dims))
+            continue
         expected = _dim_value(dim, dims)
         if expected != size:
             raise RelvmShapeError(f"{where}{expected}, got {size}")

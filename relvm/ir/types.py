@@ -2,6 +2,7 @@
 
 Text form: `f32[n, 4]` tensor, `f32[]` 0-d tensor, `f32[_, _]` tensor of known rank, `f32[...]` tensor of unknown rank,
 `i64` scalar, `i64(n)` scalar of the value n, `shape[n, 4]`, `shape[_, _]`, `shape[...]`, `(f32[n], i64)` tuple,
+`list[f32[n]]` list, `list[]` list without items, `optional[f32[n]]` a value or null, `optional[]` null,
 `(f32[n]) -> f32[n]` function (`=>` when calling it may have effects), `object` anything.
 """
 
@@ -65,6 +66,21 @@ class TupleType(Type):
 
 
 @value_node
+class ListType(Type):
+    """Any number of values.  item: what holds all of them; None of a list that has none.  No dimension takes its value
+    from an item."""
+
+    item: Type | None
+
+
+@value_node
+class OptionalType(Type):
+    """A value, or null.  value: None where it is null.  A T is an optional[T]; no dimension takes its value from it."""
+
+    value: Type | None
+
+
+@value_node
 class FuncType(Type):
     """A function.  pure: calling it has no effect but its result."""
 
@@ -93,6 +109,10 @@ def map_dims(function: Callable[[AnyDim], AnyDim], type_: Type) -> Type:
             return PrimType(dtype, function(value))
         case TupleType(fields):
             return TupleType(tuple(map_dims(function, field) for field in fields))
+        case ListType(item) if item is not None:
+            return ListType(map_dims(function, item))
+        case OptionalType(value) if value is not None:
+            return OptionalType(map_dims(function, value))
         case FuncType(params, result, pure):
             return FuncType(tuple(map_dims(function, p) for p in params), map_dims(function, result), pure)
     return type_
@@ -115,6 +135,8 @@ def dims_of(type_: Type) -> Iterator[AnyDim]:
         case TupleType(fields):
             for field in fields:
                 yield from dims_of(field)
+        case ListType(inner) | OptionalType(inner) if inner is not None:
+            yield from dims_of(inner)
 
 
 def type_vars(type_: Type) -> Iterator[DimVar]:
@@ -138,14 +160,30 @@ def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
             return PrimType(dtype)
         case TupleType(fields):
             return TupleType(tuple(forget_vars(field, known) for field in fields))
+        case ListType(item) if item is not None:
+            return ListType(forget_vars(item, known))
+        case OptionalType(value) if value is not None:
+            return OptionalType(forget_vars(value, known))
     return type_  # a function type binds its own variables
 
 
 def mismatch(expected: Type, got: Type) -> str | None:
-    """Why a value of type `got` can never be one of type `expected`, or None where it is or may be one."""
+    """Why a value of type `got` can never be one of type `expected`, or None where it is or may be one.
+
+    Lists are taken to have items.  Null is let pass everywhere: to use it is an error only at run time.
+    """
     match expected, got:
-        case (ObjectType(), _) | (_, ObjectType()):
+        case (ObjectType(), _) | (_, ObjectType()) | (_, OptionalType(None)):
             return None
+        case OptionalType(a), OptionalType(b):
+            return mismatch(a, b) if a is not None else None
+        case OptionalType(value), _ if value is not None:
+            return mismatch(value, got)
+        case _, OptionalType(value) if value is not None:
+            return mismatch(expected, value)
+        case ListType(a), ListType(b):
+            reason = mismatch(a, b) if a is not None and b is not None else None
+            return reason and f"items of a list: {reason}"
         case TensorType(), TensorType():
             if expected.dtype and got.dtype and expected.dtype != got.dtype:
                 return f"expected dtype {expected.dtype}, got {got.dtype}"
@@ -190,6 +228,12 @@ def is_proven(expected: Type, got: Type) -> bool:
     match expected, got:
         case ObjectType(), _:
             return True
+        case ListType(a), ListType(b):
+            return b is None or (a is not None and is_proven(a, b))
+        case OptionalType(a), OptionalType(b):
+            return b is None or (a is not None and is_proven(a, b))
+        case OptionalType(value), _ if value is not None:
+            return is_proven(value, got)
         case TensorType(), TensorType():
             dtype = expected.dtype is None or expected.dtype == got.dtype
             rank = expected.rank is None or expected.rank == got.rank
@@ -211,6 +255,11 @@ def join(first: Type, second: Type) -> Type | None:
     match first, second:
         case (ObjectType(), _) | (_, ObjectType()):
             return OBJECT
+        case (OptionalType(), _) | (_, OptionalType()):
+            values = [t.value if isinstance(t, OptionalType) else t for t in (first, second)]
+            return _join_inner(OptionalType, *values)
+        case ListType(a), ListType(b):
+            return _join_inner(ListType, a, b)
         case TensorType(), TensorType():
             dtype = first.dtype if first.dtype == second.dtype else None
             shape = first.shape if first.shape == second.shape else None
@@ -228,6 +277,14 @@ def join(first: Type, second: Type) -> Type | None:
             result = join(first.result, second.result) if first.params == second.params else None
             return result and FuncType(first.params, result, first.pure and second.pure)
     return first if first == second else None
+
+
+def _join_inner(kind: type[ListType | OptionalType], first: Type | None, second: Type | None) -> Type | None:
+    """The list or optional type of values of both, where None stands for no values."""
+    if first is None or second is None:
+        return kind(first or second)
+    both = join(first, second)
+    return both and kind(both)
 
 
 def _with_variables_of(first: FuncType, second: FuncType) -> FuncType:
@@ -255,6 +312,10 @@ def format_type(type_: Type, name_of: Callable[[DimVar], str] = lambda var: var.
         case TupleType(fields):
             inner = ", ".join(format_type(field, name_of) for field in fields)
             return f"({inner},)" if len(fields) == 1 else f"({inner})"
+        case ListType(item):
+            return f"list[{'' if item is None else format_type(item, name_of)}]"
+        case OptionalType(value):
+            return f"optional[{'' if value is None else format_type(value, name_of)}]"
         case FuncType(params, result, pure):
             inner = ", ".join(format_type(param, name_of) for param in params)
             return f"({inner}) {'->' if pure else '=>'} {format_type(result, name_of)}"

@@ -28,6 +28,19 @@ from relvm.ops.indexing import slice_ as slice
 from relvm.ops.integer import matmul_integer, matmul_integer_packed
 from relvm.ops.integer_convolution import conv_integer
 from relvm.ops.linear import matmul, matmul_packed
+from relvm.ops.lists import (
+    is_null,
+    list_append,
+    list_concat,
+    list_erase,
+    list_insert,
+    list_item,
+    list_length,
+    list_split,
+    list_stack,
+    list_unstack,
+    make_list,
+)
 from relvm.ops.margins import extend
 from relvm.ops.ordering import row_order, top_positions, true_positions
 from relvm.ops.pooling import average_pool, max_pool, max_pool_indices

@@ -162,7 +162,7 @@ class Alias:
 
 @dataclass(frozen=True)
 class Builtin:
-    """The builtin of that name (csrc/builtins.def) on the same arguments, then these attributes, which are dtypes."""
+    """The builtin of that name (csrc/builtins.def) on the same arguments, then these attributes, dtypes or integers."""
 
     name: str
     attributes: tuple[str, ...] = ()

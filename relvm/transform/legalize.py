@@ -9,7 +9,7 @@ from dataclasses import replace
 import relvm.ops  # declares the operators  # noqa: F401
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.dims import AnyDim, DimVar
-from relvm.ir.dtypes import dtype_of
+from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -25,6 +25,7 @@ from relvm.ir.expr import (
     OpCall,
     Shape,
     Var,
+    prim,
 )
 from relvm.ir.node import map_children
 from relvm.ir.stages import Stage
@@ -117,8 +118,8 @@ class _Legalizer:
                 return
             case Builtin(name, attributes):
                 given = dict(call.attributes)
-                dtypes = tuple(DTypeValue(dtype_of(given[attribute])) for attribute in attributes)
-                bindings.append(replace(binding, value=BuiltinCall(name, (*call.args, *dtypes), type=call.type)))
+                values = tuple(_attribute(given[attribute]) for attribute in attributes)
+                bindings.append(replace(binding, value=BuiltinCall(name, (*call.args, *values), type=call.type)))
                 return
         known, casts = with_known_shapes(call, self.name, self.unnamed)
         if known is not call:
@@ -162,6 +163,11 @@ class _Legalizer:
         count = self.counts.get(base, 0)
         self.counts[base] = count + 1
         return f"{base}_{count}" if count else base
+
+
+def _attribute(value: int | str | DType) -> Expr:
+    """An attribute as a builtin's argument: an int, or a dtype."""
+    return prim(value) if isinstance(value, int) else DTypeValue(dtype_of(value))
 
 
 def _known_shape(type_: Type, call: OpCall) -> tuple[AnyDim, ...]:

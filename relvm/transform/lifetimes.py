@@ -36,7 +36,7 @@ CALLS_OUT = frozenset(
 )
 # Builtins whose result may be an argument, hold one, or be a view of one.
 _HOLDS = frozenset(
-    name for name, signature in _SIGNATURES.items() if signature.result in ("any", "tensor", "tuple", "closure")
+    name for name, signature in _SIGNATURES.items() if signature.result in ("any", "tensor", "tuple", "list", "closure")
 )
 
 # A value: a variable, or a field of what a variable's kernel call makes where that is several tensors.
@@ -92,7 +92,7 @@ def fields_in(block: Block, around: Fields) -> Fields:
 def lifetimes(block: Block, fields: Fields) -> Lifetimes:
     """The lifetimes of all values that a block makes or uses.
 
-    A value is needed as long as anything that may hold it: tuples, views, second names, the result of an `if`.
+    A value is needed as long as anything that may hold it: tuples, lists, views, second names, the result of an `if`.
 
     Parameters
     ----------

@@ -32,10 +32,24 @@ from relvm.ir.expr import (
 from relvm.ir.infer import plain_dim_vars
 from relvm.ir.node import map_children, walk
 from relvm.ir.stages import Stage
-from relvm.ir.types import OBJECT, VOID, FuncType, PrimType, ShapeType, TensorType, TupleType, Type
+from relvm.ir.types import (
+    OBJECT,
+    VOID,
+    FuncType,
+    ListType,
+    OptionalType,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleType,
+    Type,
+    dims_of,
+    is_proven,
+)
 from relvm.tables import DIM_OPERATORS, SHAPE_CODES
 from relvm.transform.passes import module_pass
 from relvm.transform.proven_calls import proven_functions
+from relvm.transform.type_numbers import type_numbers
 
 _CODE = {row.name: prim(row.number) for row in SHAPE_CODES}
 _OPERATOR = {row.name: row.number for row in DIM_OPERATORS}
@@ -91,7 +105,7 @@ class _Scope:
     shapes: dict[tuple[AnyDim, ...], Var] = field(default_factory=dict)
     values: dict[AnyDim, Var] = field(default_factory=dict)
     out: list[Binding] = field(default_factory=list)
-    pending: list[tuple[str, Expr, tuple[AnyDim | None, ...] | AnyDim]] = field(default_factory=list)
+    pending: list[tuple[str, Expr, tuple[AnyDim | None, ...] | AnyDim | Type]] = field(default_factory=list)
 
     def inner(self) -> _Scope:
         return _Scope(dict(self.slots), dict(self.shapes), dict(self.values))
@@ -237,8 +251,8 @@ class _Lowering:
         return kept
 
     def check(self, where: str, type_: Type, value: Expr, known: Type, scope: _Scope) -> None:
-        """Adds the checks that `value`, of type `known`, is of `type_`; compound dimensions are left in
-        scope.pending."""
+        """Adds the checks that `value`, of type `known`, is of `type_`; compound dimensions and what is
+        inside lists are left in scope.pending."""
         place = String(where)
         match type_:
             case TensorType(dtype, shape, rank):
@@ -260,6 +274,11 @@ class _Lowering:
                     item = Var("item", type=field_type)
                     scope.out.append(Binding(item, TupleItem(value, i, type=field_type)))
                     self.check(f"{where}, item {i}", field_type, item, part, scope)
+            case ListType() | OptionalType() if not is_proven(type_, known):
+                if isinstance(known, OptionalType) and known.value is not None and is_proven(type_, known.value):
+                    self.effect(scope, "check_value", value, place)
+                else:
+                    scope.pending.append((where, value, type_))
             case FuncType() if not isinstance(known, FuncType):
                 self.effect(scope, "check_func_info", value, place)
             case PrimType(dtype, expected):
@@ -321,9 +340,14 @@ class _Lowering:
         self.effect(scope, "match_prim_value", value, self.heap_or_null((dim,)), *pair, String(where))
 
     def check_pending(self, scope: _Scope) -> None:
-        """The compound dimensions of what was matched, now that every variable has its value."""
+        """Adds the checks of compound dimensions and of what is inside lists, now that every variable has its value."""
         pending, scope.pending = scope.pending, []
         for where, value, dims in pending:
+            if isinstance(dims, Type):
+                numbers = tuple(type_numbers(dims, lambda dim: self.code(dim, scope)))
+                heap = self.heap_or_null(tuple(dims_of(dims)))
+                self.effect(scope, "match_type", value, heap, String(where), *numbers)
+                continue
             if not isinstance(dims, tuple):
                 self.effect(scope, "match_prim_value", value, self.heap, *self.code(dims, scope), String(where))
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from relvm.ir.infer import infer_types
 from relvm.ir.stages import Stage
+from relvm.transform.append_in_place import append_in_place
 from relvm.transform.decompose import decompose
 from relvm.transform.eliminate_common import eliminate_common
 from relvm.transform.eliminate_dead import eliminate_dead
@@ -51,5 +52,6 @@ def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
         legalize(target),
         plan_memory,
         lower_shapes,
+        append_in_place,
         kill_dead,
     )

@@ -450,6 +450,8 @@ static void test_call_py_func(void) {
   rvm_value_release(&unknown);
 }
 
+#include "test_builtins_lists.h" /* uses what is above */
+
 int main(void) {
   image program = {0};
   loaded executable;

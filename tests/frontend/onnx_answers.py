@@ -36,7 +36,7 @@ def answers(made: Machines, name: str, arrays: Sequence[np.ndarray]) -> dict[str
 
 
 def outputs(result: Any) -> list[np.ndarray]:
-    """A function's result as ONNX has it: several outputs are a tuple, one is itself."""
+    """A function's result as ONNX has it: several outputs are a tuple, one is itself; a sequence is a list."""
     return list(result) if isinstance(result, tuple) else [result]
 
 
@@ -63,7 +63,12 @@ def assert_answers(
 ) -> None:
     """The same dtypes and shapes, and numbers that are as close; integers are equal."""
     assert len(got) == len(wanted)
-    for ours, theirs in zip(got, map(np.asarray, wanted), strict=True):
+    for ours, theirs in zip(got, wanted, strict=True):
+        if isinstance(ours, list) or ours is None:
+            assert type(theirs) is type(ours)
+            assert_answers(ours or [], theirs or [], rtol, atol)
+            continue
+        theirs = np.asarray(theirs)
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), f"{ours.shape} and {theirs.shape}"
         if ours.dtype.kind == "f":
             np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol)

@@ -74,10 +74,10 @@ _INDEXING = {
     "Dropout": Operator(fixed=(1, 2), refused=dict.fromkeys(_TRAINED, "takes random numbers")),
 }
 
-_SEQUENCES = {"test_loop13_seq": "no tensor but sequence_type", "test_loop16_seq_none": "no tensor but optional_type"}
+_SEQUENCES = ("SequenceInsert", "SequenceMap", "SplitToSequence", "Identity", "If")
+_OPTIONALS = ("OptionalHasElement", "OptionalGetElement")
 _LOOPS = {
-    "Loop": Operator(refused=_SEQUENCES),
-    "Scan": Operator(),
+    **rows(*_SEQUENCES, *_OPTIONALS, "Loop", "Scan"),
 }
 
 _QUANTISED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "ConvInteger")

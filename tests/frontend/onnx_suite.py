@@ -31,9 +31,9 @@ class Case:
         return self.model.graph.node[0].op_type
 
     def has_known_dtypes(self) -> bool:
-        """All are tensors of dtypes that relvm has."""
+        """All are tensors, or hold tensors, of dtypes that relvm has."""
         graph = self.model.graph
-        names = (onnx.TensorProto.DataType.Name(i.type.tensor_type.elem_type) for i in (*graph.input, *graph.output))
+        names = (onnx.TensorProto.DataType.Name(_element_type(i.type)) for i in (*graph.input, *graph.output))
         return ELEMENT_TYPES.issuperset(names)
 
     def with_known(self, places: Iterable[int]) -> tuple[onnx.ModelProto, list[np.ndarray]]:
@@ -48,6 +48,16 @@ class Case:
             else:
                 values.append(value)
         return model, values
+
+
+def _element_type(type_: onnx.TypeProto) -> int:
+    """The element type of a tensor, or of the tensors in a sequence or an optional value."""
+    match type_.WhichOneof("value"):
+        case "sequence_type":
+            return _element_type(type_.sequence_type.elem_type)
+        case "optional_type":
+            return _element_type(type_.optional_type.elem_type)
+    return type_.tensor_type.elem_type
 
 
 @cache

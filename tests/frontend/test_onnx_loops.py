@@ -145,7 +145,7 @@ def test_the_module_can_be_written_and_read() -> None:
     proto = make_model([node], [("x", np.float32, ["n", 3])], ["y", "r"], {"m": np.array(3, np.int64)})
     text = print_module(infer_types(from_onnx(proto)))
     assert print_module(infer_types(parse_module(text))) == text
-    assert "state_0_1: f32[state_0_1_dim0, 3], rows: object)" in text
+    assert "state_0_1: f32[state_0_1_dim0, 3], rows: list[f32[]])" in text
 
 
 def test_many_rounds() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.ir.dims import AnyDim, Dim, dim_var
 from relvm.ir.dtypes import ALL_DTYPES
-from relvm.ir.types import OBJECT, PrimType, ShapeType, TensorType, Type
+from relvm.ir.types import OBJECT, ListType, PrimType, ShapeType, TensorType, Type
 
 
 @dataclass(frozen=True, eq=False)
@@ -566,6 +566,33 @@ def _sampled() -> list[Mistake]:
     return rows
 
 
+def _lists() -> list[Mistake]:
+    i64, items = PrimType(ALL_DTYPES["i64"]), ListType(F32)
+    none, numbers = ListType(None), ListType(i64)
+    index = "index is f32[3, 4], expected an i64 scalar"
+    return [
+        Mistake("make_list", (F32, i64), "an item of type i64 in a list of f32[3, 4]"),
+        Mistake("list_length", (F32,), "x is f32[3, 4], expected a list"),
+        Mistake("list_item", (F32, i64), "x is f32[3, 4], expected a list"),
+        Mistake("list_item", (items, F32), index),
+        Mistake("list_item", (none, i64), "x is list[], a list without items"),
+        Mistake("list_append", (items, i64), "an item of type i64 in a list of f32[3, 4]"),
+        Mistake("list_insert", (items, F32, F32), index),
+        Mistake("list_insert", (items, i64, i64), "an item of type i64 in a list of f32[3, 4]"),
+        Mistake("list_erase", (OBJECT, i64), "x is object, expected a list"),
+        Mistake("list_concat", (none,), "a list without items", attributes={"axis": 0}),
+        Mistake("list_concat", (numbers,), "x is list[i64], expected a list of tensors", attributes={"axis": 0}),
+        Mistake("list_concat", (items,), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
+        Mistake("list_concat", (items,), "axis is 0.5, expected an integer", RelvmArgumentError, {"axis": 0.5}),
+        Mistake("list_stack", (ListType(UNTYPED),), "the dtype of the items of x", attributes={"axis": 0}),
+        Mistake("list_stack", (items,), "axis is -4, outside [-3, 3)", attributes={"axis": -4}),
+        Mistake("list_split", (items, i64), "x is list[f32[3, 4]], expected a tensor", attributes={"axis": 0}),
+        Mistake("list_split", (F32, F32), "sizes is f32[3, 4], expected a shape", attributes={"axis": 0}),
+        Mistake("list_split", (F32, i64), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
+        Mistake("list_unstack", (tensor("f32"),), "axis is 0, outside [-0, 0)", attributes={"axis": 0}),
+    ]
+
+
 MISTAKES: tuple[Mistake, ...] = (
     *_trees(),
     *_sampled(),
@@ -578,4 +605,5 @@ MISTAKES: tuple[Mistake, ...] = (
     *_shapes(),
     *_positions(),
     *_scalars(),
+    *_lists(),
 )

@@ -18,7 +18,8 @@ NUMPY_NAMES = {"bool": "bool", "f32": "float32", "f64": "float64"} | {
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A call.  args: arrays, tuples of int for shapes, and scalars.  keep: the sizes that cannot be symbolic; None: all
+    """A call.  args: arrays, tuples of int for shapes, scalars, lists of these, None for
+    null.  keep: the sizes that cannot be symbolic; None: all
     of them. fails: what the kernel raises."""
 
     op: str
@@ -38,6 +39,8 @@ def _text(arg: Any) -> str:
             return f"{arg.dtype}{list(arg.shape)}"
         case tuple():
             return f"shape{list(arg)}"
+        case list():
+            return f"[{', '.join(map(_text, arg))}]"
     return repr(arg)
 
 

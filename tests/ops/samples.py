@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from ops.byte_samples import integer_convolution_samples, integer_samples
+from ops.list_samples import list_samples
 from ops.place_samples import indexing_samples, position_samples, shape_samples, tree_samples
 from ops.region_samples import bit_samples, region_samples, row_samples, sampled_samples, suppression_samples
 from ops.sample_values import FLOATS, INTEGERS, NUMBERS, NUMPY_NAMES, Sample, array
@@ -422,6 +423,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         suppression_samples(),
         row_samples(),
         bit_samples(),
+        list_samples(),
     )
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 import pytest
 from harness import Call, function_of
 from modes import WAYS, assert_same_bits, plain
@@ -13,7 +14,7 @@ from test_operators import assert_same, numpy_result, outputs_of, static_result,
 from relvm import vm
 from relvm.ir.expr import Module
 from relvm.ir.operator import find_operator
-from relvm.ir.types import PrimType, TensorType, TupleType
+from relvm.ir.types import ListType, PrimType, TensorType, TupleType
 
 GOOD = [sample for sample in SAMPLES if not sample.fails]
 
@@ -37,7 +38,10 @@ def test_operator_in_every_mode(index: int) -> None:
     expected, type_ = numpy_result(sample), static_result(sample)
     for target in ("c", "numpy"):
         assert_same_bits(results["bytecode", target], results["compiled", target])
-        if isinstance(type_, TensorType | TupleType):
+        if isinstance(type_, ListType):
+            for part, wanted in zip(results["bytecode", target], expected, strict=True):
+                assert_same(part, np.asarray(wanted))
+        elif isinstance(type_, TensorType | TupleType):
             got = results["bytecode", target]
             for part, (_, wanted) in zip(
                 got if isinstance(got, tuple) else (got,), outputs_of(sample, expected), strict=True

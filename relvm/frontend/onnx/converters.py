@@ -49,7 +49,6 @@ _SAME = {
     "Reciprocal": ops.reciprocal,
     "Relu": ops.relu,
     "Where": ops.where,
-    "Identity": ops.identity,
 }
 
 

@@ -140,13 +140,13 @@ def _gather(node: Node, x: np.ndarray, indices: np.ndarray) -> np.ndarray | None
 @_rule("Squeeze")
 def _squeeze(node: Node, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
     chosen = node.attribute("axes") if axes is None else axes
-    return x.squeeze(None if chosen is None else tuple(int(axis) for axis in chosen))
+    return x.squeeze(None if chosen is None else tuple(int(axis) for axis in np.reshape(chosen, -1)))
 
 
 @_rule("Unsqueeze")
 def _unsqueeze(node: Node, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
     chosen = node.attribute("axes") if axes is None else axes
-    return np.expand_dims(x, tuple(int(axis) for axis in chosen))
+    return np.expand_dims(x, tuple(int(axis) for axis in np.reshape(chosen, -1)))
 
 
 @_rule("Add")

@@ -40,6 +40,7 @@ import relvm.frontend.onnx.reductions
 import relvm.frontend.onnx.regions
 import relvm.frontend.onnx.reshaping
 import relvm.frontend.onnx.resize
+import relvm.frontend.onnx.sequences
 import relvm.frontend.onnx.spectra
 import relvm.frontend.onnx.squeeze
 import relvm.frontend.onnx.training
@@ -55,7 +56,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
-from relvm.frontend.onnx import control, functions, host
+from relvm.frontend.onnx import control, functions, host, types
 from relvm.frontend.onnx.files import ModelFile, read_model
 from relvm.frontend.onnx.matching import converted
 from relvm.frontend.onnx.names import identifier
@@ -111,7 +112,8 @@ def from_onnx(model: Any, *, dims: Mapping[str, int | tuple[int, int]] | None = 
     -------
     Module
         With one function, `main`: a parameter for each graph input that has no initializer, its name made an identifier
-        where it is none; a tensor, or a tuple of tensors where the graph has several outputs.  The attributes
+        where it is none; its result, or a tuple of them where the graph has several outputs.  A sequence is a list, an
+        optional value the value or null.  The attributes
         input_names and output_names hold the graph's own names.
 
     Raises
@@ -174,6 +176,7 @@ class GraphImporter:
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
         self.functions: dict[functions.Key, Any] = outer.functions if outer else {}
         self.calls: tuple[functions.Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
+        self.items: dict[Expr, tuple[Expr, ...]] = outer.items if outer else {}  # of lists whose items are known
 
     def main(self, graph: Any) -> Function:
         """The graph as a function."""
@@ -183,7 +186,7 @@ class GraphImporter:
             if info.name in self.values:
                 continue
             name = identifier(info.name, names)
-            params.append(Var(name, type=self.tensor_type(info)))
+            params.append(Var(name, type=types.graph_input(self, info)))
             self.values[info.name] = params[-1]
         try:
             body = self.body(graph)
@@ -280,18 +283,6 @@ class GraphImporter:
         except RelvmError as error:
             raise RelvmUnsupportedError(f"{here}: {error}") from None
         return constant(array) if array.flags.writeable else Constant(array)
-
-    def tensor_type(self, info: Any) -> TensorType:
-        """The type of a graph input, with a dimension variable for each `dim_param`, shared by name."""
-        if not info.type.HasField("tensor_type"):
-            raise RelvmUnsupportedError(
-                f"{self.place}: input {info.name} is no tensor but {info.type.WhichOneof('value')}"
-            )
-        tensor = info.type.tensor_type
-        dtype = self.element_type(tensor.elem_type, f"input {info.name}")
-        if not tensor.HasField("shape"):
-            return TensorType(dtype)
-        return TensorType(dtype, tuple(self.dimension(d, info.name, i) for i, d in enumerate(tensor.shape.dim)))
 
     def element_type(self, number: int, what: str) -> DType:
         """The dtype of an onnx.TensorProto.DataType number."""

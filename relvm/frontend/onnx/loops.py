@@ -1,10 +1,10 @@
 """Loop and Scan: a body that is run again and again becomes a local function that ends with a call of itself.
 
-    loop(i, go, states, rows) = if i < limit and go then loop(i + 1, go', states', (row, rows)) else (states, i, rows)
+    loop(i, go, states, rows) = if i < limit and go then loop(i + 1, go', states', [*rows, row]) else (states, i, rows)
 
 A state that the body hands on as it is is not carried but seen.  Sizes that a round changes have variables of the
-function's own.  The rows of a scan output are a list, the last one first; when the loop is over they are joined two by
-two, then four by four: n rows cost n * log2(n) copies of a row, whether n is known or not.
+function's own.  The rows of a scan output are a list, which grows in place; when the loop is over they are copied into
+one tensor.  SequenceMap is a loop of such lists.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
-from relvm.frontend.onnx.host import HostValue
+from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx.names import identifier
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_op, dim_var, dim_vars
-from relvm.ir.dtypes import BOOL, I64, DType
+from relvm.frontend.onnx.scalars import scalar_of, scalar_of_dim
+from relvm.frontend.onnx.types import type_of
+from relvm.ir.dims import AnyDim, DimVar, as_var, dim_op, dim_var, dim_vars
+from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -32,7 +33,6 @@ from relvm.ir.expr import (
     Function,
     If,
     MatchCast,
-    Null,
     Prim,
     PrimCall,
     Shape,
@@ -42,7 +42,18 @@ from relvm.ir.expr import (
     constant,
     prim,
 )
-from relvm.ir.types import OBJECT, FuncType, PrimType, TensorType, TupleType, Type
+from relvm.ir.types import (
+    FuncType,
+    ListType,
+    OptionalType,
+    PrimType,
+    TensorType,
+    TupleType,
+    Type,
+    forget_vars,
+    is_proven,
+    join,
+)
 
 if TYPE_CHECKING:
     from relvm.frontend.onnx.importer import GraphImporter
@@ -52,8 +63,8 @@ if TYPE_CHECKING:
 def _loop(node: Node) -> tuple[Any, ...]:
     body = node.attribute("body")
     number, condition, *names = (info.name for info in body.input)
-    limit = _scalar(node.graph, node.inputs[0]) if node.has(0) else None
-    go = _scalar(node.graph, node.inputs[1]) if node.has(1) else prim(True)
+    limit = scalar_of(node.graph, node.inputs[0]) if node.has(0) else None
+    go = scalar_of(node.graph, node.inputs[1]) if node.has(1) else prim(True)
     initial = node.inputs[2:]
     if len(names) != len(initial) or len(body.output) <= len(names):
         raise RelvmFormatError(
@@ -94,7 +105,7 @@ def _scan(node: Node) -> tuple[Any, ...]:
         for info, x, axis, reverse in zip(body.input[first:], scanned, axes, backwards, strict=True):
             at = i
             if reverse:
-                at = _prim(graph, "sub", _prim(graph, "sub", _as_scalar(size), prim(1)), i)
+                at = _prim(graph, "sub", _prim(graph, "sub", scalar_of_dim(size), prim(1)), i)
             index = graph.emit(ops.to_tensor(at, dtype="i64"), "index")
             graph.values[info.name] = graph.emit(ops.gather(x, index, axis=axis), info.name)
 
@@ -103,7 +114,7 @@ def _scan(node: Node) -> tuple[Any, ...]:
     rows = names[first:]
     places = node.attribute("scan_output_axes", [0] * len(rows))
     directions = node.attribute("scan_output_directions", [0] * len(rows))
-    repeated = _Repeated(node, body, _as_scalar(size), prim(True), states, rows, None, given)
+    repeated = _Repeated(node, body, scalar_of_dim(size), prim(True), states, rows, None, given)
     return repeated.results(list(zip(places, map(bool, directions), strict=True)))
 
 
@@ -126,6 +137,31 @@ def _over_batch(node: Node) -> Node:
     axes = {"num_scan_inputs": len(given), "scan_input_axes": [0] * len(given)}
     whole = helper.make_node("Scan", node.proto.input[1:], node.proto.output, body=image, **axes)
     return replace(node, proto=whole, inputs=node.inputs[1:])
+
+
+@converts("SequenceMap")
+def _sequence_map(node: Node) -> tuple[Any, ...]:
+    body, inputs = node.attribute("body"), node.tensors()
+    if len(body.input) != len(inputs):
+        raise RelvmFormatError(f"the body has {len(body.input)} inputs, the node {len(inputs)}")
+    lists = [x for x in inputs if isinstance(x.type, ListType)]
+    if not inputs or not isinstance(inputs[0].type, ListType):
+        raise RelvmTypeError("input 0 is no sequence")
+    if any(x.type.item is None for x in lists):
+        return tuple(node.emit(ops.make_list()) for _ in body.output)
+    lengths = [node.emit(ops.list_length(x)) for x in lists]
+    size = PrimType(I64, dim_var("length"))
+    if len(lists) > 1:
+        node.graph.own_dims.add(as_var(size.value))
+        node.graph.bindings += [MatchCast(Var("length", type=size), length, node.here) for length in lengths]
+
+    def given(graph: GraphImporter, i: Expr) -> None:
+        for info, x in zip(body.input, inputs, strict=True):
+            is_item = isinstance(x.type, ListType)
+            graph.values[info.name] = graph.emit(ops.list_item(x, i), info.name) if is_item else x
+
+    rows = [info.name for info in body.output]
+    return _Repeated(node, body, lengths[0], prim(True), [], rows, None, given).results(None)
 
 
 @dataclass(frozen=True)
@@ -166,33 +202,51 @@ class _Repeated:
     condition: str | None
     given: Callable[[GraphImporter, Expr], None]
 
-    def results(self, places: list[tuple[int, bool]]) -> tuple[Any, ...]:
+    def results(self, places: list[tuple[int, bool]] | None) -> tuple[Any, ...]:
         """The states after the last round, then the scan outputs, each joined along an axis, the last row first where
-        that is asked."""
+        that is asked.  places: None: the rows as lists, and no states."""
         node = self.node
         count = Var("round", type=PrimType(I64))
         carried = [state for state in self.states if _source(self.body, state.output) != state.input]
         initial = [node.graph.tensor(state.initial) for state in carried]
         types, own = [value.type for value in initial], set()
-        while True:  # each time round a size more has a name of its own
-            round_ = self.round(carried, types, own, count)
-            found = [value.type for value in round_.ahead]
+        while True:  # each time round a size more has a name of its own, or a list holds more
+            try:
+                round_ = self.round(carried, types, own, count)
+            except RelvmError:
+                stated = list(map(self.stated, carried, types))
+                if stated == types:
+                    raise
+                types = stated
+                continue
+            found = [value.type if _is_tensor(value) else round_.graph.outside(value.type) for value in round_.ahead]
             if all(_fits(*each, own) for each in zip(types, found, strict=True)):
                 break
             types = [_wider(state.input, *each, own) for state, *each in zip(carried, types, found, strict=True)]
         loop = self.function(round_, count)
         node.graph.bindings.append(loop)
-        args = (prim(0), *((self.go,) if round_.go else ()), *initial, *(Null() for _ in self.rows))
+        none = [node.emit(ops.make_list()) for _ in self.rows]
+        args = (prim(0), *((self.go,) if round_.go else ()), *initial, *none)
         made = node.emit(Call(loop.var, args, type=loop.var.type.result))
         items = [node.emit(TupleItem(made, i, type=type_)) for i, type_ in enumerate(made.type.fields)]
         finals = dict(zip((state.input for state in carried), items, strict=False))
         rounds, *lists = items[len(carried) :]
+        if places is None:
+            return tuple(lists)
         if isinstance(self.limit, Prim | DimValue) and round_.go is None and _is_true(self.go):
-            rounds = _as_scalar(_at_least_0(self.limit))
+            rounds = scalar_of_dim(_at_least_0(self.limit))
         stacked = [self.joined(round_, rounds, *each) for each in zip(lists, round_.rows, places, strict=True)]
         return (*(finals.get(state.input, state.initial) for state in self.states), *stacked)
 
-    def round(self, carried: list[_State], types: list[TensorType], own: set[DimVar], count: Expr) -> _Round:
+    def stated(self, state: _State, type_: Type) -> Type:
+        """What the body says of a state that so far is an empty list, or null: it may take an item out of it."""
+        if type_ not in (ListType(None), OptionalType(None)):
+            return type_
+        info = next(info for info in self.body.input if info.name == state.input)
+        said = type_of(self.node.graph, info.type, f"input {info.name}") if info.type.WhichOneof("value") else type_
+        return join(type_, said) or type_
+
+    def round(self, carried: list[_State], types: list[Type], own: set[DimVar], count: Expr) -> _Round:
         """Imports the body.  own: the variables in `types` that stand for whatever size a round finds."""
         graph = self.node.graph.inner(self.body)
         graph.own_dims |= own
@@ -209,18 +263,15 @@ class _Repeated:
     def function(self, round_: _Round, count: Var) -> Binding:
         """The local function; its result is the states, the number of rounds, and the rows as lists."""
         graph, params = round_.graph, round_.params
-        lists = [Var("rows", type=OBJECT) for _ in self.rows]
+        lists = [Var("rows", type=ListType(graph.outside(row.type))) for row in round_.rows]
         go = Var("go", type=PrimType(BOOL)) if round_.go else None
-        result = TupleType((*(graph.outside(p.type) for p in params), PrimType(I64), *(OBJECT for _ in lists)))
+        result = TupleType((*(graph.outside(p.type) for p in params), PrimType(I64), *(rows.type for rows in lists)))
         everything = (count, *((go,) if go else ()), *params, *lists)
         var = Var("loop", type=FuncType(tuple(p.type for p in everything), result))
 
         ahead = _prim(graph, "add", count, prim(1))
-        after = (_scalar(graph, round_.go),) if go else ()
-        longer = [
-            graph.emit(Tuple((row, rest), type=TupleType((row.type, OBJECT))), "rows")
-            for row, rest in zip(round_.rows, lists, strict=True)
-        ]
+        after = (scalar_of(graph, round_.go),) if go else ()
+        longer = [graph.emit(ops.list_append(*each), "rows") for each in zip(lists, round_.rows, strict=True)]
         again = graph.emit(Call(var, (ahead, *after, *round_.ahead, *longer), type=result), "result")
         then = Block(tuple(graph.bindings), again, type=result)
         end = (*params, count, *lists)
@@ -243,89 +294,42 @@ class _Repeated:
     def joined(self, round_: _Round, rounds: Expr, rows: Expr, row: Expr, place: tuple[int, bool]) -> Expr:
         """The rows of a scan output as one tensor; without a round, sizes that only a round would tell are 0."""
         node, (axis, reverse) = self.node, place
-        if not isinstance(row.type, TensorType) or row.type.rank is None:
-            raise RelvmUnsupportedError(f"a scan output of rows of type {row.type}: their rank must be known")
+        if not isinstance(row.type, TensorType):
+            raise RelvmUnsupportedError(f"a scan output of rows of type {row.type}, expected tensors")
+        if row.type.rank is None:
+            return node.emit(ops.list_stack(rows, axis=axis))  # fails where there is no row: not even the rank is known
+        axis %= row.type.rank + 1
         own = round_.graph.own_dims
         dims = [None] * row.type.rank if row.type.shape is None else list(row.type.shape)
         dims = [None if dim is None or any(var in own for var in dim_vars(dim)) else dim for dim in dims]
-        join_rows = _joining_function(row.type.dtype, dims, reverse)
-        node.graph.bindings.append(join_rows)
         size = rounds.dim if isinstance(rounds, DimValue) else rounds.value if isinstance(rounds, Prim) else None
-        if size == 0:
-            return self.moved(self.no_rows(node.graph, row.type, dims), axis)
-
-        def some(graph: GraphImporter) -> Expr:
-            both = graph.emit(Call(join_rows.var, (rows, rounds), type=join_rows.var.type.result), "rows")
-            return graph.emit(TupleItem(both, 0, type=both.type.fields[0]), "rows")
-
+        dims.insert(axis, size)
+        ways = [lambda graph: _no_rows(graph, row.type, dims, axis), lambda graph: _stacked(graph, rows, axis, reverse)]
         if isinstance(size, int):
-            whole = some(node.graph)
+            whole = ways[size > 0](node.graph)
         else:
             blocks = []
-            for make in (lambda graph: self.no_rows(graph, row.type, dims), some):
+            for way in ways:
                 graph = node.graph.inner_block()
-                made = make(graph)
-                blocks.append(Block(tuple(graph.bindings), made, type=made.type))
+                made = way(graph)
+                blocks.append(Block(tuple(graph.bindings), made, type=graph.outside(made.type)))
             none = _prim(node.graph, "eq", rounds, prim(0))
-            whole = node.emit(If(none, *blocks, type=TensorType(row.type.dtype, None, len(dims) + 1)))
-        return self.moved(node.graph.named(whole, (size, *dims)), axis)
-
-    def no_rows(self, graph: GraphImporter, row: TensorType, dims: list[AnyDim | None]) -> Expr:
-        shape = Shape((0, *(0 if dim is None else dim for dim in dims)))
-        return graph.emit(ops.broadcast_to(constant(np.zeros((), row.dtype.numpy)), shape), "no_rows")
-
-    def moved(self, whole: Expr, axis: int) -> Expr:
-        """The tensor with its first axis in another place."""
-        rank = whole.type.rank
-        axis %= rank
-        perm = (*range(1, axis + 1), 0, *range(axis + 1, rank))
-        return self.node.emit(ops.transpose(whole, perm=perm)) if axis else whole
+            whole = node.emit(If(none, *blocks, type=TensorType(row.type.dtype, None, len(dims))))
+        return node.graph.named(whole, tuple(dims))
 
 
-def _joining_function(dtype: DType, dims: list[AnyDim | None], reverse: bool) -> Binding:
-    """rows(list, n): the first n rows of a list, the last of a loop first, as one tensor, and the rest of the list.
+def _no_rows(graph: GraphImporter, row: TensorType, dims: list[AnyDim | None], axis: int) -> Expr:
+    sizes = [0 if dim is None else dim for dim in dims]
+    sizes[axis] = 0
+    return graph.emit(ops.broadcast_to(constant(np.zeros((), row.dtype.numpy)), Shape(tuple(sizes))), "no_rows")
 
-    dims: a row's; None: only known when the program runs.
-    """
-    list_, n = Var("list", type=OBJECT), Var("n", type=PrimType(I64))
-    both = TupleType((TensorType(dtype, None, len(dims) + 1), OBJECT))
-    var = Var("join_rows", type=FuncType((OBJECT, PrimType(I64)), both))
 
-    def block(write: Callable[[Callable[[Expr, str], Expr], list], tuple[Expr, Expr]]) -> Block:
-        bindings: list[Binding | MatchCast] = []
-
-        def emit(expr: Expr, name: str) -> Expr:
-            bindings.append(Binding(Var(name, type=expr.type), expr))
-            return bindings[-1].var
-
-        fields = write(emit, bindings)
-        made = emit(Tuple(fields, type=TupleType(tuple(field.type for field in fields))), "result")
-        return Block(tuple(bindings), made, type=both)
-
-    def one(emit, bindings) -> tuple[Expr, Expr]:
-        shape = tuple(dim_var(f"d{i}") if dim is None else dim for i, dim in enumerate(dims))
-        row = Var("row", type=TensorType(dtype, shape))
-        bindings.append(MatchCast(row, emit(TupleItem(list_, 0, type=OBJECT), "row")))
-        rest = emit(TupleItem(list_, 1, type=OBJECT), "rest")
-        return emit(ops.expand_dims(row, axes=(0,)), "row"), rest
-
-    def many(emit, bindings) -> tuple[Expr, Expr]:
-        half = emit(PrimCall("floordiv", (n, prim(2)), type=PrimType(I64)), "half")
-        other = emit(PrimCall("sub", (n, half), type=PrimType(I64)), "other")
-        late = emit(Call(var, (list_, other), type=both), "late")
-        left = emit(TupleItem(late, 1, type=OBJECT), "left")
-        early = emit(Call(var, (left, half), type=both), "early")
-        parts = [emit(TupleItem(part, 0, type=both.fields[0]), "rows") for part in (early, late)]
-        whole = emit(ops.concat(*(parts[::-1] if reverse else parts), axis=0), "rows")
-        return whole, emit(TupleItem(early, 1, type=OBJECT), "rest")
-
-    test = Var("single", type=PrimType(BOOL))
-    result = Var("result", type=both)
-    bindings = (
-        Binding(test, PrimCall("eq", (n, prim(1)), type=test.type)),
-        Binding(result, If(test, block(one), block(many), type=both)),
-    )
-    return Binding(var, Function("join_rows", (list_, n), Block(bindings, result, type=both), both, type=var.type))
+def _stacked(graph: GraphImporter, rows: Expr, axis: int, reverse: bool) -> Expr:
+    whole = graph.emit(ops.list_stack(rows, axis=axis), "rows")
+    if not reverse:
+        return whole
+    whole = graph.known_shape(whole)
+    return graph.emit(ops.slice(whole, begin=(-1,), end=(-(2**31),), axes=(axis,), steps=(-1,)), "rows")
 
 
 def _source(body: Any, name: str) -> str:
@@ -336,8 +340,14 @@ def _source(body: Any, name: str) -> str:
     return name
 
 
-def _fits(type_: TensorType, found: Type, own: set[DimVar]) -> bool:
+def _is_tensor(value: Expr) -> bool:
+    return isinstance(value.type, TensorType)
+
+
+def _fits(type_: Type, found: Type, own: set[DimVar]) -> bool:
     """Whether a value of type `found` may be given where `type_` is expected; variables of `own` take any size."""
+    if not isinstance(type_, TensorType):
+        return is_proven(type_, found)
     if not isinstance(found, TensorType) or (found.dtype, found.rank) != (type_.dtype, type_.rank):
         return False
     if type_.shape is None or found.shape is None:
@@ -345,11 +355,19 @@ def _fits(type_: TensorType, found: Type, own: set[DimVar]) -> bool:
     return all(as_var(dim) in own or dim == got for dim, got in zip(type_.shape, found.shape, strict=True))
 
 
-def _wider(name: str, type_: TensorType, found: Type, own: set[DimVar]) -> TensorType:
+def _wider(name: str, type_: Type, found: Type, own: set[DimVar]) -> Type:
     """A type that holds values of both: sizes that differ become variables, which join `own`."""
     if _fits(type_, found, own):
         return type_
-    if not isinstance(found, TensorType) or (found.dtype, found.rank) != (type_.dtype, type_.rank):
+    if isinstance(type_, ListType | OptionalType) or isinstance(found, OptionalType):
+        both = join(type_, found)
+        if both is not None:
+            return forget_vars(both, lambda var: var not in own)
+    if (
+        not isinstance(type_, TensorType)
+        or not isinstance(found, TensorType)
+        or (found.dtype, found.rank) != (type_.dtype, type_.rank)
+    ):
         raise RelvmTypeError(f"{name} is {type_} before the loop and {found} after a round")
     if type_.rank is None:
         raise RelvmUnsupportedError(f"{name} is {type_}: the rank of what a loop carries must be known")
@@ -360,21 +378,6 @@ def _wider(name: str, type_: TensorType, found: Type, own: set[DimVar]) -> Tenso
     own.update(as_var(dim) for dim, keep in zip(fresh, same, strict=True) if not keep)
     dims = zip(type_.shape or fresh, fresh, same, strict=True)
     return TensorType(type_.dtype, tuple(dim if keep else new for dim, new, keep in dims))
-
-
-def _scalar(graph: GraphImporter, value: Expr | HostValue) -> Expr:
-    """The element of a tensor of one element, as a scalar: bool or i64."""
-    match value:
-        case Constant(value=array):
-            return prim(array.item())
-        case HostValue(array=array):
-            return _as_scalar(array.reshape(-1)[0])
-    tensor = value if value.type.rank == 0 else graph.emit(ops.reshape(value, Shape(())), "scalar")
-    return graph.emit(ops.to_scalar(tensor), "scalar")
-
-
-def _as_scalar(dim: AnyDim) -> Expr:
-    return DimValue(dim) if isinstance(dim, Dim) else prim(int(dim))
 
 
 def _at_least_0(limit: Prim | DimValue) -> AnyDim:

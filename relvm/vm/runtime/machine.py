@@ -25,7 +25,7 @@ class VirtualMachine:
     """Runs an executable.  `machine["main"](x, y)`, `machine["main"](x, y=y)`.
 
     Arguments and results are NumPy arrays and whatever speaks DLPack, out as Tensor; bool, int of 64 bits, float,
-    str, None, np.dtype, Shape; tuples and lists of these (lists become tuples); functions and closures of the machine.
+    str, None, np.dtype, Shape; tuples and lists of these; functions and closures of the machine.
     A dense row-major array is not copied on its way in: a result, or a closure, that holds it sees what is written to
     it later.
 

@@ -24,9 +24,9 @@ from relvm.vm.runtime.tensor import Tensor
 
 _TAGS = numbers(TAGS)
 NIL, DTYPE, FUNCTION = (_TAGS[name] for name in ("NIL", "DTYPE", "FUNCTION"))
-SHAPE, TUPLE, STRING = (_TAGS[name] for name in ("SHAPE", "TUPLE", "STRING"))
+SHAPE, TUPLE, LIST, STRING = (_TAGS[name] for name in ("SHAPE", "TUPLE", "LIST", "STRING"))
 
-MOST_NESTED = 100_000  # tuples inside tuples; a list that contains itself is found by it
+MOST_NESTED = 100_000  # tuples and lists inside each other; a list that contains itself is found by it
 
 
 def new_words(count: int) -> Any:
@@ -124,7 +124,7 @@ def store_other(objects: Objects, value: Any, address: int) -> bool:
             return store(objects, int(value), words, 0)
     if hasattr(value, "__dlpack__"):
         return _store_dlpack(objects, value, words)
-    expected = "an array, number, string, None, tuple, Shape, np.dtype, or a function or closure of this machine"
+    expected = "an array, number, string, None, tuple, list, Shape, np.dtype, or a function or closure of this machine"
     raise RelvmTypeError(f"expected {expected}, got {type(value).__name__}")
 
 
@@ -155,35 +155,36 @@ def _store_dlpack(objects: Objects, value: Any, words: Any) -> bool:
 
 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
-    """A tuple, without recursion: `open_tuples` are those whose items are still being stored, outermost first."""
-    open_tuples = [_OpenTuple(value)]
+    """A tuple or list, without recursion: `opened` are those whose items are still being stored, outermost first."""
+    opened = [_Opened(value)]
     try:
         while True:
-            innermost = open_tuples[-1]
+            innermost = opened[-1]
             if innermost.filled < len(innermost.items):
                 item = innermost.items[innermost.filled]
                 if isinstance(item, tuple | list) and not isinstance(item, Shape):
-                    open_tuples.append(_OpenTuple(item))
+                    opened.append(_Opened(item))
                 else:
                     innermost.took(store(objects, item, innermost.words, innermost.filled))
-                if len(open_tuples) > MOST_NESTED:
-                    raise RelvmTypeError(f"expected at most {MOST_NESTED} tuples inside each other, got more")
+                if len(opened) > MOST_NESTED:
+                    raise RelvmTypeError(f"expected at most {MOST_NESTED} tuples and lists inside each other, got more")
                 continue
-            outer = open_tuples[-2] if len(open_tuples) > 1 else None
+            outer = opened[-2] if len(opened) > 1 else None
             target = outer.words + 2 * outer.filled if outer else words
-            status = lib.rvm_tuple_new(len(innermost.items), value_at(innermost.words, 0), value_at(target, 0))
+            make = lib.rvm_list_new if isinstance(innermost.items, list) else lib.rvm_tuple_new
+            status = make(len(innermost.items), value_at(innermost.words, 0), value_at(target, 0))
             _made(status, target)
-            open_tuples.pop().release()
+            opened.pop().release()
             if not outer:
                 return True
             outer.took(True)
     except BaseException:
-        for each in open_tuples:
+        for each in opened:
             each.release()
         raise
 
 
-class _OpenTuple:
+class _Opened:
     def __init__(self, items: Sequence[Any]) -> None:
         self.items = items
         self.words = new_words(len(items))
@@ -230,8 +231,8 @@ def take_other(objects: Objects, address: int) -> Any:
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
         return numpy_dtype(payload)
-    if tag == TUPLE:
-        return _taken_tuple(objects, payload)
+    if tag in (TUPLE, LIST):
+        return _taken_sequence(objects, tag, payload)
     if tag == SHAPE:
         shape = ffi.cast("rvm_shape *", payload)
         return Shape(ffi.unpack(shape.dims, shape.rank))
@@ -241,22 +242,25 @@ def take_other(objects: Objects, address: int) -> Any:
     raise RelvmUnsupportedError(f"a {TAGS[tag].name.lower()} has no Python form")
 
 
-def _taken_tuple(objects: Objects, address: int) -> tuple:
-    """The items of a borrowed tuple, without recursion: `open_tuples` are those being read, outermost first."""
-    open_tuples: list[tuple[Any, int, list]] = [(*_items(address), [])]
+def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
+    """The items of a borrowed tuple or list, without recursion: `opened` are those being read, outermost first."""
+    opened: list[tuple[int, Any, int, list]] = [(tag, *_items(tag, address), [])]
     while True:
-        words, size, items = open_tuples[-1]
+        tag, words, size, items = opened[-1]
         if len(items) == size:
-            open_tuples.pop()
-            if not open_tuples:
-                return tuple(items)
-            open_tuples[-1][2].append(tuple(items))
-        elif words[2 * len(items)] == TUPLE:
-            open_tuples.append((*_items(words[2 * len(items) + 1]), []))
+            opened.pop()
+            made = items if tag == LIST else tuple(items)
+            if not opened:
+                return made
+            opened[-1][3].append(made)
+            continue
+        inner = words[2 * len(items)]
+        if inner in (TUPLE, LIST):
+            opened.append((inner, *_items(inner, words[2 * len(items) + 1]), []))
         else:
             items.append(take_borrowed(objects, words, len(items)))
 
 
-def _items(address: int) -> tuple[Any, int]:
-    pointer = ffi.cast("rvm_tuple *", address)
+def _items(tag: int, address: int) -> tuple[Any, int]:
+    pointer = ffi.cast("rvm_list *" if tag == LIST else "rvm_tuple *", address)
     return ffi.cast("int64_t *", pointer.items), pointer.size

@@ -151,7 +151,7 @@ def test_a_machine_dropped_while_it_runs_goes_when_the_run_ends(destroyed) -> No
     register_func("test.lifetime.drop", drop, override=True)
     text = "f13 = packed test.lifetime.drop\nf14 = bytecode main() registers 1\n"
     held = [machine_of(text + "  0: call r0 = test.lifetime.drop()\n  1: ret r0\n")]
-    assert held[0]["main"]() == ()
+    assert held[0]["main"]() == []
     gc.collect()
     assert destroyed == ["machine", "executable"]
 

@@ -20,6 +20,7 @@ TABLES = {
     "sections.def": ("SECTION", tables.SECTIONS),
     "builtins.def": ("BUILTIN", tables.BUILTINS),
     "shape_codes.def": ("SHAPE_CODE", tables.SHAPE_CODES),
+    "type_codes.def": ("TYPE_CODE", tables.TYPE_CODES),
     "dim_operators.def": ("DIM_OPERATOR", tables.DIM_OPERATORS),
     "cpu_features.def": ("FEATURE", tables.CPU_FEATURES),
     "prim_operators.def": ("PRIM_OPERATOR", tables.PRIM_OPERATORS),
@@ -62,6 +63,7 @@ def test_rows_are_frozen() -> None:
 def test_the_numbers_are_those_of_c() -> None:
     assert numbers(STATUS)["OK"] == 0 and STATUS[0].python_class == ""
     assert [row.number for row in tables.SHAPE_CODES] == list(range(len(tables.SHAPE_CODES)))
+    assert [row.number for row in tables.TYPE_CODES] == list(range(len(tables.TYPE_CODES)))
     assert [row.number for row in tables.DIM_OPERATORS] == list(range(len(tables.DIM_OPERATORS)))
 
 

@@ -1,0 +1,305 @@
+/*
+bu
+iltins_list.c: lists of values.  A list never changes while two know of it; rvm_builtin_list_push changes one that only
+   its caller has.  Where a list is expected, a tuple is one. */
+#include <string.h>
+
+#include "builtins.h"
+
+/* ---- lists ---- */
+
+RVM_BUILTIN(make_list) {
+  RVM_CHECK(make_list, "a*");
+  return rvm_list_new(count, arguments, result);
+}
+
+RVM_BUILTIN(list_length) {
+  RVM_CHECK(list_length, "l");
+  int32_t size;
+  rvm_value_items(arguments[0], &size);
+  *result = rvm_int(size);
+  return RVM_OK;
+}
+
+/* The index counted from the front: INDEX_ERROR unless it is in -size to size - 1 + `past`. */
+static rvm_status from_the_front(const char *name, int64_t index, int32_t size, int32_t past, int64_t *place,
+                                 rvm_value *result) {
+  *place = index < 0 ? index + size : index;
+  if (*place >= 0 && *place < size + (int64_t)past) return RVM_OK;
+  return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.%s: index %lld, the list has %d items", name, (long long)index,
+                  size);
+}
+
+RVM_BUILTIN(list_item) {
+  RVM_CHECK(list_item, "li");
+  int32_t size;
+  int64_t place;
+  const rvm_value *items = rvm_value_items(arguments[0], &size);
+  rvm_status status = from_the_front("list_item", arguments[1].as.i, size, 0, &place, result);
+  if (status) return status;
+  *result = items[place];
+  rvm_retain(*result);
+  return RVM_OK;
+}
+
+/* The items of `list` before `place`, then `added` where there is one, then those from `next` on, in a new list. */
+static rvm_status changed(rvm_value list, int64_t place, const rvm_value *added, int64_t next, rvm_value *result) {
+  int32_t size;
+  const rvm_value *items = rvm_value_items(list, &size);
+  int64_t length = place + (added != NULL) + (size - next);
+  if (length > INT32_MAX) return rvm_out_of_memory(result);
+  rvm_status status = rvm_list_room(length, result);
+  if (status) return status;
+  rvm_list *made = result->as.list;
+  for (int64_t i = 0; i < place; i++) rvm_list_add(made, items[i]);
+  if (added) rvm_list_add(made, *added);
+  for (int64_t i = next; i < size; i++) rvm_list_add(made, items[i]);
+  return RVM_OK;
+}
+
+RVM_BUILTIN(list_append) {
+  RVM_CHECK(list_append, "la");
+  int32_t size;
+  rvm_value_items(arguments[0], &size);
+  return changed(arguments[0], size, &arguments[1], size, result);
+}
+
+/* Room for one more item, or OUT_OF_MEMORY: half as much again, so that n pushes cost O(n). */
+static rvm_status grow(rvm_list *list, rvm_value *result) {
+  if (list->size < list->capacity) return RVM_OK;
+  int64_t capacity = list->capacity + list->capacity / 2 + 4;
+  rvm_value *items = list->size < INT32_MAX ? rvm_allocate((size_t)capacity * sizeof *items) : NULL;
+  if (!items) return rvm_out_of_memory(result);
+  if (list->size > 0) memcpy(items, list->items, (size_t)list->size * sizeof *items);
+  rvm_free(list->items);
+  list->items = items;
+  list->capacity = capacity;
+  return RVM_OK;
+}
+
+/* A list without other holders is in nothing that the item is made of; but it may be the item. */
+RVM_BUILTIN(list_push) {
+  RVM_CHECK(list_push, "la");
+  rvm_value list = arguments[0], item = arguments[1];
+  int is_item = rvm_value_is_object(item) && item.as.object == list.as.object;
+  if (list.tag != RVM_TAG_LIST || list.as.list->base.references != 1 || is_item)
+    return rvm_builtin_list_append(self, arguments, count, result);
+  rvm_status status = grow(list.as.list, result);
+  if (status) return status;
+  rvm_list_add(list.as.list, item);
+  rvm_retain(list);
+  *result = list;
+  return RVM_OK;
+}
+
+RVM_BUILTIN(list_insert) {
+  RVM_CHECK(list_insert, "lia");
+  int32_t size;
+  int64_t place;
+  rvm_value_items(arguments[0], &size);
+  rvm_status status = from_the_front("list_insert", arguments[1].as.i, size, 1, &place, result);
+  return status ? status : changed(arguments[0], place, &arguments[2], place, result);
+}
+
+RVM_BUILTIN(list_erase) {
+  RVM_CHECK(list_erase, "li");
+  int32_t size;
+  int64_t place;
+  rvm_value_items(arguments[0], &size);
+  rvm_status status = from_the_front("list_erase", arguments[1].as.i, size, 0, &place, result);
+  return status ? status : changed(arguments[0], place, NULL, place + 1, result);
+}
+
+/* ---- no value ---- */
+
+RVM_BUILTIN(is_null) {
+  RVM_CHECK(is_null, "a");
+  *result = rvm_bool(arguments[0].tag == RVM_TAG_NIL);
+  return RVM_OK;
+}
+
+/* ---- lists of tensors ---- */
+
+/* Elements of a tensor before an axis, and from it on. */
+static int64_t product(const int64_t *dims, int32_t first, int32_t end) {
+  int64_t total = 1;
+  for (int32_t i = first; i < end; i++) total *= dims[i];
+  return total;
+}
+
+static rvm_status axis_from_the_front(const char *name, int64_t axis, int32_t rank, int32_t *place, rvm_value *result) {
+  if (axis < -(int64_t)rank || axis >= rank)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: axis %lld, outside [-%d, %d)", name, (long long)axis, rank,
+                    rank);
+  *place = (int32_t)(axis < 0 ? axis + rank : axis);
+  return RVM_OK;
+}
+
+/* A tensor in memory of the machine's pool; its bytes are not initialised. */
+static rvm_status make_tensor(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims,
+                              rvm_value *result) {
+  int64_t size_bytes;
+  if (!rvm_dims_size_bytes(dtype, rank, dims, &size_bytes))
+    return rvm_fail(result, RVM_SHAPE_ERROR, "a tensor of a list: its size exceeds 64 bits");
+  rvm_value storage;
+  rvm_status status = rvm_storage_new(rvm_machine_pool(machine), size_bytes, result);
+  if (status) return status;
+  storage = *result;
+  status = rvm_tensor_view(dtype, rank, dims, storage.as.storage->bytes, storage.as.object, result);
+  rvm_release(&storage);
+  return status;
+}
+
+/* What all tensors of a list have in common: TYPE_ERROR or SHAPE_ERROR unless they can be joined along `axis`, which is
+   their own, or a new one where they are `stacked`.   dims: of the result, with room for one more. */
+static rvm_status check_parts(const char *name, const rvm_value *items, int32_t size, int stacked, int32_t axis,
+                              int64_t *dims, rvm_value *result) {
+  const rvm_tensor *first = items[0].as.tensor;
+  int32_t rank = first->dl.ndim;
+  char text[RVM_DESCRIPTION_BYTES];
+  for (int32_t i = 0, j = 0; i < rank + stacked; i++) dims[i] = stacked && i == axis ? size : first->dl.shape[j++];
+  for (int32_t k = 1; k < size; k++) {
+    const rvm_tensor *part = items[k].as.tensor;
+    if (items[k].tag != RVM_TAG_TENSOR || part->dtype != first->dtype || part->dl.ndim != rank)
+      return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: item %d is %s, item 0 a tensor of rank %d and dtype %s",
+                      name, k, rvm_value_describe(items[k], text), rank, rvm_dtype_name(first->dtype));
+    for (int32_t i = 0; i < rank; i++) {
+      if (!stacked && i == axis) continue;
+      if (part->dl.shape[i] != first->dl.shape[i])
+        return rvm_fail(result, RVM_SHAPE_ERROR,
+                        "vm.builtin.%s: dimension %d of item %d is %lld, of item 0 %lld", name, i, k,
+                        (long long)part->dl.shape[i], (long long)first->dl.shape[i]);
+    }
+    if (!stacked && !rvm_add(dims[axis], part->dl.shape[axis], &dims[axis]))
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: the size exceeds 64 bits", name);
+  }
+  return RVM_OK;
+}
+
+static rvm_status join(const char *name, const rvm_value *arguments, int stacked, rvm_value *result) {
+  int32_t size, axis;
+  char text[RVM_DESCRIPTION_BYTES];
+  const rvm_value *items = rvm_value_items(arguments[1], &size);
+  if (size == 0) return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.%s: the list has no items", name);
+  if (items[0].tag != RVM_TAG_TENSOR)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: item 0 is %s, expected a tensor", name,
+                    rvm_value_describe(items[0], text));
+  int32_t rank = items[0].as.tensor->dl.ndim, dtype = items[0].as.tensor->dtype;
+  rvm_status status = axis_from_the_front(name, arguments[2].as.i, rank + stacked, &axis, result);
+  if (status) return status;
+  int64_t *dims = rvm_allocate((size_t)(rank + 1) * sizeof *dims);
+  if (!dims) return rvm_out_of_memory(result);
+  status = check_parts(name, items, size, stacked, axis, dims, result);
+  if (!status) status = make_tensor(arguments[0].as.machine, dtype, rank + stacked, dims, result);
+  if (!status) {
+    int64_t element_bytes = rvm_dtype_size_bytes(dtype);
+    int64_t outer = rvm_tensor_size_bytes(result->as.tensor) > 0 ? product(dims, 0, axis) : 0;
+    unsigned char *to = result->as.tensor->dl.data;
+    for (int64_t o = 0; o < outer; o++) {
+      for (int32_t k = 0; k < size; k++) {
+        const rvm_dltensor *part = &items[k].as.tensor->dl;
+        size_t bytes = (size_t)(product(part->shape, axis, rank) * element_bytes);
+        if (bytes > 0) memcpy(to, (const unsigned char *)part->data + (size_t)o * bytes, bytes);
+        to += bytes;
+      }
+    }
+  }
+  rvm_free(dims);
+  return status;
+}
+
+RVM_BUILTIN(list_concat) {
+  RVM_CHECK(list_concat, "cli");
+  return join("list_concat", arguments, 0, result);
+}
+
+RVM_BUILTIN(list_stack) {
+  RVM_CHECK(list_stack, "cli");
+  return join("list_stack", arguments, 1, result);
+}
+
+/* Adds to a list the `size` positions of a tensor from `first` on along an axis, which goes where it is `dropped`.
+   dims: room for those of the tensor. */
+static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, int64_t first, int64_t size,
+                           int dropped, int64_t *dims, rvm_list *list, rvm_value *error) {
+  int32_t rank = tensor->dl.ndim;
+  for (int32_t i = 0, j = 0; i < rank; i++) {
+    if (i != axis) dims[j++] = tensor->dl.shape[i];
+    if (i == axis && !dropped) dims[j++] = size;
+  }
+  rvm_value part;
+  rvm_status status = make_tensor(machine, tensor->dtype, rank - dropped, dims, &part);
+  if (status) {
+    *error = part;
+    return status;
+  }
+  int64_t outer = rvm_tensor_size_bytes(part.as.tensor) > 0 ? product(tensor->dl.shape, 0, axis) : 0;
+  if (outer > 0) {
+    size_t step = (size_t)(product(tensor->dl.shape, axis + 1, rank) * rvm_dtype_size_bytes(tensor->dtype));
+    size_t part_bytes = (size_t)size * step, row_bytes = (size_t)tensor->dl.shape[axis] * step;
+    const unsigned char *from = (const unsigned char *)tensor->dl.data + (size_t)first * step;
+    unsigned char *to = part.as.tensor->dl.data;
+    for (int64_t o = 0; o < outer; o++) memcpy(to + (size_t)o * part_bytes, from + (size_t)o * row_bytes, part_bytes);
+  }
+  rvm_list_add(list, part);
+  rvm_release(&part);
+  return RVM_OK;
+}
+
+/* The parts of a tensor along an axis: part k has sizes[k] positions, or `each` where there are no sizes,
+the last what is
+   left. */
+static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, const int64_t *sizes,
+                        int64_t number,
+                        int64_t each, int dropped, rvm_value *result) {
+  int64_t extent = tensor->dl.shape[axis], first = 0;
+  if (number > INT32_MAX) return rvm_out_of_memory(result);
+  int64_t *dims = rvm_allocate((size_t)(tensor->dl.ndim + 1) * sizeof *dims);
+  rvm_value list = {.tag = RVM_TAG_NIL};
+  rvm_status status = dims ? rvm_list_room(number, &list) : rvm_out_of_memory(&list);
+  if (status) *result = list;
+  for (int64_t k = 0; k < number && !status; k++) {
+    int64_t size = sizes ? sizes[k] : each < extent - first ? each : extent - first;
+    status = add_part(machine, tensor, axis, first, size, dropped, dims, list.as.list, result);
+    first += size;
+    if (status) rvm_release(&list);
+  }
+  rvm_free(dims);
+  if (!status) *result = list;
+  return status;
+}
+
+RVM_BUILTIN(list_split) {
+  RVM_CHECK(list_split, "ctzi");
+  const rvm_tensor *tensor = arguments[1].as.tensor;
+  int32_t axis;
+  rvm_status status = axis_from_the_front("list_split", arguments[3].as.i, tensor->dl.ndim, &axis, result);
+  if (status) return status;
+  rvm_machine *machine = arguments[0].as.machine;
+  int64_t extent = tensor->dl.shape[axis], total = 0;
+  if (arguments[2].tag == RVM_TAG_INT) {
+    int64_t each = arguments[2].as.i;
+    if (each <= 0)
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: parts of %lld, expected at least 1",
+                      (long long)each);
+    return split(machine, tensor, axis, NULL, extent / each + (extent % each != 0), each, 0, result);
+  }
+  const rvm_shape *sizes = arguments[2].as.shape;
+  for (int32_t k = 0; k < sizes->rank; k++) {
+    if (sizes->dims[k] < 0 || !rvm_add(total, sizes->dims[k], &total))
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: part %d of %lld", k, (long long)sizes->dims[k]);
+  }
+  if (total != extent)
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: parts of %lld together, the axis has %lld",
+                    (long long)total, (long long)extent);
+  return split(machine, tensor, axis, sizes->dims, sizes->rank, 0, 0, result);
+}
+
+RVM_BUILTIN(list_unstack) {
+  RVM_CHECK(list_unstack, "cti");
+  const rvm_tensor *tensor = arguments[1].as.tensor;
+  int32_t axis;
+  rvm_status status = axis_from_the_front("list_unstack", arguments[2].as.i, tensor->dl.ndim, &axis, result);
+  if (status) return status;
+  return split(arguments[0].as.machine, tensor, axis, NULL, tensor->dl.shape[axis], 1, 1, result);
+}

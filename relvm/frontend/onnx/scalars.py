@@ -1,0 +1,28 @@
+"""Tensors of one element as scalars, which loops count with and lists are indexed by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import relvm.ops as ops
+from relvm.frontend.onnx.host import HostValue
+from relvm.ir.dims import AnyDim, Dim
+from relvm.ir.expr import Constant, DimValue, Expr, Shape, prim
+
+if TYPE_CHECKING:
+    from relvm.frontend.onnx.importer import GraphImporter
+
+
+def scalar_of(graph: GraphImporter, value: Expr | HostValue) -> Expr:
+    """The element of a tensor of one element, as a scalar: bool or i64."""
+    match value:
+        case Constant(value=array):
+            return prim(array.item())
+        case HostValue(array=array):
+            return scalar_of_dim(array.reshape(-1)[0])
+    tensor = value if value.type.rank == 0 else graph.emit(ops.reshape(value, Shape(())), "scalar")
+    return graph.emit(ops.to_scalar(tensor), "scalar")
+
+
+def scalar_of_dim(dim: AnyDim) -> Expr:
+    return DimValue(dim) if isinstance(dim, Dim) else prim(int(dim))

@@ -1,0 +1,278 @@
+"""Lists: any number of values of one type; and values that may be null.  A list never changes: operators make new ones.
+
+What an operator makes of n items costs n steps, but for list_append: that adds to the list itself where nothing else
+holds it any more (relvm/transform/append_in_place.py), so that a loop adds n items in O(n).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmShapeError, RelvmTypeError
+from relvm.ir.dtypes import BOOL, I64
+from relvm.ir.operator import expect, op
+from relvm.ir.types import ListType, PrimType, ShapeType, TensorType, Type, join
+from relvm.ops.lowering import Builtin
+from relvm.ops.rules import expect_axis, expect_tensor
+
+
+def _expect_list(name: str, x: Type) -> None:
+    expect(isinstance(x, ListType), "{}: x is {}, expected a list", name, x)
+
+
+def _expect_index(name: str, index: Type) -> None:
+    is_i64 = isinstance(index, PrimType) and index.dtype == I64
+    expect(is_i64, "{}: index is {}, expected an i64 scalar", name, index)
+
+
+def _expect_axis_of(name: str, axis: object, rank: int | None) -> None:
+    is_integer = isinstance(axis, int) and not isinstance(axis, bool)
+    expect(is_integer, "{}: axis is {!r}, expected an integer", name, axis, error=RelvmArgumentError)
+    if rank is not None:
+        expect_axis(name, axis, rank)
+
+
+def _with_item(name: str, x: ListType, item: Type) -> ListType:
+    """The type of a list with one more item."""
+    both = item if x.item is None else join(x.item, item)
+    expect(both is not None, "{}: an item of type {} in a list of {}", name, item, x.item)
+    return ListType(both)
+
+
+def _place(name: str, items: list, index: int, past: int = 0) -> int:
+    """The index counted from the front."""
+    place = index + len(items) if index < 0 else index
+    if not 0 <= place < len(items) + past:
+        raise RelvmIndexError(f"{name}: index {index}, the list has {len(items)} items")
+    return place
+
+
+# ---- lists of anything ----
+
+
+@op("make_list", numpy=lambda *items: list(items), lower=Builtin("make_list"))
+def make_list(*items: Type) -> ListType:
+    """A list of the arguments.
+
+    items: any values of one kind; none: a list without items.   Result: a list of what holds them all.
+    Raises RelvmTypeError: items of different kinds, such as a tensor and a scalar.
+    Source: ONNX SequenceConstruct-11, SequenceEmpty-11.
+    """
+    made = ListType(None)
+    for item in items:
+        made = _with_item("make_list", made, item)
+    return made
+
+
+@op("list_length", numpy=len, lower=Builtin("list_length"))
+def list_length(x: ListType) -> PrimType:
+    """The number of items.
+
+    x: a list.   Result: i64.   Raises RelvmTypeError: x is no list.
+    Source: ONNX SequenceLength-11.
+    """
+    _expect_list("list_length", x)
+    return PrimType(I64)
+
+
+@op("list_item", numpy=lambda x, index: x[_place("list_item", x, index)], lower=Builtin("list_item"))
+def list_item(x: ListType, index: PrimType) -> Type:
+    """One item.
+
+    x: a list.   index: i64, from the end where it is negative.   Result: of the type of the items.
+    Raises RelvmTypeError: x is no list, or one that has no items; index is no i64.  When it runs, RelvmIndexError:
+    there is no such item.   Source: ONNX SequenceAt-11.
+    """
+    _expect_list("list_item", x)
+    _expect_index("list_item", index)
+    expect(x.item is not None, "list_item: x is {}, a list without items", x)
+    return x.item
+
+
+@op("list_append", numpy=lambda x, item: [*x, item], lower=Builtin("list_append"))
+def list_append(x: ListType, item: Type) -> ListType:
+    """The list with one more item at its end.
+
+    x: a list.   item: a value of the kind of its items.   Result: a list of what holds them all.
+    Raises RelvmTypeError: x is no list; an item of another kind.
+    Source: ONNX SequenceInsert-11.
+    """
+    _expect_list("list_append", x)
+    return _with_item("list_append", x, item)
+
+
+def _insert(x: list, index: int, item: Any) -> list:
+    place = _place("list_insert", x, index, past=1)
+    return [*x[:place], item, *x[place:]]
+
+
+@op("list_insert", numpy=_insert, lower=Builtin("list_insert"))
+def list_insert(x: ListType, index: PrimType, item: Type) -> ListType:
+    """The list with one more item before another.
+
+    x: a list of n items.   index: i64 in [-n, n], of the item that will follow, from the end where it is negative; n:
+    at the end.   item: a value of the kind of its items.   Result: a list of what holds them all.
+    Raises RelvmTypeError: x is no list, index no i64; an item of another kind.  When it runs, RelvmIndexError: another
+    index.   Source: ONNX SequenceInsert-11.
+    """
+    _expect_list("list_insert", x)
+    _expect_index("list_insert", index)
+    return _with_item("list_insert", x, item)
+
+
+def _erase(x: list, index: int) -> list:
+    place = _place("list_erase", x, index)
+    return [*x[:place], *x[place + 1 :]]
+
+
+@op("list_erase", numpy=_erase, lower=Builtin("list_erase"))
+def list_erase(x: ListType, index: PrimType) -> ListType:
+    """The list without one item.
+
+    x: a list.   index: i64, from the end where it is negative.   Result: the type of x.
+    Raises RelvmTypeError: x is no list, index no i64.  When it runs, RelvmIndexError: there is no such item.
+    Source: ONNX SequenceErase-11.
+    """
+    _expect_list("list_erase", x)
+    _expect_index("list_erase", index)
+    return x
+
+
+# ---- lists of tensors ----
+
+
+def _expect_tensors(name: str, x: Type) -> TensorType:
+    """The type of a list's items, which are tensors of one dtype."""
+    _expect_list(name, x)
+    expect(x.item is not None, "{}: x is {}, a list without items", name, x)
+    expect(isinstance(x.item, TensorType), "{}: x is {}, expected a list of tensors", name, x)
+    expect(x.item.dtype is not None, "{}: the dtype of the items of x is not known; match_cast it", name)
+    return x.item
+
+
+def _joined(name: str, items: list, axis: int, join_arrays: Any) -> np.ndarray:
+    if not items:
+        raise RelvmIndexError(f"{name}: the list has no items")
+    first = items[0]
+    rank = first.ndim + (join_arrays is np.stack)
+    if not -rank <= axis < rank:
+        raise RelvmTypeError(f"{name}: axis {axis}, outside [-{rank}, {rank})")
+    if any((item.dtype, item.ndim) != (first.dtype, first.ndim) for item in items):
+        raise RelvmTypeError(f"{name}: items of several dtypes or ranks")
+    try:
+        return join_arrays(items, axis=axis)
+    except ValueError as error:
+        raise RelvmShapeError(f"{name}: {error}") from None
+
+
+def _concat(x: list, *, axis: int) -> np.ndarray:
+    return _joined("list_concat", x, axis, np.concatenate)
+
+
+@op("list_concat", numpy=_concat, lower=Builtin("list_concat", ("axis",)))
+def list_concat(x: ListType, *, axis: int) -> TensorType:
+    """The tensors of a list joined along an axis.
+
+    x: a list of tensors of one dtype and rank, at least 1.   axis: in [-rank, rank).   Result: that dtype and rank.
+    Raises RelvmTypeError: x is no list of tensors, or has no items; an axis out of range.  When it runs,
+    RelvmIndexError: the list has no items; RelvmShapeError: sizes along another axis differ.
+    Source: ONNX ConcatFromSequence-11.
+    """
+    item = _expect_tensors("list_concat", x)
+    _expect_axis_of("list_concat", axis, item.rank)
+    return TensorType(item.dtype, None, item.rank)
+
+
+def _stack(x: list, *, axis: int) -> np.ndarray:
+    return _joined("list_stack", x, axis, np.stack)
+
+
+@op("list_stack", numpy=_stack, lower=Builtin("list_stack", ("axis",)))
+def list_stack(x: ListType, *, axis: int) -> TensorType:
+    """The tensors of a list joined along a new axis.
+
+    x: a list of tensors of one dtype and shape.   axis: of the result, in [-rank - 1, rank].   Result: that dtype, the
+    rank one more.
+    Raises RelvmTypeError: x is no list of tensors, or has no items; an axis out of range.  When it runs,
+    RelvmIndexError: the list has no items; RelvmShapeError: sizes differ.
+    Source: ONNX ConcatFromSequence-11 with new_axis.
+    """
+    item = _expect_tensors("list_stack", x)
+    rank = None if item.rank is None else item.rank + 1
+    _expect_axis_of("list_stack", axis, rank)
+    return TensorType(item.dtype, None, rank)
+
+
+def _split(x: np.ndarray, sizes: int | tuple[int, ...], *, axis: int) -> list:
+    if not -x.ndim <= axis < x.ndim:
+        raise RelvmTypeError(f"list_split: axis {axis}, outside [-{x.ndim}, {x.ndim})")
+    extent = x.shape[axis]
+    if isinstance(sizes, int):
+        if sizes <= 0:
+            raise RelvmShapeError(f"list_split: parts of {sizes}, expected at least 1")
+        sizes = [min(sizes, extent - first) for first in range(0, extent, sizes)]
+    elif min(sizes, default=0) < 0 or sum(sizes) != extent:
+        raise RelvmShapeError(f"list_split: parts of {sizes}, the axis has {extent}")
+    ends = np.cumsum([0, *sizes])
+    return [np.take(x, range(first, end), axis) for first, end in pairwise(ends)]
+
+
+@op("list_split", numpy=_split, lower=Builtin("list_split", ("axis",)))
+def list_split(x: TensorType, sizes: PrimType | ShapeType, *, axis: int) -> ListType:
+    """A tensor in parts along an axis.
+
+    x: any dtype, rank at least 1.   sizes: a shape, of the parts' sizes, which make up the axis; or an i64 scalar: of
+    all but the last, which is what is left.   axis: in [-rank, rank).   Result: a list of tensors of that dtype and
+    rank.
+    Raises RelvmTypeError: x is no tensor, an axis out of range, other sizes.  When it runs, RelvmShapeError: sizes that
+    do not make up the axis, a scalar less than 1.
+    Source: ONNX SplitToSequence-11.
+    """
+    expect_tensor("list_split", x=x)
+    is_number = isinstance(sizes, PrimType) and sizes.dtype == I64
+    expected = is_number or isinstance(sizes, ShapeType)
+    expect(expected, "list_split: sizes is {}, expected a shape or an i64 scalar", sizes)
+    _expect_axis_of("list_split", axis, x.rank)
+    if x.shape is None or is_number or sizes.dims is None or len(set(sizes.dims)) != 1:
+        return ListType(TensorType(x.dtype, None, x.rank))
+    axis %= x.rank
+    return ListType(TensorType(x.dtype, (*x.shape[:axis], sizes.dims[0], *x.shape[axis + 1 :])))
+
+
+def _unstack(x: np.ndarray, *, axis: int) -> list:
+    if not -x.ndim <= axis < x.ndim:
+        raise RelvmTypeError(f"list_unstack: axis {axis}, outside [-{x.ndim}, {x.ndim})")
+    return [np.take(x, i, axis) for i in range(x.shape[axis])]
+
+
+@op("list_unstack", numpy=_unstack, lower=Builtin("list_unstack", ("axis",)))
+def list_unstack(x: TensorType, *, axis: int) -> ListType:
+    """What is at each position along an axis, without that axis.
+
+    x: any dtype, rank at least 1.   axis: in [-rank, rank).   Result: a list of tensors of that dtype, the rank one
+    less.
+    Raises RelvmTypeError: x is no tensor, an axis out of range.
+    Source: ONNX SplitToSequence-11 with keepdims 0.
+    """
+    expect_tensor("list_unstack", x=x)
+    _expect_axis_of("list_unstack", axis, x.rank)
+    if x.shape is None:
+        return ListType(TensorType(x.dtype, None, None if x.rank is None else x.rank - 1))
+    axis %= x.rank
+    return ListType(TensorType(x.dtype, (*x.shape[:axis], *x.shape[axis + 1 :])))
+
+
+# ---- null ----
+
+
+@op("is_null", numpy=lambda x: x is None, lower=Builtin("is_null"))
+def is_null(x: Type) -> PrimType:
+    """Whether a value is null.
+
+    x: any value, null where its type is optional.   Result: bool.   Raises nothing.
+    Source: ONNX OptionalHasElement-15.
+    """
+    return PrimType(BOOL)
