@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RVM_ABI_VERSION 4
+#define RVM_ABI_VERSION 5
 
 enum rvm_status_code {
 #define STATUS(name, python_class, meaning) RVM_##name,

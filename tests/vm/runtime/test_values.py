@@ -14,6 +14,7 @@ from handmade import machine_of
 from relvm.errors import RelvmError, RelvmTypeError, RelvmUnsupportedError
 from relvm.tables import DTYPES
 from relvm.vm.runtime import Closure, Shape, Tensor
+from relvm.vm.runtime.dtypes import numpy_dtype
 from relvm.vm.runtime.values import MOST_NESTED
 
 
@@ -85,13 +86,12 @@ def test_a_list_that_contains_itself_is_refused(identity) -> None:
 @pytest.mark.parametrize("row", DTYPES, ids=lambda row: row.name)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,), (2, 0, 3)], ids=str)
 def test_arrays_go_through_without_a_copy(identity, row, shape) -> None:
-    array = np.arange(np.prod(shape)).astype(row.numpy).reshape(shape)
+    array = np.arange(np.prod(shape)).astype(numpy_dtype(row.index)).reshape(shape)
     tensor = identity(array)
     assert isinstance(tensor, Tensor)
     assert (tensor.shape, tensor.dtype, tensor.ndim) == (shape, array.dtype, array.ndim)
     back = np.asarray(tensor)
-    np.testing.assert_array_equal(back, array)
-    assert (back.dtype, back.shape) == (array.dtype, array.shape)
+    assert (back.dtype, back.shape, back.tobytes()) == (array.dtype, array.shape, array.tobytes())
     assert back.__array_interface__["data"][0] == array.__array_interface__["data"][0] or not array.size
 
 
