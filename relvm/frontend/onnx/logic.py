@@ -64,4 +64,4 @@ def _mod(node: Node) -> Expr:
 
 @converts("CastLike")
 def _cast_like(node: Node) -> Expr:
-    return ops.cast(node.tensor(0), to=node.type(1).dtype.name)
+    return ops.cast(node.tensor(0), to=node.tensor(1).type.dtype.name)
