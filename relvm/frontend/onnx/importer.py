@@ -341,7 +341,8 @@ class GraphImporter:
         results = outputs if isinstance(outputs, tuple) else (outputs,)
         for name, value in zip(proto.output, results, strict=False):
             if name:
-                self.values[name] = value if isinstance(value, host.HostValue) else self.emit(value, name)
+                is_host = isinstance(value, host.HostValue)
+                self.values[name] = value if is_host else self.known_shape(self.emit(value, name))
         for name in proto.output[len(results) :]:
             if name:
                 self.problems[f"{here}: output {name} is not supported"] = None
