@@ -45,6 +45,7 @@ from relvm.ops.margins import extend
 from relvm.ops.ordering import row_order, top_positions, true_positions
 from relvm.ops.pooling import average_pool, max_pool, max_pool_indices
 from relvm.ops.quantisation import quantise_by_range
+from relvm.ops.random import random_bits
 from relvm.ops.recurrent import gru, lstm, rnn
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max

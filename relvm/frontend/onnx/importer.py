@@ -35,6 +35,7 @@ import relvm.frontend.onnx.normalization
 import relvm.frontend.onnx.pooling
 import relvm.frontend.onnx.positions
 import relvm.frontend.onnx.quantised
+import relvm.frontend.onnx.random
 import relvm.frontend.onnx.recurrent
 import relvm.frontend.onnx.reductions
 import relvm.frontend.onnx.regions
