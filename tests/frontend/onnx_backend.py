@@ -15,10 +15,10 @@ from frontend.onnx_excluded import OTHERWISE, REFUSED
 from modes import MODES
 
 onnx = pytest.importorskip("onnx")
-from onnx.backend.test import BackendTest
+from onnx.backend.test import BackendTest  # noqa: E402  (after the check that onnx is there)
 
-from relvm.errors import RelvmError
-from relvm.frontend.onnx.backend import RelvmBackend
+from relvm.errors import RelvmError  # noqa: E402
+from relvm.frontend.onnx.backend import RelvmBackend  # noqa: E402
 
 VERSION, CASES, PASSING = "1.23.2", 2033, 1976  # of onnx, of its suite, of these at least
 
