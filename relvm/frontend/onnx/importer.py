@@ -36,6 +36,7 @@ import relvm.frontend.onnx.pooling
 import relvm.frontend.onnx.positions
 import relvm.frontend.onnx.quantised
 import relvm.frontend.onnx.recurrent
+import relvm.frontend.onnx.recurrent_quantised
 import relvm.frontend.onnx.reductions
 import relvm.frontend.onnx.regions
 import relvm.frontend.onnx.reshaping

@@ -310,9 +310,16 @@ def _qlinear_concat(node: Node) -> Expr:
 @converts("DynamicQuantizeMatMul", domain=_MICROSOFT)
 def _dynamic_quantize_matmul(node: Node) -> Expr:
     """a (f32), b, the scale, zero point of b, a bias."""
-    a, a_scale, a_zero = quantised_by_range(node, node.tensor(0))
-    total = _product(node, a, node.tensor(1), a_zero, _optional(node, 3))
-    return _scaled(node, total, a_scale, _scale_of(node, node.tensor(2), (0,)), _optional(node, 4))
+    return quantised_product(node, *map(node.tensor, range(3)), _optional(node, 3), _optional(node, 4))
+
+
+def quantised_product(
+    node: Node, a: Expr, b: Expr, scale: Expr, zero: Expr | None = None, bias: Expr | None = None
+) -> Expr:
+    """a times (b - zero) * scale, plus the bias; a is of f32 and quantised by its range."""
+    a, a_scale, a_zero = quantised_by_range(node, a)
+    total = _product(node, a, b, a_zero, zero)
+    return _scaled(node, total, a_scale, _scale_of(node, scale, (0,)), bias)
 
 
 @converts("MatMulIntegerToFloat", domain=_MICROSOFT)
@@ -326,4 +333,4 @@ def _matmul_integer_to_float(node: Node) -> Expr:
 def _scaled(node: Node, total: Expr, a_scale: Expr, b_scale: Expr, bias: Expr | None) -> Expr:
     factor = node.emit(ops.multiply(a_scale, b_scale))
     result = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.type.dtype.name)), factor))
-    return result if bias is None else ops.add(result, bias)
+    return result if bias is None else node.emit(ops.add(result, bias))
