@@ -9,6 +9,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.conversion import converted
+from relvm.frontend.onnx.dequantised import bytes_again, keep
 from relvm.frontend.onnx.quantised_windows import convolved_bytes
 from relvm.frontend.onnx.registry import Node, converter_for, converts
 from relvm.frontend.onnx.terms import Term
@@ -95,6 +96,7 @@ def _float_scale(node: Node, scale: Expr) -> Expr:
     return scale if scale.type.dtype.is_float else node.emit(ops.cast(scale, to="f32"))
 
 
+@converts("QuantizeLinear", domain=_MICROSOFT)
 @converts("QuantizeLinear")
 def _quantize(node: Node) -> Expr:
     """x is divided in the dtype that `precision` says, or in that of the scale."""
@@ -109,6 +111,8 @@ def _quantize(node: Node) -> Expr:
         raise RelvmUnsupportedError(
             f"output_dtype {named} and a zero point of {dtype}: expected one, of at most 16 bits"
         )
+    if same := bytes_again(node, x, scale, zero, dtype):
+        return same
     precision = node.attribute("precision", 0)
     within = node.graph.element_type(precision, "precision") if precision else scale.type.dtype
     x, scale = (node.emit(ops.cast(value, to=within.name)) for value in (x, scale))
@@ -125,6 +129,7 @@ def _is_code(dtype: DType) -> bool:
     return dtype.is_float and dtype.bits <= 8
 
 
+@converts("DequantizeLinear", domain=_MICROSOFT)
 @converts("DequantizeLinear")
 def _dequantize(node: Node) -> Expr:
     x = node.tensor(0)
@@ -135,6 +140,8 @@ def _dequantize(node: Node) -> Expr:
         raise RelvmUnsupportedError(f"x of {own} with a scale of {scale.type.dtype}")
     if own.is_integer:
         result = dequantised(node, x, scale, zero)
+        if not block:
+            keep(node, result, x, node.tensor(1), _optional(node, 2), axis)
     else:
         wide = Term(node, x).cast(F32)
         wide = wide if zero is None else wide - Term(node, zero).cast(F32)
