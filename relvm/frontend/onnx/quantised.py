@@ -234,18 +234,18 @@ def _integer_convolution(
         return ops.add(node.emit(as_bytes), _per_filter(node, bias, node.type(x).rank - 2))
     data = shifted(node, node.tensor(x), _single(node, x_zero))
     weights = shifted(node, node.tensor(w), _per_filter(node, w_zero, node.type(w).rank - 1))
-    return _as_operator(node, "Conv", data, weights, bias)
+    return as_operator(node, "Conv", data, weights, bias)
 
 
-def _as_operator(node: Node, op_type: str, *inputs: Expr | None) -> Expr:
-    """What the ONNX operator of that name makes of these inputs with the node's attributes."""
+def as_operator(node: Node, op_type: str, *inputs: Expr | None, opset: int | None = None) -> Expr:
+    """What the ONNX operator of that name, of that opset or the model's, makes of these with the node's attributes."""
     convert = converter_for("", op_type)
     if convert is None:
         raise RelvmUnsupportedError(f"{op_type} is not supported")
     proto = type(node.proto)()
     proto.CopyFrom(node.proto)
     proto.op_type, proto.domain = op_type, ""
-    opset = node.graph.opsets.get("", 1)
+    opset = node.graph.opsets.get("", 1) if opset is None else opset
     return node.emit(convert(replace(node, proto=proto, opset=opset, inputs=list(inputs))))
 
 
@@ -290,8 +290,36 @@ def _quantised_as(node: Node, x: Expr, index: int, dtype: DType) -> Expr:
 
 @converts("QLinearSigmoid", "QLinearLeakyRelu", domain=_MICROSOFT)
 def _qlinear_unary(node: Node) -> Expr:
-    result = _as_operator(node, node.proto.op_type.removeprefix("QLinear"), _dequantised_input(node, 0))
+    result = as_operator(node, node.proto.op_type.removeprefix("QLinear"), _dequantised_input(node, 0))
     return _quantised_as(node, result, 3, node.type(0).dtype)
+
+
+@converts("QLinearSoftmax", domain=_MICROSOFT)
+def _qlinear_softmax(node: Node) -> Expr:
+    """As Softmax is in the opset that the attribute `opset` says."""
+    result = as_operator(node, "Softmax", _dequantised_input(node, 0), opset=node.attribute("opset"))
+    return _quantised_as(node, result, 3, node.type(0).dtype)
+
+
+@converts("QGemm", domain=_MICROSOFT)
+def _qgemm(node: Node) -> Expr:
+    """a, b, each with its scale and zero point, a bias (i32) of the scale of the products; the result's scale and zero
+    point, without which it is f32."""
+    a, b = (
+        node.emit(ops.transpose(node.tensor(index), perm=(1, 0))) if node.attribute(name, 0) else node.tensor(index)
+        for index, name in ((0, "transA"), (3, "transB"))
+    )
+    total = _product(node, a, b, node.tensor(2), node.tensor(5))
+    if node.has(6):
+        total = node.emit(ops.add(total, node.tensor(6)))
+    scale = _single(node, node.tensor(1))
+    if node.attribute("alpha", 1.0) != 1.0:
+        scale = node.emit(ops.multiply(scale, constant(np.array(node.attribute("alpha"), np.float32))))
+    right = _scale_of(node, node.tensor(4), (0,))
+    if node.has(7):
+        scales = (scale, right, _single(node, node.tensor(7)))
+        return _requantised(node, total, scales, _single(node, node.tensor(8)))
+    return _scaled(node, total, scale, right, None)
 
 
 @converts("QLinearGlobalAveragePool", "QLinearAveragePool", domain=_MICROSOFT)
@@ -300,7 +328,7 @@ def _qlinear_pool(node: Node) -> Expr:
     channels_last = bool(node.attribute("channels_last", 0))
     if channels_last:
         x = node.emit(ops.transpose(x, perm=(0, rank - 1, *range(1, rank - 1))))
-    result = _as_operator(node, node.proto.op_type.removeprefix("QLinear"), x)
+    result = as_operator(node, node.proto.op_type.removeprefix("QLinear"), x)
     if channels_last:
         result = node.emit(ops.transpose(result, perm=(0, *range(2, rank), 1)))
     return _quantised_as(node, result, 3, node.type(0).dtype)
