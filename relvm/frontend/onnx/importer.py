@@ -16,6 +16,7 @@ import numpy as np
 import relvm.frontend.onnx.activations
 import relvm.frontend.onnx.attention
 import relvm.frontend.onnx.attention_fused
+import relvm.frontend.onnx.blocks
 import relvm.frontend.onnx.conversion
 import relvm.frontend.onnx.converters
 import relvm.frontend.onnx.cropping
