@@ -5,6 +5,7 @@
 from relvm.ops.arithmetic import add, divide, maximum, minimum, multiply, power, subtract
 from relvm.ops.attention import attention
 from relvm.ops.bits import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
+from relvm.ops.block_product import matmul_blocks
 from relvm.ops.byte_windows import conv_integer_packed
 from relvm.ops.comparison import (
     equal,

@@ -354,6 +354,7 @@ def _integer() -> list[Mistake]:
     a, b, zero = tensor("u8", "3, 5"), tensor("i8", "5, 4"), tensor("u8")
     return [
         *_packed_bytes(),
+        *_blocks(),
         *_bytes_convolved(),
         *_packed_windows(),
         Mistake("quantise_by_range", (a,), "x has dtype u8, expected f32"),
@@ -411,6 +412,21 @@ def _packed_bytes() -> list[Mistake]:
         Mistake(
             name, (tensor("u8", "9"), b, sums, zero, none), "a has 9 columns, b 2 words of four", RelvmShapeError, seven
         ),
+    ]
+
+
+def _blocks() -> list[Mistake]:
+    a, b, scales = tensor("f32", "3, 32"), tensor("u8", "1, 16, 16"), tensor("f32", "2, 16")
+    name, given = "matmul_blocks", {"columns": 5, "bits": 4, "block": 16}
+    return [
+        Mistake(name, (b, b, scales, scales), "a is u8[1, 16, 16], expected f32", attributes=given),
+        Mistake(name, (a, a, scales, scales), "b is f32[3, 32], expected u8 of rank 3", attributes=given),
+        Mistake(name, (a, b, b, scales), "scales is u8[1, 16, 16], expected f32 of rank 2", attributes=given),
+        Mistake(name, (a, b, scales, tensor("f32", "1, 16")), "expected 2 blocks of 16", RelvmShapeError, given),
+        Mistake(name, (tensor("f32", "9"), b, scales, scales), "a has 9 columns, b 32 rows", RelvmShapeError, given),
+        Mistake(name, (a, b, scales, scales), "columns is 17", RelvmArgumentError, given | {"columns": 17}),
+        Mistake(name, (a, b, scales, scales), "bits is 3", RelvmArgumentError, given | {"bits": 3}),
+        Mistake(name, (a, b, scales, scales), "block is 7 of 4 bits", RelvmArgumentError, given | {"block": 7}),
     ]
 
 

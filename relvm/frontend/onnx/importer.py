@@ -15,6 +15,8 @@ import numpy as np
 
 import relvm.frontend.onnx.activations
 import relvm.frontend.onnx.attention
+import relvm.frontend.onnx.attention_fused
+import relvm.frontend.onnx.blocks
 import relvm.frontend.onnx.conversion
 import relvm.frontend.onnx.converters
 import relvm.frontend.onnx.cropping
@@ -37,6 +39,7 @@ import relvm.frontend.onnx.positions
 import relvm.frontend.onnx.quantised
 import relvm.frontend.onnx.random
 import relvm.frontend.onnx.recurrent
+import relvm.frontend.onnx.recurrent_quantised
 import relvm.frontend.onnx.reductions
 import relvm.frontend.onnx.regions
 import relvm.frontend.onnx.reshaping
@@ -57,9 +60,8 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
-from relvm.frontend.onnx import control, functions, host, types
+from relvm.frontend.onnx import control, dequantised, functions, host, types
 from relvm.frontend.onnx.files import ModelFile, read_model
-from relvm.frontend.onnx.matching import converted
 from relvm.frontend.onnx.names import identifier
 from relvm.frontend.onnx.registry import Fork, Node, supported
 from relvm.ir.bounds import LOWER, UPPER
@@ -178,6 +180,7 @@ class GraphImporter:
         self.functions: dict[functions.Key, Any] = outer.functions if outer else {}
         self.calls: tuple[functions.Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
         self.items: dict[Expr, tuple[Expr, ...]] = outer.items if outer else {}  # of lists whose items are known
+        self.dequantised: dict[Expr, dequantised.Dequantised] = outer.dequantised if outer else {}
 
     def main(self, graph: Any) -> Function:
         """The graph as a function."""
@@ -358,7 +361,7 @@ class GraphImporter:
         inputs = [self.lookup(name, here) if name else None for name in proto.input]
         node = Node(self, proto, opset, here, inputs)
         known = host.evaluate(node)
-        return known if known is not None else converted(convert, node)
+        return known if known is not None else dequantised.moved(node, convert)
 
     def lookup(self, name: str, here: str) -> Value | None:
         """The value of that name in this graph or one around it; None: the function's caller gives none."""
