@@ -70,8 +70,7 @@ def _flatten(node: Node) -> Expr:
     shape = node.type(0).shape
     if shape is None:
         raise RelvmUnsupportedError("Flatten of a tensor whose shape is not known")
-    axis = node.attribute("axis", 1)
-    axis = axis + len(shape) if axis < 0 else axis
+    axis = node.axis(1, len(shape), end=1)
     return ops.reshape(node.tensor(0), node.shape([product(shape[:axis]), product(shape[axis:])]))
 
 
