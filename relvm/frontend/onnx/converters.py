@@ -229,9 +229,8 @@ def _gather(node: Node) -> Expr:
 @converts("Softmax")
 def _softmax(node: Node) -> Expr:
     """Before opset 13 the input counts as a matrix, its columns being all axes from `axis` on."""
-    x, axis = node.tensor(0), node.attribute("axis", -1 if node.opset >= 13 else 1)
-    rank = node.type(0).rank
-    axis = axis + rank if axis < 0 else axis
+    x, rank = node.tensor(0), node.type(0).rank
+    axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
     if node.opset >= 13 or axis == rank - 1:
         return ops.softmax(x, axis=axis)
     shape = x.type.shape

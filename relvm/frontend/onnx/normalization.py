@@ -103,8 +103,8 @@ def _rms_normalization(node: Node) -> Expr:
 
 def _axes_from(node: Node) -> tuple[int, ...]:
     """All axes from `axis` on."""
-    rank, axis = node.type(0).rank, node.attribute("axis", -1)
-    return tuple(range(axis + rank if axis < 0 else axis, rank))
+    rank = node.type(0).rank
+    return tuple(range(node.axis(-1, rank), rank))
 
 
 @converts("MeanVarianceNormalization")

@@ -34,7 +34,8 @@ class Term:
 
     @property
     def shape(self) -> tuple[AnyDim, ...]:
-        assert self.type.shape is not None
+        if self.type.shape is None:
+            raise RelvmUnsupportedError(f"{self.node.here}: a tensor of type {self.type}: its shape must be known")
         return self.type.shape
 
     def apply(self, op: Operator, *others: Any, **attributes: Any) -> Term:
