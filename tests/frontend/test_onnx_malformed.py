@@ -102,6 +102,7 @@ REFUSED = {
     ),
     "an attribute missing": (node("Cast"), "the attribute to is missing"),
     "an attribute of another type": (node("Softmax", axis=1.0), "axis is of type FLOAT, expected INT"),
+    "a flag that is neither": (node("ReduceMax", keepdims=7), "keepdims is 7, expected 0 or 1"),
     "an attribute of a function": (
         changed(lambda m: m.graph.node[0].attribute.add(name="alpha", type=1, ref_attr_name="a"), node("Elu")),
         "alpha is that of a function",
@@ -145,6 +146,10 @@ REFUSED = {
     "a vector of 8 TiB": (
         node("TfIdfVectorizer", "i", **GRAMS, max_skip_count=0, ngram_indexes=[2**40]),
         "ngram_indexes",
+    ),
+    "two sequences for one element": (
+        node("TfIdfVectorizer", "i", **(GRAMS | {"pool_int64s": [1, 2]}), max_skip_count=0, ngram_indexes=[0, 0]),
+        "twice",
     ),
     "sequences of elements far apart": (
         node("TfIdfVectorizer", "i", **GRAMS, max_skip_count=2**60, ngram_indexes=[0]),

@@ -63,6 +63,8 @@ def _tf_idf_vectorizer(node: Node) -> Expr:
         raise RelvmShapeError(f"a tensor of rank {len(x.shape)}, expected at most 2")
     if not 0 <= node.attribute("max_skip_count") <= _MOST_SKIPPED:
         raise RelvmUnsupportedError(f"max_skip_count is {node.attribute('max_skip_count')}, at most {_MOST_SKIPPED}")
+    if len(set(columns)) != len(columns):
+        raise RelvmUnsupportedError("ngram_indexes that name an element of the result twice")
     batch = list(x.shape[:1]) if len(x.shape) == 2 else []
     rows = x.cast(I64).reshape(*(batch or [1]), x.shape[-1] if x.shape else 1)
     columns = [np.zeros(0, np.int64)]

@@ -61,10 +61,46 @@ def expect_form(proto: Any, schema: Any) -> None:
         field = _SINGLE.get(wanted.name)
         if field and not attribute.HasField(field):
             raise RelvmFormatError(f"the attribute {name} of type {wanted.name} has no value")
+        if name in _FLAGS and attribute.i not in (0, 1):
+            raise RelvmFormatError(f"the attribute {name} is {attribute.i}, expected 0 or 1")
     for name, attribute in known.items():
         if attribute.required and name not in found:
             raise RelvmFormatError(f"the attribute {name} is missing")
 
+
+# Attributes that say yes or no; what another number means ONNX leaves open, and its implementations differ.
+_FLAGS = frozenset(
+    (
+        "align_corners",
+        "allowzero",
+        "antialias",
+        "ceil_mode",
+        "center_point_box",
+        "count_include_pad",
+        "detect_negative",
+        "detect_positive",
+        "exclude_outside",
+        "exclusive",
+        "input_forget",
+        "interleaved",
+        "inverse",
+        "is_causal",
+        "keepdims",
+        "largest",
+        "linear_before_reset",
+        "noop_with_empty_axes",
+        "onesided",
+        "reverse",
+        "saturate",
+        "select_last_index",
+        "sorted",
+        "storage_order",
+        "training_mode",
+        "transA",
+        "transB",
+        "upper",
+    )
+)
 
 # The fields of attributes that hold one value.
 _SINGLE = {"FLOAT": "f", "INT": "i", "STRING": "s", "TENSOR": "t", "GRAPH": "g", "SPARSE_TENSOR": "sparse_tensor"}
@@ -136,4 +172,6 @@ def _text_of(dtype: DType) -> str:
 
 
 def _listed(types: frozenset[str]) -> str:
+    if all(text.startswith("seq(") for text in types):
+        return "a sequence"
     return " or ".join(sorted(types)) if len(types) < 5 else f"one of {', '.join(sorted(types))}"
