@@ -8,6 +8,7 @@ attributes with their defaults (a parameter without default is required), a `*xs
 docstring is the operator's documentation.  `numpy` is its meaning: a function of NumPy arrays (shapes as tuples of int)
 and the same attributes.  `moves` says that elements become elements of the result as they are, or converted, and none
 is computed: the other operators compute with floats narrower than f32 as f32, and their `numpy` need not know them.
+`strings` says that tensors of strings are among what it takes, as they are of those that only move elements.
 `lower` makes its kernel (relvm/ops/lowering.py says how).
 """
 
@@ -23,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
-from relvm.ir.dtypes import ALL_DTYPES
+from relvm.ir.dtypes import ALL_DTYPES, STR
 from relvm.ir.expr import Attributes, Expr, OpCall
-from relvm.ir.types import Type
+from relvm.ir.types import TensorType, Type
 from relvm.tables import DTYPES
 
 
@@ -46,6 +47,7 @@ class Operator:
     numpy: Callable[..., Any]
     lower: Any
     moves: bool
+    strings: bool
 
     def __repr__(self) -> str:
         return self.name
@@ -86,6 +88,12 @@ class Operator:
 
     def infer(self, arg_types: tuple[Type, ...], attributes: Attributes) -> Type:
         """The result's type; RelvmTypeError or RelvmShapeError where the arguments do not fit."""
+        if not self.strings:
+            for type_ in arg_types:
+                is_str = isinstance(type_, TensorType) and type_.dtype == STR
+                expect(
+                    not is_str, "{}: an argument is {}, a tensor of strings, which it does not take", self.name, type_
+                )
         return self.type_rule(*arg_types, **dict(attributes))
 
     def __call__(self, *args: Expr, **attributes: Any) -> OpCall:
@@ -120,14 +128,20 @@ _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narro
 
 
 def op(
-    name: str, *, numpy: Callable[..., Any], lower: Any, effect: Effect = Effect.PURE, moves: bool = False
+    name: str,
+    *,
+    numpy: Callable[..., Any],
+    lower: Any,
+    effect: Effect = Effect.PURE,
+    moves: bool = False,
+    strings: bool = False,
 ) -> Callable[..., Operator]:
     """Declares an operator; see the module's own text."""
 
     def declare(type_rule: Callable[..., Type]) -> Operator:
         assert name not in _operators, f"operator {name} is declared twice"
         meaning = np.errstate(all="ignore")(numpy if moves else _in_f32(numpy))
-        _operators[name] = Operator(name, type_rule, effect, meaning, lower, moves)
+        _operators[name] = Operator(name, type_rule, effect, meaning, lower, moves, moves or strings)
         return _operators[name]
 
     return declare
