@@ -1,4 +1,4 @@
-/* builtins_pattern.c: string_match, a nondeterministic automaton (K. Thompson, "Regular expression search algorithm", CACM 11,
+/* builtins_pattern.c: string_match and string_tokens, by a nondeterministic automaton (K. Thompson, "Regular expression search algorithm", CACM 11,
    1968): all states that it can be in are kept at once, so that time is linear in the string whatever the pattern. */
 #include "builtins.h"
 #include "texts.h"
@@ -107,43 +107,108 @@ static void advance(automaton *of) {
   of->step++;
 }
 
-static int matches(automaton *of, rvm_text text) {
-  int64_t at = 0, before = -1, point = text.length > 0 ? (int64_t)rvm_text_next(text, &at) : -1;
+static int has_matched(const automaton *of) {
+  for (int64_t k = 0; k < of->next_count; k++)
+    if (of->program[3 * of->next[k]] == PATTERN_MATCH) return 1;
+  return 0;
+}
+
+/* Where the longest match that begins at `at` ends; -1: none begins there.   before: the code point before it, or -1. */
+static int64_t longest_match(automaton *of, rvm_text text, int64_t at, int64_t before) {
+  int64_t end = at, point = at < text.length ? (int64_t)rvm_text_next(text, &at) : -1, found = -1;
   of->next_count = 0;
   of->step++;
   follow(of, 0, (place){before, point});
-  while (point >= 0 && of->next_count > 0) {
+  for (;;) { /* `end` is where `point` begins */
+    if (has_matched(of)) found = end;
+    if (point < 0 || of->next_count == 0) return found;
+    end = at;
     int64_t behind = at < text.length ? (int64_t)rvm_text_next(text, &at) : -1;
     advance(of);
     for (int64_t k = 0; k < of->now_count; k++) {
       const int64_t *row = &of->program[3 * of->now[k]];
       if (row[0] == PATTERN_SET && is_in_set(row, point)) follow_new(of, of->now[k] + row[1] + 1, (place){point, behind});
     }
-    before = point;
     point = behind;
   }
-  for (int64_t k = 0; k < of->next_count; k++)
-    if (of->program[3 * of->next[k]] == PATTERN_MATCH) return point < 0;
-  return 0;
+}
+
+/* Checks the arguments that both builtins have, and makes what following the program needs, which is to be freed. */
+static rvm_status start(const char *name, const rvm_value *arguments, automaton *of, int64_t **work, rvm_value *result) {
+  rvm_status status = rvm_expect_dtype(name, 0, arguments[0], RVM_DTYPE_str, result);
+  if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_i64, result);
+  if (status) return status;
+  const rvm_tensor *program = arguments[1].as.tensor;
+  int is_table = program->dl.ndim == 2 && program->dl.shape[1] == 3;
+  if (!is_table || !is_program(program->dl.data, program->dl.shape[0]))
+    return rvm_fail(result, RVM_ARGUMENT_ERROR, "vm.builtin.%s: argument 2 is no program of a pattern", name);
+  int64_t rows = program->dl.shape[0];
+  *work = rows < INT32_MAX ? rvm_allocate_zeroed((size_t)rows * 4 * sizeof **work) : NULL;
+  if (!*work) return rvm_out_of_memory(result);
+  *of = (automaton){program->dl.data, 0, *work, *work + rows, *work + 2 * rows, *work + 3 * rows, 0, 0};
+  return RVM_OK;
 }
 
 RVM_BUILTIN(string_match) {
   RVM_CHECK(string_match, "tt");
-  rvm_status status = rvm_expect_dtype("string_match", 0, arguments[0], RVM_DTYPE_str, result);
-  if (!status) status = rvm_expect_dtype("string_match", 1, arguments[1], RVM_DTYPE_i64, result);
+  automaton of;
+  int64_t *work;
+  rvm_status status = start("string_match", arguments, &of, &work, result);
   if (status) return status;
-  const rvm_tensor *x = arguments[0].as.tensor, *program = arguments[1].as.tensor;
-  int is_table = program->dl.ndim == 2 && program->dl.shape[1] == 3;
-  if (!is_table || !is_program(program->dl.data, program->dl.shape[0]))
-    return rvm_fail(result, RVM_ARGUMENT_ERROR, "vm.builtin.string_match: argument 2 is no program of a pattern");
-  int64_t rows = program->dl.shape[0];
-  int64_t *work = rows < INT32_MAX ? rvm_allocate_zeroed((size_t)rows * 4 * sizeof *work) : NULL;
-  if (!work) return rvm_out_of_memory(result);
-  automaton of = {program->dl.data, 0, work, work + rows, work + 2 * rows, work + 3 * rows, 0, 0};
+  const rvm_tensor *x = arguments[0].as.tensor;
   status = rvm_tensor_new(RVM_DTYPE_bool, x->dl.ndim, x->dl.shape, result);
   int64_t size = status ? 0 : rvm_tensor_count(x);
-  for (int64_t i = 0; i < size; i++)
-    ((uint8_t *)result->as.tensor->dl.data)[i] = (uint8_t)matches(&of, rvm_string_text(rvm_tensor_strings(x)[i]));
+  for (int64_t i = 0; i < size; i++) {
+    rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
+    ((uint8_t *)result->as.tensor->dl.data)[i] = longest_match(&of, text, 0, -1) == text.length;
+  }
+  rvm_free(work);
+  return status;
+}
+
+/* The next match in a text from `*at` on that has a character, `*at` then being behind it: 0, there is none. */
+static int next_token(automaton *of, rvm_text text, int64_t *at, int64_t *before, rvm_text *token) {
+  while (*at < text.length) {
+    int64_t begin = *at, end = longest_match(of, text, begin, *before);
+    *before = (int64_t)rvm_text_next(text, at);
+    if (end <= begin) continue;
+    while (*at < end) *before = (int64_t)rvm_text_next(text, at);
+    *token = (rvm_text){text.bytes + begin, end - begin};
+    return 1;
+  }
+  return 0;
+}
+
+/* Writes the tokens of a text from `element` on, NULL: nowhere.  How many there are. */
+static rvm_status write_tokens(automaton *of, rvm_text text, rvm_string **element, int64_t *count, rvm_value *error) {
+  int64_t at = 0, before = -1;
+  rvm_text token;
+  rvm_status status = RVM_OK;
+  for (*count = 0; !status && next_token(of, text, &at, &before, &token); ++*count)
+    if (element) status = rvm_string_set(&element[*count], token, error);
+  return status;
+}
+
+RVM_BUILTIN(string_tokens) {
+  RVM_CHECK(string_tokens, "tt");
+  automaton of;
+  int64_t *work, most = 0, count_of_it;
+  rvm_status status = start("string_tokens", arguments, &of, &work, result);
+  if (status) return status;
+  const rvm_tensor *x = arguments[0].as.tensor;
+  int64_t size = rvm_tensor_count(x);
+  for (int64_t i = 0; i < size; i++) {
+    write_tokens(&of, rvm_string_text(rvm_tensor_strings(x)[i]), NULL, &count_of_it, NULL);
+    most = count_of_it > most ? count_of_it : most;
+  }
+  rvm_value tokens;
+  status = rvm_tensor_widened(x, most, &tokens);
+  *result = tokens;
+  for (int64_t i = 0; i < size && !status; i++) {
+    rvm_string **element = rvm_tensor_strings(tokens.as.tensor) + i * most;
+    status = write_tokens(&of, rvm_string_text(rvm_tensor_strings(x)[i]), element, &count_of_it, result);
+    if (status) rvm_value_release(&tokens);
+  }
   rvm_free(work);
   return status;
 }

@@ -186,8 +186,7 @@ RVM_BUILTIN(string_part_count) {
   return status;
 }
 
-/* A tensor of strings of the shape of x and `most` elements of a last axis more. */
-static rvm_status widened(const rvm_tensor *x, int64_t most, rvm_value *result) {
+rvm_status rvm_tensor_widened(const rvm_tensor *x, int64_t most, rvm_value *result) {
   int64_t *dims = rvm_allocate((size_t)(x->dl.ndim + 1) * sizeof *dims);
   if (!dims) return rvm_out_of_memory(result);
   for (int32_t i = 0; i < x->dl.ndim; i++) dims[i] = x->dl.shape[i];
@@ -210,7 +209,7 @@ RVM_BUILTIN(string_split) {
     most = parts_of_it > most ? parts_of_it : most;
   }
   rvm_value split;
-  status = widened(x, most, &split);
+  status = rvm_tensor_widened(x, most, &split);
   *result = split;
   if (status) return status;
   for (int64_t i = 0; i < size; i++) {

@@ -9,6 +9,9 @@ rvm_status rvm_expect_dtype(const char *name, int32_t index, rvm_value value, in
 /* The number of a tensor's elements. */
 int64_t rvm_tensor_count(const rvm_tensor *tensor);
 
+/* A tensor of empty strings of the shape of x and a last axis of that size. */
+rvm_status rvm_tensor_widened(const rvm_tensor *x, int64_t size, rvm_value *result);
+
 /* Bytes that become more.  All zeros: none.  `bytes` is to be freed. */
 typedef struct rvm_buffer {
   char *bytes;

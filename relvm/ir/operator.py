@@ -88,12 +88,9 @@ class Operator:
 
     def infer(self, arg_types: tuple[Type, ...], attributes: Attributes) -> Type:
         """The result's type; RelvmTypeError or RelvmShapeError where the arguments do not fit."""
-        if not self.strings:
-            for type_ in arg_types:
-                is_str = isinstance(type_, TensorType) and type_.dtype == STR
-                expect(
-                    not is_str, "{}: an argument is {}, a tensor of strings, which it does not take", self.name, type_
-                )
+        for type_ in () if self.strings else arg_types:
+            is_str = isinstance(type_, TensorType) and type_.dtype == STR
+            expect(not is_str, "{}: an argument is {}, which holds strings: it takes none", self.name, type_)
         return self.type_rule(*arg_types, **dict(attributes))
 
     def __call__(self, *args: Expr, **attributes: Any) -> OpCall:

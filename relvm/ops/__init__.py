@@ -81,6 +81,7 @@ from relvm.ops.strings import (
     string_split,
     string_take,
     string_to_number,
+    string_tokens,
 )
 from relvm.ops.suppression import suppress_overlaps
 from relvm.ops.trigonometry import acos, acosh, asin, asinh, atan, atanh, cosh, log1p, sinh, tan

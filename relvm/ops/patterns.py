@@ -22,6 +22,7 @@ MOST_INSTRUCTIONS = 20_000
 _MOST_REPEATED = 1000  # as in RE2
 _MOST_NESTED = 100
 _LAST = 0x10FFFF
+_QUOTED = re.compile(r"\\Q(.*?)(?:\\E|\Z)|\\.", re.DOTALL)
 _HEXADECIMAL = re.compile(r"([0-9A-Fa-f]{2})|\{([0-9A-Fa-f]{1,8})\}")
 _START, _END, _LINE_START, _LINE_END, _EDGE, _NO_EDGE = range(6)
 
@@ -110,7 +111,7 @@ class _Reader:
     """Reads a pattern from the left.  flags: those of (?flags) that hold here."""
 
     def __init__(self, pattern: str) -> None:
-        self.pattern = pattern
+        self.pattern = _QUOTED.sub(_unquoted, pattern)
         self.at = 0
         self.depth = 0
         self.flags: frozenset[str] = frozenset()
@@ -240,10 +241,6 @@ class _Reader:
         if letter in _PLACES and letter:
             self.take()
             return Place(_PLACES[letter])
-        if self.accept("Q"):
-            quoted, _, _ = self.rest.partition("\\E")
-            self.at += len(quoted) + 2
-            return Sequence(tuple(self.literal(ord(each)) for each in quoted))
         ranges, other = self.escaped()
         return self.set_of(ranges, other)
 
@@ -302,6 +299,13 @@ class _Reader:
             return ((point, point),)
         ranges, other = self.escaped()
         return _others(ranges) if other else ranges
+
+
+def _unquoted(found: re.Match) -> str:
+    """What stands between \\Q and \\E, escaped; another escape as it is."""
+    if found[1] is None:
+        return found[0]
+    return "".join(each if each.isalnum() else f"\\{each}" for each in found[1])
 
 
 def _is_number(text: str) -> bool:

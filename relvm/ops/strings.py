@@ -155,7 +155,11 @@ def string_case(x: TensorType, *, upper: int) -> TensorType:
 
 
 def _numpy_split(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.ndarray:
-    parts = [texts.split(text, delimiter.item(), most) for text in x.reshape(-1)]
+    return _widened(x, [texts.split(text, delimiter.item(), most) for text in x.reshape(-1)])
+
+
+def _widened(x: np.ndarray, parts: list[list[str]]) -> np.ndarray:
+    """Several strings for each of x along a last axis, with empty ones behind where they are fewer."""
     longest = max(map(len, parts), default=0)
     split = np.empty((len(parts), longest), object)
     for row, each in zip(split, parts, strict=True):
@@ -198,7 +202,7 @@ def string_part_count(x: TensorType, delimiter: TensorType, *, most: int = -1) -
 
 
 def _numpy_match(x: np.ndarray, program: np.ndarray) -> np.ndarray:
-    return texts.each(lambda text: texts.matches(program.tolist(), text), x, bool)
+    return texts.each(lambda text: texts.longest_match(program.tolist(), text) == len(text), x, bool)
 
 
 @op("string_match", numpy=_numpy_match, lower=Builtin("string_match"), strings=True)
@@ -210,11 +214,33 @@ def string_match(x: TensorType, program: TensorType) -> TensorType:
     Raises RelvmTypeError: other dtypes.  When it runs, RelvmArgumentError: no program.
     Source: ONNX RegexFullMatch-20.
     """
-    expect_strings("string_match", x=x)
-    expect_tensor("string_match", program=program)
-    right = program.dtype == I64 and program.rank in (2, None)
-    expect(right, "string_match: program is {}, expected i64[n, 3]", program)
+    _expect_program("string_match", x, program)
     return with_dtype(x, BOOL)
+
+
+def _expect_program(name: str, x: TensorType, program: TensorType) -> None:
+    expect_strings(name, x=x)
+    expect_tensor(name, program=program)
+    right = program.dtype == I64 and program.rank in (2, None)
+    expect(right, "{}: program is {}, expected i64[n, 3]", name, program)
+
+
+def _numpy_tokens(x: np.ndarray, program: np.ndarray) -> np.ndarray:
+    return _widened(x, [texts.tokens(program.tolist(), text) for text in x.reshape(-1)])
+
+
+@op("string_tokens", numpy=_numpy_tokens, lower=Builtin("string_tokens"), strings=True)
+def string_tokens(x: TensorType, program: TensorType) -> TensorType:
+    """The parts of each string that a pattern matches, along a new last axis: from the left, each as long as it can be,
+    none empty.  Behind fewer parts than others have stand empty strings.
+
+    x: str.   program: i64[n, 3], what relvm.ops.patterns.program_of gives for the pattern.   Result: str, the rank of x
+    and one.
+    Raises RelvmTypeError: other dtypes.  When it runs, RelvmArgumentError: no program.
+    Source: Tokenizer of ONNX Runtime's com.microsoft.
+    """
+    _expect_program("string_tokens", x, program)
+    return TensorType(STR, None, None if x.rank is None else x.rank + 1)
 
 
 # ---- numbers ----

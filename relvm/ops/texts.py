@@ -66,14 +66,31 @@ _CODES = {row.name: row.number for row in PATTERNS}
 SET, RANGE, SPLIT, JUMP, PLACE, MATCH = (_CODES[name] for name in ("SET", "RANGE", "SPLIT", "JUMP", "PLACE", "MATCH"))
 
 
-def matches(program: list[list[int]], text: str) -> bool:
-    """Whether a pattern's program (csrc/patterns.def) matches the whole text."""
+def longest_match(program: list[list[int]], text: str, start: int = 0) -> int:
+    """Where the longest match of a pattern's program (csrc/patterns.def) that begins at `start` ends, -1: there is
+    none."""
     points = [None, *map(ord, text), None]
-    now = _led_to(program, {0}, points[0], points[1])
-    for k in range(1, len(points) - 1):
-        taken = {i + program[i][1] + 1 for i in now if program[i][0] == SET and _is_in(program, i, points[k])}
-        now = _led_to(program, taken, points[k], points[k + 1])
-    return any(program[i][0] == MATCH for i in now)
+    found, now = -1, _led_to(program, {0}, points[start], points[start + 1])
+    for end in range(start, len(text) + 1):
+        if any(program[i][0] == MATCH for i in now):
+            found = end
+        point = points[end + 1]
+        if point is None or not now:
+            break
+        taken = {i + program[i][1] + 1 for i in now if program[i][0] == SET and _is_in(program, i, point)}
+        now = _led_to(program, taken, point, points[end + 2])
+    return found
+
+
+def tokens(program: list[list[int]], text: str) -> list[str]:
+    """What the program matches in the text, from the left, each as long as it can be, none empty."""
+    found, at = [], 0
+    while at < len(text):
+        end = longest_match(program, text, at)
+        if end > at:
+            found.append(text[at:end])
+        at = max(end, at + 1)
+    return found
 
 
 def _is_in(program: list[list[int]], place: int, point: int) -> bool:

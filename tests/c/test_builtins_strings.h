@@ -153,6 +153,16 @@ static void test_string_match(void) {
   RELEASE(x, good, none, flat);
 }
 
+static void test_string_tokens(void) {
+  /* [a-z\xe4]+ */
+  const int64_t rows[] = {0, 2, 0, 1, 'a', 'z', 1, 0xe4, 0xe4, 2, 0, 4, 5, 0, 0}, any[] = {5, 0, 0};
+  rvm_value x = texts(3, "ab, c\xc3\xa4!|9|z"), words = pattern(5, rows), empty = pattern(1, any), flat = INTEGERS(5, 0, 0);
+  GOOD(string_tokens, got.as.tensor->dl.shape[1] == 2 && reads(got, "ab|c\xc3\xa4|||z|"), x, words);
+  GOOD(string_tokens, got.as.tensor->dl.shape[1] == 0, x, empty);
+  BAD(string_tokens, RVM_ARGUMENT_ERROR, "string_tokens: argument 2 is no program", x, flat);
+  RELEASE(x, words, empty, flat);
+}
+
 static rvm_value doubles(int32_t count, const double *elements) {
   const int64_t dims[] = {count};
   rvm_value tensor = tensor_value(RVM_DTYPE_f64, 1, dims);

@@ -54,6 +54,8 @@ def string_samples() -> Iterator[Sample]:
     yield sample("string_part_count", empty, strings(",", shape=()))
     for pattern in ("a*", "[^a]+", "(a|Ab)?", ".{1,3}", r"\w\W?\w", "(?i)[äöß]+", r"^\s*$", r"(?s).*\bb", ""):
         yield sample("string_match", x, program_of(pattern))
+        yield sample("string_tokens", x, program_of(pattern))
+        yield sample("string_tokens", words, program_of(pattern))
     for dtype in INTEGERS:
         yield sample("string_of_number", array(dtype, 3, 4))
         limits = np.iinfo(array(dtype, 1).dtype)

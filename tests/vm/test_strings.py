@@ -171,7 +171,7 @@ def test_failures_when_it_runs() -> None:
     for machine in machines(module).values():
         with pytest.raises(RelvmIndexError):
             machine["take"](strings("a"), np.array([1]))
-        with pytest.raises(RelvmArithmeticError, match="\"?'?128\"?'?.* is no i8"):
+        with pytest.raises(RelvmArithmeticError, match="is no i8"):
             machine["number"](strings("1", "128"))
         with pytest.raises(RelvmShapeError):
             machine["match"](strings("a"), strings("b", "c"))

@@ -121,7 +121,9 @@ def _map(node: Node) -> tuple[Term, Term]:
     if not isinstance(x.type, TupleType) or len(x.type.fields) != 2:
         raise RelvmFormatError(f"input 0 is {x.type}, expected a map")
     keys, values = (node.emit(TupleItem(x, i, type=field)) for i, field in enumerate(x.type.fields))
-    return Term(node, node.graph.known_shape(keys)), Term(node, node.graph.known_shape(values))
+    keys, values = node.graph.known_shape(keys), node.graph.known_shape(values)
+    values = node.graph.checked(values, (*values.type.shape[:-1], *keys.type.shape))
+    return Term(node, keys), Term(node, values)
 
 
 def _dense(node: Node, places: Term, values: Term, size: int) -> Term:

@@ -54,9 +54,7 @@ def _string_split(node: Node) -> tuple[Expr, ...]:
     x, delimiter = node.known_shape(0), constant(np.array(node.attribute("delimiter") or "", STR.numpy))
     most = node.attribute("maxsplit", -1)
     most = -1 if most is None or most < 0 else most
-    parts = node.graph.known_shape(node.emit(ops.string_split(x, delimiter, most=most)))
-    if x.type.shape is not None:
-        parts = node.graph.checked(parts, (*x.type.shape, parts.type.shape[-1]))
+    parts = node.graph.named(node.emit(ops.string_split(x, delimiter, most=most)), (*x.type.shape, None))
     return parts, ops.string_part_count(x, delimiter, most=most)
 
 
@@ -76,12 +74,29 @@ def _string_normalizer(node: Node) -> Expr:
     if change not in ("NONE", "LOWER", "UPPER"):
         raise RelvmFormatError(f"case_change_action is {change!r}, expected NONE, LOWER or UPPER")
     words = x.reshape(product(x.shape))
-    if stopwords is not None or not isinstance(x.shape[-1], int) or x.shape[-1] == 0:
-        stopwords = strings_of([]) if stopwords is None else stopwords
+    if stopwords is not None:
         words = _without(words, stopwords, bool(node.attribute("is_case_sensitive", 0)))
     if change != "NONE":
         words = words.apply(ops.string_case, upper=int(change == "UPPER"))
     return words.reshape(*([1] * (rank - 1)), *words.shape).expr
+
+
+@converts("Tokenizer", domain="com.microsoft")
+def _tokenizer(node: Node) -> Expr:
+    """What matches `tokenexp`, or every character where the only separator is empty.  Behind fewer tokens than the
+    others have stands `pad_value`."""
+    x, pattern, separators = node.known_shape(0), node.attribute("tokenexp"), texts(node, "separators")
+    if separators is not None and separators.tolist() == [""]:
+        pattern = "(?s)."
+    if not pattern or node.attribute("mark", 0) or texts(node, "stopwords") is not None:
+        raise RelvmUnsupportedError("other separators than an empty one, marks and stop words are not supported")
+    least = node.attribute("mincharnum", 1)
+    if least > 1:
+        raise RelvmUnsupportedError(f"mincharnum={least} is not supported")
+    tokens = node.emit(ops.string_tokens(x, constant(program_of(pattern))))
+    tokens = node.graph.named(tokens, (*x.type.shape, None))
+    empty, filler = constant(np.array("", STR.numpy)), constant(np.array(node.attribute("pad_value", ""), STR.numpy))
+    return ops.where(node.emit(ops.equal(tokens, empty)), filler, tokens)
 
 
 def _without(words: Term, stopwords: np.ndarray, case_matters: bool) -> Term:

@@ -221,7 +221,8 @@ def _constant(statement: _Statement) -> Constant:
             if dtype == STRINGS:
                 return unpack_strings(statement.content(), tuple(shape))
             return np.frombuffer(statement.content(), dtype).reshape(shape)
-        elements = line.list("[", "]", lambda: line.convert(f"a {dtype}", _READERS[dtype.kind]))
+        expected = "a string" if dtype == STRINGS else "a number"
+        elements = line.list("[", "]", lambda: line.convert(expected, _READERS[dtype.kind]))
         return np.array(elements, dtype).reshape(shape)
     except (ValueError, OverflowError) as error:
         raise RelvmSyntaxError(f"line {line.number}: no tensor of {dtype} and shape {tuple(shape)}: {error}") from None
