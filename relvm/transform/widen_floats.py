@@ -61,7 +61,7 @@ def _is_widened(call: OpCall, known: _Known) -> bool:
     narrow = [arg for arg in call.args if _narrow(arg.type)]
     if not call.op.moves:
         return bool(narrow)
-    if call.op is ops.cast or not any(arg in known.computed for arg in narrow):
+    if call.op is ops.cast or not _narrow(call.type) or not any(arg in known.computed for arg in narrow):
         return False
     return all(known.get(arg) is not arg or isinstance(arg, Constant) for arg in narrow)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ops.mistake import F32, UNTYPED, Mistake, shape, tensor
-from ops.special_mistakes import list_mistakes, region_mistakes, tree_mistakes
+from ops.special_mistakes import list_mistakes, region_mistakes, string_mistakes, tree_mistakes
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.ir.dtypes import ALL_DTYPES
@@ -469,6 +469,7 @@ def _recurrent() -> list[Mistake]:
 
 
 MISTAKES: tuple[Mistake, ...] = (
+    *string_mistakes(),
     *tree_mistakes(),
     *region_mistakes(),
     *_elementwise(),
