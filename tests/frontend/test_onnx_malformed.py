@@ -124,6 +124,13 @@ REFUSED = {
         text("y = Loop (, , x) <body = b (int64 i, bool d, float[2, 3] s) => (bool d, float[2, 3] t) { t = Neg (s) }>"),
         "never ends",
     ),
+    "more sequences than inputs": (
+        changed(
+            lambda m: setattr(m.opset_import[0], "version", 8),
+            node("Scan", "i x", body=helper.make_graph([], "b", [], []), num_scan_inputs=10**9),
+        ),
+        "num_scan_inputs is 1000000000",
+    ),
     "a function that repeats without bound": (with_functions(40, 2), r"it has \d+ nodes"),
     "functions too deep": (with_functions(60, 1), "calls of functions nest deeper"),
     "graphs too deep": (nested(300), "graphs nest deeper"),
@@ -142,6 +149,10 @@ REFUSED = {
     "a scale of infinity": (
         make_model([helper.make_node("Resize", ["x", "", "s"], ["y"])], [X], ["y"], {"s": F([1, np.inf])}),
         "Resize",
+    ),
+    "a window of 2^60 channels": (
+        make_model([helper.make_node("LRN", ["x"], ["y"], size=2**60)], [("x", F, [1, 2, 3, 3])], ["y"]),
+        "LRN of 1152921504606846976 channels",
     ),
     "a vector of 8 TiB": (
         node("TfIdfVectorizer", "i", **GRAMS, max_skip_count=0, ngram_indexes=[2**40]),

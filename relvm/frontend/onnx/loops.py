@@ -90,16 +90,16 @@ def _loop(node: Node) -> tuple[Any, ...]:
 
 @converts("Scan")
 def _scan(node: Node) -> tuple[Any, ...]:
+    body, count = node.attribute("body"), node.attribute("num_scan_inputs")
+    if not 1 <= count <= len(node.inputs):
+        raise RelvmFormatError(f"num_scan_inputs is {count}, of {len(node.inputs)} inputs")
     if node.opset < 9:
         if node.has(0):
             raise RelvmUnsupportedError("a Scan of sequences of their own lengths (sequence_lens) is not supported")
         if not node.attribute(_OF_ONE):
             return _scan(_over_batch(node))
         node = replace(node, inputs=node.inputs[1:])
-    body, count = node.attribute("body"), node.attribute("num_scan_inputs")
     first = len(node.inputs) - count
-    if not 1 <= count <= len(node.inputs):
-        raise RelvmFormatError(f"num_scan_inputs is {count}, of {len(node.inputs)} inputs")
     if len(body.input) != len(node.inputs) or len(body.output) < first:
         raise RelvmFormatError(f"the body has {len(body.input)} inputs, the node {len(node.inputs)}")
     axes = _each(node, "scan_input_axes", count)
