@@ -349,6 +349,12 @@ RVM_BUILTIN(call_py_func) {
   return function(function_self, arguments + 2, count - 2, result);
 }
 
+RVM_BUILTIN(random_bits) {
+  RVM_CHECK(random_bits, "c");
+  *result = rvm_int((int64_t)rvm_machine_random(arguments[0].as.machine));
+  return RVM_OK;
+}
+
 RVM_BUILTIN(print) {
   RVM_CHECK(print, "ca*");
   rvm_status status = rvm_machine_print(arguments[0].as.machine, arguments + 1, count - 1, result);

@@ -261,6 +261,8 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
 /* Calls a FUNCTION or CLOSURE value of this machine; for use by packed functions too. */
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                               rvm_value *result);
+/* Where the machine's random numbers begin: two of the same seed give the same ones.  A new machine's are like no other's. */
+void rvm_machine_seed(rvm_machine *machine, uint64_t seed);
 /* From any thread or signal handler: the present run ends with INTERRUPTED; nothing when the machine is idle. */
 void rvm_machine_interrupt(rvm_machine *machine);
 /* Drops a reference to an object of this machine: at once, or when another thread is inside the machine, as soon as that

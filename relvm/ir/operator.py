@@ -88,10 +88,18 @@ class Operator:
 
     def infer(self, arg_types: tuple[Type, ...], attributes: Attributes) -> Type:
         """The result's type; RelvmTypeError or RelvmShapeError where the arguments do not fit."""
-        for type_ in () if self.strings else arg_types:
-            is_str = isinstance(type_, TensorType) and type_.dtype == STR
-            expect(not is_str, "{}: an argument is {}, which holds strings: it takes none", self.name, type_)
+        for parameter, type_ in zip(self._argument_names(len(arg_types)), arg_types, strict=True):
+            dtype = type_.dtype if isinstance(type_, TensorType) else None
+            if dtype == STR:
+                expect(self.strings, "{}: {} is {}, which holds strings: it takes none", self.name, parameter, type_)
+            elif dtype is not None and not self.moves:
+                takes = dtype.is_bool or dtype.is_arithmetic
+                expect(takes, "{}: {} has dtype {}, which is only moved and converted", self.name, parameter, dtype)
         return self.type_rule(*arg_types, **dict(attributes))
+
+    def _argument_names(self, count: int) -> list[str]:
+        names = [parameter.name for parameter in self.parameters]
+        return names[:count] + names[-1:] * (count - len(names))
 
     def __call__(self, *args: Expr, **attributes: Any) -> OpCall:
         """The expression that applies this operator, typed when its arguments are."""
@@ -112,7 +120,11 @@ def _in_f32(numpy: Callable[..., Any]) -> Callable[..., Any]:
         if narrow is None:
             return numpy(*args, **attributes)
         result = numpy(*(arg.astype(np.float32) if _is_narrow(arg) else arg for arg in args), **attributes)
-        return result.astype(narrow) if isinstance(result, np.ndarray) and result.dtype == np.float32 else result
+        return tuple(rounded(part, narrow) for part in result) if isinstance(result, tuple) else rounded(result, narrow)
+
+    def rounded(result: Any, narrow: np.dtype) -> Any:
+        is_wide = isinstance(result, np.ndarray | np.generic) and result.dtype == np.float32
+        return result.astype(narrow) if is_wide else result
 
     return wide
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from relvm.errors import RelvmTypeError
 from relvm.ir.dims import AnyDim, DimVar, evaluate_with, format_dim, var_dim
-from relvm.ir.dtypes import F64, DType
+from relvm.ir.dtypes import F64, DType, dtype_of
 from relvm.ir.expr import (
     Attributes,
     Binding,
@@ -416,16 +416,19 @@ def _nested(array: np.ndarray | str) -> str:
     scalar = array[()]
     if array.dtype == STRINGS:
         return _nested(scalar)
-    if array.dtype.kind != "f":
-        return _literal(scalar.item())
+    dtype = dtype_of(array.dtype)
+    if not dtype.is_float:
+        return "true" if dtype.is_bool and scalar else "false" if dtype.is_bool else str(int(scalar))
+    if dtype.is_narrow_float:
+        return repr(float(scalar))
     text = str(scalar)  # the shortest that gives the same value in this dtype, as long as it does so by way of a double
     return text if array.dtype.type(float(text)) == scalar else repr(float(scalar))
 
 
 def _has_odd_nan(array: np.ndarray) -> bool:
     """Whether an element is a NaN of other bits than those that `nan` stands for."""
-    if array.dtype.kind != "f":
+    if not dtype_of(array.dtype).is_float:
         return False
-    bits = f"u{array.itemsize}"
-    odd = np.ravel(array)[np.isnan(np.ravel(array))].view(bits) != np.array(np.nan, array.dtype).view(bits)
+    bits, flat = f"u{array.itemsize}", np.ravel(array)
+    odd = flat[np.isnan(flat.astype(np.float64))].view(bits) != np.array(np.nan, array.dtype).view(bits)
     return bool(odd.any())

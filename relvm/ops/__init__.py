@@ -5,6 +5,7 @@
 from relvm.ops.arithmetic import add, divide, maximum, minimum, multiply, power, subtract
 from relvm.ops.attention import attention
 from relvm.ops.bits import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
+from relvm.ops.block_product import matmul_blocks
 from relvm.ops.byte_windows import conv_integer_packed
 from relvm.ops.comparison import (
     equal,
@@ -45,6 +46,7 @@ from relvm.ops.margins import extend
 from relvm.ops.ordering import row_order, top_positions, true_positions
 from relvm.ops.pooling import average_pool, max_pool, max_pool_indices
 from relvm.ops.quantisation import quantise_by_range
+from relvm.ops.random import random_bits
 from relvm.ops.recurrent import gru, lstm, rnn
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max

@@ -12,7 +12,7 @@ from relvm.ops.lowering import elementwise
 from relvm.ops.rules import broadcast, expect_bool, expect_same_dtype, expect_tensor, with_dtype
 
 
-@op("where", numpy=np.where, lower=elementwise(lambda cond, x, y: Select(cond, x, y)), strings=True)
+@op("where", numpy=np.where, lower=elementwise(lambda cond, x, y: Select(cond, x, y)), moves=True)
 def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """x where cond holds, else y, elementwise.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +52,7 @@ def keep(place: Path, executable: Executable) -> None:
 def _own_sources() -> str:
     """A digest of this version of relvm."""
     digest = hashlib.sha256()
-    folder = Path(str(files("relvm")))
+    folder = Path(__file__).parents[1]
     for path in sorted(folder.rglob("*.py")):
         digest.update(f"{path.relative_to(folder)} ".encode() + path.read_bytes())
     return digest.hexdigest()

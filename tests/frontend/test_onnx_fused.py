@@ -54,6 +54,31 @@ def test_transposed_batches_are_refused() -> None:
         from_onnx(parse_model(text))
 
 
+ACTIVATED = parse_model("""
+    g (float[b, 2, h, w] x, float[3, 2, 3, 3] weights, float[3] bias, float[b, 3, h, w] sum,
+       float[n, k] a, float[k, m] b, float[m] c) => (p, q, r, s, t, u, v)
+    {
+      p = com.microsoft.FusedConv<activation = "Relu", pads = [1, 1, 1, 1]>(x, weights, bias, sum)
+      q = com.microsoft.FusedConv<activation = "Clip", activation_params = [-1.0, 2.0]>(x, weights)
+      r = com.microsoft.FusedConv<activation = "LeakyRelu", activation_params = [0.2], group = 1>(x, weights, bias)
+      s = com.microsoft.FusedConv<activation = "HardSigmoid", activation_params = [0.3, 0.4]>(x, weights)
+      t = com.microsoft.FusedGemm<activation = "Tanh", alpha = 0.5>(a, b, c)
+      u = com.microsoft.FusedGemm<activation = "LeakyRelu", activation_alpha = 0.3>(a, b, c)
+      v = com.microsoft.FusedGemm<activation = "Sigmoid">(a, b)
+    }""")
+
+
+def test_products_and_convolutions_with_activations() -> None:
+    image = numbers(2, 2, 5, 4), numbers(3, 2, 3, 3), numbers(3), numbers(2, 3, 5, 4)
+    against_onnxruntime(ACTIVATED, *image, numbers(3, 5), numbers(5, 4), numbers(4))
+
+
+def test_other_activations_are_refused() -> None:
+    text = 'g (float[n, n] x) => (y) { y = com.microsoft.FusedGemm<activation = "Elu">(x, x) }'
+    with pytest.raises(RelvmUnsupportedError, match=r"FusedGemm.*'Elu'"):
+        from_onnx(parse_model(text))
+
+
 NORMALIZATIONS = parse_model("""
     g (float[b, n, 8] x, float[b, n, 8] skip, float[8] gamma, float[8] beta, float[8] bias) => (p, q, r, s, t, u, v, w)
     {

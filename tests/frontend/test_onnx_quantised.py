@@ -208,7 +208,7 @@ def test_what_is_refused() -> None:
     x, scale = numbers("float32", 2, 3), np.float32(0.5)
     wrong = [
         ("QuantizeLinear", [x, scale], {"output_dtype": 6}, "output_dtype i32"),
-        ("DequantizeLinear", [x, scale], {}, "x of f32"),
+        ("DequantizeLinear", [x, scale], {}, r"input 0 \(x\) is tensor\(float\)"),
         ("QuantizeLinear", [x, np.ones((2, 2), F), np.ones((2, 2), np.uint8)], {}, "one for each place"),
         ("QuantizeLinear", [x, np.ones((2, 3), F)], {"block_size": 2}, "3 blocks of 2"),
     ]
@@ -218,3 +218,27 @@ def test_what_is_refused() -> None:
         inputs = [(name, np.asarray(array).dtype, np.shape(array)) for name, array in zip(names, arrays, strict=True)]
         with pytest.raises(RelvmError, match=message):
             from_onnx(make_model([node], inputs, ["y"], opset=21))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize(("opset", "axis"), [(13, -1), (13, 1), (12, 1)])
+def test_qlinear_softmax(dtype: str, opset: int, axis: int) -> None:
+    zero = np.array(0 if dtype == "uint8" else -128, dtype)
+    arrays = [numbers(dtype, 3, 4, 5), F(0.05), np.array(9, dtype), F(1 / 256), zero]
+    names = [f"x{i}" for i in range(5)]
+    node = helper.make_node("QLinearSoftmax", names, ["y"], domain=MICROSOFT, opset=opset, axis=axis)
+    inputs = [(f"x{i}", np.asarray(array).dtype, np.asarray(array).shape) for i, array in enumerate(arrays)]
+    proto = make_model([node], inputs, ["y"])
+    feeds = [np.asarray(array) for array in arrays]
+    assert_close_to_integers(c_answers(proto, feeds), onnxruntime_answers(proto, feeds))
+
+
+@pytest.mark.parametrize("b_dtype", ["int8", "uint8"])
+def test_qgemm(b_dtype: str) -> None:
+    a, bias = numbers("uint8", 3, 6), numbers("int16", 4).astype(np.int32)
+    zero, scales = np.array(3, b_dtype), np.abs(numbers("float32", 4)) / 100
+    x = [a, F(0.02), np.uint8(7), numbers(b_dtype, 6, 4), F(0.03), zero, bias]
+    check("QGemm", x, MICROSOFT, alpha=0.5)
+    check("QGemm", [*x, F(0.7), np.uint8(100)], MICROSOFT, exact=False)
+    turned = [np.ascontiguousarray(a.T), *x[1:3], np.ascontiguousarray(x[3].T), scales, numbers(b_dtype, 4), None]
+    check("QGemm", turned, MICROSOFT, transA=1, transB=1)

@@ -114,6 +114,7 @@ def test_a_function_type_of_another_function_reads_back():
 def test_constants_keep_every_bit(dtype):
     rng = np.random.default_rng(0)
     raw = rng.integers(0, 256, 100 * dtype.size_bytes, dtype=np.uint8)
+    raw = raw % 2**dtype.bits if dtype.bits < 8 else raw
     every = (raw % 2).astype(np.bool_) if dtype.is_bool else raw.view(dtype.numpy)
     shapes = ((), (0,), (3, 0, 2), (2, 1, 3), (64,), (65,))
     arrays = [every[: int(np.prod(shape))].reshape(shape) for shape in shapes] + [every[i] for i in range(90)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from ops.sample_values import Sample, array
 
+from relvm.ops.block_product import pack_block_values, pack_blocks
 from relvm.ops.byte_windows import pack_windows
 from relvm.ops.integer import pack_bytes
 
@@ -35,6 +36,27 @@ def integer_samples() -> Iterator[Sample]:
         yield _packed_bytes(_bytes("u8", rows, depth), _bytes("i8", depth, columns), _bytes("u8"), np.int8(0))
     narrow = array("u8", 9, 37, special=False, low=100, high=140)  # less its zero point it is of signed bytes
     yield _packed_bytes(_bytes("i8", 3, 9), narrow, _bytes("i8"), np.uint8(120))
+
+
+def block_samples() -> Iterator[Sample]:
+    """Of several chunks, a last block that is not full, zero points that are bytes or floats."""
+    for left, depth, columns, bits, block in (
+        ((3, 32), 32, 5, 4, 16),
+        ((32,), 32, 70, 4, 32),
+        ((2, 7, 72), 72, 33, 8, 32),
+        ((5, 40), 40, 16, 2, 16),
+        ((13, 1096), 1096, 65, 4, 128),
+        ((0, 32), 32, 5, 4, 16),
+    ):
+        numbers = array("u8", depth, columns, special=False, low=0, high=2**bits)
+        packed, blocks = pack_blocks(numbers, bits), -(-depth // block)
+        scales = np.abs(array("f32", blocks, columns, special=False)) / 100
+        for dtype in ("u8", "f32"):
+            zeros = array(dtype, blocks, columns, low=0, high=2**bits, special=False)
+            values = [pack_block_values(each, packed) for each in (scales.astype(np.float32), zeros)]
+            keep = frozenset((depth, columns, *packed.shape, *values[0].shape))
+            given = {"columns": columns, "bits": bits, "block": block}
+            yield Sample("matmul_blocks", (array("f32", *left, special=False), packed, *values), given, keep)
 
 
 def integer_convolution_samples() -> Iterator[Sample]:

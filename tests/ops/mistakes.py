@@ -2,47 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from ops.mistake import F32, UNTYPED, Mistake, shape, tensor
+from ops.special_mistakes import list_mistakes, region_mistakes, tree_mistakes
+
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
-from relvm.ir.dims import AnyDim, Dim, dim_var
 from relvm.ir.dtypes import ALL_DTYPES
-from relvm.ir.types import OBJECT, ListType, PrimType, ShapeType, TensorType, Type
+from relvm.ir.types import OBJECT, PrimType
 
-
-@dataclass(frozen=True, eq=False)
-class Mistake:
-    """message: part of what the error says, after the operator's name."""
-
-    op: str
-    types: tuple[Type, ...]
-    message: str
-    error: type[Exception] = RelvmTypeError
-    attributes: dict[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        args = [*map(str, self.types), *(f"{name}={value}" for name, value in self.attributes.items())]
-        return f"{self.op}({', '.join(args)})"
-
-
-_variables: dict[str, Dim] = {}
-
-
-def _dims(text: str) -> tuple[AnyDim, ...]:
-    parts = text.replace(",", " ").split()
-    return tuple(int(p) if p.lstrip("-").isdigit() else _variables.setdefault(p, dim_var(p)) for p in parts)
-
-
-def tensor(dtype: str, dims: str = "") -> TensorType:
-    return TensorType(ALL_DTYPES[dtype], _dims(dims))
-
-
-def shape(dims: str = "") -> ShapeType:
-    return ShapeType(_dims(dims))
-
-
-F32, UNTYPED = tensor("f32", "3, 4"), TensorType(None, (3,))
 _BINARY = ("add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "modulo", "remainder")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _FLOAT_UNARY = ("floor", "ceil", "round", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "sigmoid", "reciprocal")
@@ -386,6 +354,7 @@ def _integer() -> list[Mistake]:
     a, b, zero = tensor("u8", "3, 5"), tensor("i8", "5, 4"), tensor("u8")
     return [
         *_packed_bytes(),
+        *_blocks(),
         *_bytes_convolved(),
         *_packed_windows(),
         Mistake("quantise_by_range", (a,), "x has dtype u8, expected f32"),
@@ -446,6 +415,21 @@ def _packed_bytes() -> list[Mistake]:
     ]
 
 
+def _blocks() -> list[Mistake]:
+    a, b, scales = tensor("f32", "3, 32"), tensor("u8", "1, 16, 16"), tensor("f32", "2, 16")
+    name, given = "matmul_blocks", {"columns": 5, "bits": 4, "block": 16}
+    return [
+        Mistake(name, (b, b, scales, scales), "a is u8[1, 16, 16], expected f32", attributes=given),
+        Mistake(name, (a, a, scales, scales), "b is f32[3, 32], expected u8 of rank 3", attributes=given),
+        Mistake(name, (a, b, b, scales), "scales is u8[1, 16, 16], expected f32 of rank 2", attributes=given),
+        Mistake(name, (a, b, scales, tensor("f32", "1, 16")), "expected 2 blocks of 16", RelvmShapeError, given),
+        Mistake(name, (tensor("f32", "9"), b, scales, scales), "a has 9 columns, b 32 rows", RelvmShapeError, given),
+        Mistake(name, (a, b, scales, scales), "columns is 17", RelvmArgumentError, given | {"columns": 17}),
+        Mistake(name, (a, b, scales, scales), "bits is 3", RelvmArgumentError, given | {"bits": 3}),
+        Mistake(name, (a, b, scales, scales), "block is 7 of 4 bits", RelvmArgumentError, given | {"block": 7}),
+    ]
+
+
 def _recurrent() -> list[Mistake]:
     x, r, h, none = tensor("f32", "5, n, 3"), tensor("f32", "1, 3, 3"), tensor("f32", "1, n, 3"), tensor("i32", "0")
     rows = [
@@ -484,118 +468,9 @@ def _recurrent() -> list[Mistake]:
     ]
 
 
-def _trees() -> list[Mistake]:
-    tables = [tensor("i32", "k"), tensor("f32", "k"), tensor("u8", "k"), tensor("i32", "k"), tensor("i32", "k")]
-    x, roots, right = tensor("f32", "n, 3"), tensor("i32", "t"), {"tests": ("<=",), "depth": 2}
-    return [
-        Mistake("tree_leaves", (tensor("i64", "n, 3"), *tables, roots), "x has dtype i64", attributes=right),
-        Mistake("tree_leaves", (tensor("f32", "n"), *tables, roots), "x has rank 1, expected 2", attributes=right),
-        Mistake("tree_leaves", (x, *tables, tensor("i64", "t")), "roots is i64[t], expected i32[_]", attributes=right),
-        Mistake(
-            "tree_leaves",
-            (x, tensor("i32", "4"), tensor("f32", "5"), *tables[2:], roots),
-            "features and thresholds differ in length: 4 and 5",
-            RelvmShapeError,
-            right,
-        ),
-        Mistake("tree_leaves", (x, *tables, roots), "tests is ('~',)", RelvmArgumentError, right | {"tests": ("~",)}),
-        Mistake("tree_leaves", (x, *tables, roots), "depth is -1", RelvmArgumentError, right | {"depth": -1}),
-    ]
-
-
-def _sampled() -> list[Mistake]:
-    x, places = tensor("f32", "n, 3, h, w"), tensor("f32", "n, 8, 2")
-    regions, images = tensor("f32", "m, 4"), tensor("i64", "m")
-    scores, number = tensor("f32", "n, c, k"), tensor("f32")
-    boxes, limit = tensor("f32", "n, k, 4"), tensor("i64")
-    linear, size = {"mode": "linear"}, {"size": (2, 2)}
-    rows = [
-        Mistake("sample", (x, places), "mode is 'sharp'", RelvmArgumentError, {"mode": "sharp"}),
-        Mistake("sample", (x, places), "padding is 'one'", RelvmArgumentError, linear | {"padding": "one"}),
-        Mistake("sample", (x, places), "align_corners is 1", RelvmArgumentError, linear | {"align_corners": 1}),
-        Mistake(
-            "sample", (tensor("i32", "n, 3, h, w"), places), "x has dtype i32, expected a float", attributes=linear
-        ),
-        Mistake("sample", (x, tensor("i64", "n, 8, 2")), "places has dtype i64", attributes=linear),
-        Mistake("sample", (tensor("f32", "n, 3"), places), "x has rank 2, expected at least 3", attributes=linear),
-        Mistake(
-            "sample",
-            (x, tensor("f32", "n, 8, 3")),
-            "of axes and of coordinates differ: 2 and 3",
-            RelvmShapeError,
-            linear,
-        ),
-        Mistake("sample", (x, tensor("f32", "m, 8, 2")), "number of images", RelvmShapeError, linear),
-        Mistake("align_regions", (x, regions, images), "mode is 'min'", RelvmArgumentError, size | {"mode": "min"}),
-        Mistake("align_regions", (x, regions, images), "samples is -1", RelvmArgumentError, size | {"samples": -1}),
-        Mistake("align_regions", (x, regions, images), "scale is 'a'", RelvmArgumentError, size | {"scale": "a"}),
-        Mistake("align_regions", (x, regions, images), "half_pixel is 1", RelvmArgumentError, size | {"half_pixel": 1}),
-        Mistake("pool_regions", (x, regions, images), "scale is None", RelvmArgumentError, size | {"scale": None}),
-        Mistake(
-            "suppress_overlaps",
-            (boxes, scores, limit, number, number),
-            "centred is 1",
-            RelvmArgumentError,
-            {"centred": 1},
-        ),
-        Mistake(
-            "suppress_overlaps",
-            (boxes, scores, number, number, number),
-            "limit is f32[], expected i64 of rank 0",
-        ),
-        Mistake(
-            "suppress_overlaps",
-            (tensor("f32", "n, k, 5"), scores, limit, number, number),
-            "a box is not four numbers",
-            RelvmShapeError,
-        ),
-        Mistake("row_order", (x,), "x has rank 4, expected 2"),
-        Mistake("triangular", (tensor("i32", "3, 3"),), "x has dtype i32"),
-        Mistake("triangular", (tensor("f32", "3"),), "x has rank 1, expected at least 2"),
-        Mistake("triangular", (F32,), "a matrix is not square: 3 and 4", RelvmShapeError),
-        Mistake("bit_cast", (F32,), "from f32 to i64, which has other bits", attributes={"to": "i64"}),
-    ]
-    for op in ("align_regions", "pool_regions"):
-        rows += [
-            Mistake(op, (x, regions, images), "size is (0, 2)", RelvmArgumentError, {"size": (0, 2)}),
-            Mistake(op, (x, tensor("f64", "m, 4"), images), "x has dtype f32 and regions has f64", attributes=size),
-            Mistake(op, (x, regions, tensor("i32", "m")), "images has dtype i32, expected i64", attributes=size),
-            Mistake(op, (x, tensor("f32", "m, 5"), images), "a region is not four numbers", RelvmShapeError, size),
-            Mistake(op, (x, regions, tensor("i64", "3")), "the numbers of regions and images", RelvmShapeError, size),
-        ]
-    return rows
-
-
-def _lists() -> list[Mistake]:
-    i64, items = PrimType(ALL_DTYPES["i64"]), ListType(F32)
-    none, numbers = ListType(None), ListType(i64)
-    index = "index is f32[3, 4], expected an i64 scalar"
-    return [
-        Mistake("make_list", (F32, i64), "an item of type i64 in a list of f32[3, 4]"),
-        Mistake("list_length", (F32,), "x is f32[3, 4], expected a list"),
-        Mistake("list_item", (F32, i64), "x is f32[3, 4], expected a list"),
-        Mistake("list_item", (items, F32), index),
-        Mistake("list_item", (none, i64), "x is list[], a list without items"),
-        Mistake("list_append", (items, i64), "an item of type i64 in a list of f32[3, 4]"),
-        Mistake("list_insert", (items, F32, F32), index),
-        Mistake("list_insert", (items, i64, i64), "an item of type i64 in a list of f32[3, 4]"),
-        Mistake("list_erase", (OBJECT, i64), "x is object, expected a list"),
-        Mistake("list_concat", (none,), "a list without items", attributes={"axis": 0}),
-        Mistake("list_concat", (numbers,), "x is list[i64], expected a list of tensors", attributes={"axis": 0}),
-        Mistake("list_concat", (items,), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
-        Mistake("list_concat", (items,), "axis is 0.5, expected an integer", RelvmArgumentError, {"axis": 0.5}),
-        Mistake("list_stack", (ListType(UNTYPED),), "the dtype of the items of x", attributes={"axis": 0}),
-        Mistake("list_stack", (items,), "axis is -4, outside [-3, 3)", attributes={"axis": -4}),
-        Mistake("list_split", (items, i64), "x is list[f32[3, 4]], expected a tensor", attributes={"axis": 0}),
-        Mistake("list_split", (F32, F32), "sizes is f32[3, 4], expected a shape", attributes={"axis": 0}),
-        Mistake("list_split", (F32, i64), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
-        Mistake("list_unstack", (tensor("f32"),), "axis is 0, outside [-0, 0)", attributes={"axis": 0}),
-    ]
-
-
 MISTAKES: tuple[Mistake, ...] = (
-    *_trees(),
-    *_sampled(),
+    *tree_mistakes(),
+    *region_mistakes(),
     *_elementwise(),
     *_windows_and_margins(),
     *_integer(),
@@ -605,5 +480,5 @@ MISTAKES: tuple[Mistake, ...] = (
     *_shapes(),
     *_positions(),
     *_scalars(),
-    *_lists(),
+    *list_mistakes(),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ops.mistakes import F32, Mistake, tensor
+from ops.mistake import F32, Mistake, tensor
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.types import ListType
@@ -10,7 +10,7 @@ from relvm.ir.types import ListType
 
 def string_mistakes() -> list[Mistake]:
     text, numbers, one = tensor("str", "3"), tensor("i64", "3"), tensor("str")
-    refused = "an argument is str[3], which holds strings"
+    refused = "is str[3], which holds strings"
     rows = [Mistake(op, (text, text), refused) for op in ("add", "less", "maximum", "bitwise_and")]
     rows += [Mistake(op, (text,), refused) for op in ("exp", "negative", "row_order")]
     return [

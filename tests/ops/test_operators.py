@@ -16,7 +16,7 @@ import relvm.ops
 from relvm.ir.dims import AnyDim, as_var, dim_var, evaluate_with
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Attributes, BuiltinCall, KernelCall
-from relvm.ir.operator import find_operator, operators
+from relvm.ir.operator import Effect, find_operator, operators
 from relvm.ir.prims import scalar_dtype
 from relvm.ir.types import ListType, OptionalType, PrimType, ShapeType, TensorType, TupleType, Type
 from relvm.ops.lowering import Alias, Builtin, Composition, Loops, Pointwise, Product, Rearrange, Reduce, View
@@ -94,7 +94,8 @@ def kernels() -> tuple[Kernels, dict]:
 @pytest.mark.parametrize("name", NAMES)
 def test_declaration_is_whole(name):
     op = operators()[name]
-    assert any(sample.op == name for sample in SAMPLES), f"{name} has no sample"
+    is_tested_by_itself = op.effect is Effect.IMPURE
+    assert is_tested_by_itself or any(sample.op == name for sample in SAMPLES), f"{name} has no sample"
     assert "Result" in op.doc and "Raises" in op.doc and "Source: " in op.doc
     for parameter in (*op.parameters, *op.attributes):
         assert parameter.name in op.doc, f"the documentation of {name} does not mention {parameter.name}"

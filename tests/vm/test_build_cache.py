@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,3 +113,10 @@ def test_elements_in_another_file_are_no_part_of_the_key(tmp_path: Path) -> None
     assert np.array_equal(
         np.asarray(vm.VirtualMachine(vm.build(from_onnx(path)))["main"](np.ones(4, np.float32))), [2, 2, 2, 2]
     )
+
+
+def test_the_sources_of_relvm_are_part_of_the_key() -> None:
+    """However relvm is installed: in an editable one its modules lie elsewhere than its package data."""
+    from relvm.vm.build_cache import _own_sources
+
+    assert _own_sources() != hashlib.sha256(b"").hexdigest()

@@ -28,14 +28,20 @@ def _rotary_embedding(node: Node) -> Expr:
     or neighbours where `interleaved`; only of the first `rotary_embedding_dim` elements, where that is not 0."""
     x, flat = shaped(node, 0), node.type(0).rank == 3
     shape = x.shape
-    x = _heads(x, node.attribute("num_heads", 0)) if flat else x
-    batch, heads, length, size = x.shape
+    x = heads_of(x, node.attribute("num_heads", 0)) if flat else x
+    size = x.shape[3]
     turned = node.attribute("rotary_embedding_dim", 0) or size
     if not isinstance(size, int) or turned % 2 or not 0 < turned <= size:
         raise RelvmUnsupportedError(f"heads of size {size} of which {turned} elements are turned")
-    cos, sin = (_angles(node, i) for i in (1, 2))
+    result = rotated(x, *(_angles(node, i) for i in (1, 2)), turned, bool(node.attribute("interleaved", 0)))
+    return (joined(result).reshape(*shape) if flat else result).expr
+
+
+def rotated(x: Term, cos: Term, sin: Term, turned: int, neighbours: bool) -> Term:
+    """The first `turned` elements of each head, (batch, heads, length, size), turned in pairs: of the two halves, or of
+    neighbours.   cos, sin: broadcast to (batch, heads, length, turned / 2)."""
+    batch, heads, length, size = x.shape
     parts = x.apply(ops.slice, begin=(0,), end=(turned,), axes=(3,))
-    neighbours = bool(node.attribute("interleaved", 0))
     # pairs: the two of each along axis 4 or axis 3
     axis, pairs = (4, (turned // 2, 2)) if neighbours else (3, (2, turned // 2))
     parts = parts.reshape(batch, heads, length, *pairs)
@@ -47,9 +53,9 @@ def _rotary_embedding(node: Node) -> Expr:
         part.apply(ops.expand_dims, axes=(axis,)) for part in (cos * first - sin * second, sin * first + cos * second)
     )
     result = real.apply(ops.concat, imaginary, axis=axis).reshape(batch, heads, length, turned)
-    if turned != size:
-        result = result.apply(ops.concat, x.apply(ops.slice, begin=(turned,), end=(size,), axes=(3,)), axis=3)
-    return (_joined(result).reshape(*shape) if flat else result).expr
+    if turned == size:
+        return result
+    return result.apply(ops.concat, x.apply(ops.slice, begin=(turned,), end=(size,), axes=(3,)), axis=3)
 
 
 def _angles(node: Node, index: int) -> Term:
@@ -60,7 +66,7 @@ def _angles(node: Node, index: int) -> Term:
     return table.apply(ops.expand_dims, axes=(1,))
 
 
-def _heads(x: Term, count: int) -> Term:
+def heads_of(x: Term, count: int) -> Term:
     """(batch, length, heads * size) as (batch, heads, length, size)."""
     batch, length, width = x.shape
     if not isinstance(width, int) or count < 1 or width % count:
@@ -68,7 +74,7 @@ def _heads(x: Term, count: int) -> Term:
     return x.reshape(batch, length, count, width // count).apply(ops.transpose, perm=(0, 2, 1, 3))
 
 
-def _joined(x: Term) -> Term:
+def joined(x: Term) -> Term:
     """(batch, heads, length, size) as (batch, length, heads * size)."""
     batch, heads, length, size = x.shape
     return x.apply(ops.transpose, perm=(0, 2, 1, 3)).reshape(batch, length, heads * size)
@@ -80,35 +86,35 @@ def _attention(node: Node) -> tuple[Expr, ...]:
     see no key gives zeros.  What is narrower than f32 is computed as f32."""
     q, k, v = (shaped(node, i) for i in range(3))
     own = [x.type.dtype for x in (q, v)]
-    q, k, v = map(_wide, (q, k, v))
+    q, k, v = map(wide_of, (q, k, v))
     flat = len(q.shape) == 3
     if flat:
         counts = (node.attribute(name, 0) for name in ("q_num_heads", "kv_num_heads", "kv_num_heads"))
-        q, k, v = (_heads(x, count) for x, count in zip((q, k, v), counts, strict=True))
+        q, k, v = (heads_of(x, count) for x, count in zip((q, k, v), counts, strict=True))
     past: AnyDim = 0
     if node.has(4):
         past = shaped(node, 4).shape[2]
-        k, v = (_wide(term(node, i)).apply(ops.concat, new, axis=2) for i, new in ((4, k), (5, v)))
+        k, v = (wide_of(term(node, i)).apply(ops.concat, new, axis=2) for i, new in ((4, k), (5, v)))
     scale = node.attribute("scale")
     if scale is None:
         if not isinstance(q.shape[3], int):
             raise RelvmUnsupportedError(f"heads of size {q.shape[3]} without a scale")
         scale = 1 / math.sqrt(q.shape[3])
-    outputs = [_scores(q, k) * scale]
+    outputs = [scores_of(q, k) * scale]
     cap = node.attribute("softcap", 0.0)
     outputs.append((outputs[0] / cap).apply(ops.tanh) * cap if cap else outputs[0])
     outputs.append(_masked(node, outputs[1], past))
     wide = outputs[2]
     if node.attribute("softmax_precision"):
         wide = wide.cast(node.graph.element_type(node.attribute("softmax_precision"), "softmax_precision"))
-    outputs.append((wide.apply(ops.softmax, axis=-1) if wide is outputs[1] else _shares(wide)).cast(q.type.dtype))
-    result = _values(outputs[3], v)
+    outputs.append((wide.apply(ops.softmax, axis=-1) if wide is outputs[1] else shares_of(wide)).cast(q.type.dtype))
+    result = values_of(outputs[3], v)
     shown = outputs[node.attribute("qk_matmul_output_mode", 0)]
-    result = _joined(result) if flat else result
+    result = joined(result) if flat else result
     return tuple(x.cast(own[i]).expr for x, i in ((result, 0), (k, 0), (v, 1), (shown, 0)))
 
 
-def _wide(x: Term) -> Term:
+def wide_of(x: Term) -> Term:
     return x.cast(F32) if x.type.dtype.is_narrow_float else x
 
 
@@ -122,7 +128,7 @@ def _sharing(q: Term, k: Term) -> int:
     return many // few
 
 
-def _scores(q: Term, k: Term) -> Term:
+def scores_of(q: Term, k: Term) -> Term:
     count = _sharing(q, k)
     if count == 1:
         return q.apply(ops.matmul, k, transpose_b=True)
@@ -132,7 +138,7 @@ def _scores(q: Term, k: Term) -> Term:
     return scores.reshape(batch, heads, length, k.shape[2])
 
 
-def _values(shares: Term, v: Term) -> Term:
+def values_of(shares: Term, v: Term) -> Term:
     count = _sharing(shares, v)
     if count == 1:
         return shares.apply(ops.matmul, v)
@@ -185,7 +191,7 @@ def _as_long(mask: Term, keys: AnyDim) -> Term:
     return mask.apply(ops.pad, pads=(*[0] * (2 * len(mask.shape) - 1), missing), value=hidden)
 
 
-def _shares(scores: Term) -> Term:
+def shares_of(scores: Term) -> Term:
     """The softmax of each row, and zeros where all of it is -inf."""
     largest = scores.apply(ops.max, axes=(-1,), keepdims=True)
     return largest.apply(ops.equal, -math.inf).chosen(0, scores.apply(ops.softmax, axis=-1))

@@ -25,7 +25,7 @@ def _cast(node: Node) -> Expr:
 
 @converts("CastLike")
 def _cast_like(node: Node) -> Expr:
-    return _converted(node, node.type(1).dtype)
+    return _converted(node, node.tensor(1).type.dtype)
 
 
 def _converted(node: Node, dtype: DType) -> Expr:

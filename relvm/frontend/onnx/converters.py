@@ -8,6 +8,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.onnx.dequantised import convolution_of_bytes, product_of_bytes
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import is_known, is_symbolic, none_of, scalar, sizes_of
 from relvm.frontend.onnx.slicing import FAR, symbolic_slice
@@ -235,9 +236,8 @@ def _gather(node: Node) -> Expr:
 @converts("Softmax")
 def _softmax(node: Node) -> Expr:
     """Before opset 13 the input counts as a matrix, its columns being all axes from `axis` on."""
-    x, axis = node.tensor(0), node.attribute("axis", -1 if node.opset >= 13 else 1)
-    rank = node.type(0).rank
-    axis = axis + rank if axis < 0 else axis
+    x, rank = node.tensor(0), node.type(0).rank
+    axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
     if node.opset >= 13 or axis == rank - 1:
         return ops.softmax(x, axis=axis)
     shape = x.type.shape
@@ -252,14 +252,14 @@ def _softmax(node: Node) -> Expr:
 
 @converts("MatMul")
 def _matmul(node: Node) -> Expr:
-    return ops.matmul(node.tensor(0), node.tensor(1))
+    return product_of_bytes(node) or ops.matmul(node.tensor(0), node.tensor(1))
 
 
 @converts("Gemm")
 def _gemm(node: Node) -> Expr:
     """alpha * A' * B' + beta * C, where ' is a transposition or none."""
     transposed = {"transpose_a": bool(node.attribute("transA", 0)), "transpose_b": bool(node.attribute("transB", 0))}
-    result = node.emit(ops.matmul(node.tensor(0), node.tensor(1), **transposed))
+    result = product_of_bytes(node, **transposed) or node.emit(ops.matmul(node.tensor(0), node.tensor(1), **transposed))
     alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
     if alpha != 1.0:
         result = node.emit(ops.multiply(result, _scalar(alpha, result)))
@@ -273,18 +273,21 @@ def _gemm(node: Node) -> Expr:
 
 @converts("Conv")
 def _conv(node: Node) -> Expr:
-    x, w = node.tensor(0), node.tensor(1)
     spatial = node.type(0).rank - 2
-    strides = tuple(node.attribute("strides", [1] * spatial))
-    dilations = tuple(node.attribute("dilations", [1] * spatial))
-    wide, pads = padded(Term(node, x), pads_of(node, w.type.shape[2:], strides, dilations), 0)
-    result = ops.conv(wide.expr, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
+    result = convolution_of_bytes(node) or node.emit(_convolution(node, spatial))
     if not node.has(2):
         return result
-    result = node.emit(result)
     bias = node.tensor(2)
     per_channel = ops.reshape(bias, node.shape([*bias.type.shape, *[1] * spatial]))
     return ops.add(result, node.emit(per_channel))
+
+
+def _convolution(node: Node, spatial: int) -> Expr:
+    x, w = node.tensor(0), node.tensor(1)
+    strides = tuple(node.attribute("strides", [1] * spatial))
+    dilations = tuple(node.attribute("dilations", [1] * spatial))
+    wide, pads = padded(Term(node, x), pads_of(node, w.type.shape[2:], strides, dilations), 0)
+    return ops.conv(wide.expr, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
 
 
 @converts("GlobalMaxPool", "GlobalAveragePool")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.activations import gelu
 from relvm.frontend.onnx.normalization import centred, inverse_deviation
+from relvm.frontend.onnx.quantised import as_operator
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import filled, places
 from relvm.frontend.onnx.terms import Term, term
@@ -45,6 +48,50 @@ def _fused_matmul(node: Node) -> Expr:
     return (result if alpha == 1.0 else result * alpha).expr
 
 
+# The attributes of an activation, in the order of the numbers that stand for them.
+_ACTIVATIONS = {
+    "": (),
+    "Clip": ("min", "max"),
+    "HardSigmoid": ("alpha", "beta"),
+    "LeakyRelu": ("alpha",),
+    "Relu": (),
+    "Sigmoid": (),
+    "Tanh": (),
+}
+_CLIP_BY_ATTRIBUTES = 6  # the opset in which Clip has no inputs for its limits
+
+
+@converts("FusedConv", domain=_MICROSOFT)
+def _fused_conv(node: Node) -> Expr:
+    """activation(Conv(x, w, bias) + sum)"""
+    inputs = [node.tensor(i) if node.has(i) else None for i in range(3)]
+    result = as_operator(node, "Conv", *(inputs if node.has(2) else inputs[:2]))
+    if node.has(3):
+        result = node.emit(ops.add(result, node.tensor(3)))
+    return _activated(node, result, list(node.attribute("activation_params", [])))
+
+
+@converts("FusedGemm", domain=_MICROSOFT)
+def _fused_gemm(node: Node) -> Expr:
+    result = as_operator(node, "Gemm", *node.tensors())
+    numbers = [node.attribute(f"activation_{name}") for name in ("alpha", "beta", "gamma")]
+    return _activated(node, result, [number for number in numbers if number is not None])
+
+
+def _activated(node: Node, x: Expr, numbers: list[float]) -> Expr:
+    """The activation that the node names; `numbers`: its attributes, as many as are not left at their defaults."""
+    from onnx import helper
+
+    name = node.attribute("activation", "")
+    names = _ACTIVATIONS.get(name)
+    if names is None or len(numbers) > len(names):
+        raise RelvmUnsupportedError(f"activation {name!r} with {len(numbers)} numbers is not supported")
+    if not name:
+        return x
+    proto = helper.make_node(name, ["x"], node.proto.output[:1], **dict(zip(names, numbers, strict=False)))
+    return as_operator(replace(node, proto=proto), name, x, opset=_CLIP_BY_ATTRIBUTES)
+
+
 @converts("SkipLayerNormalization", domain=_MICROSOFT)
 def _skip_layer_normalization(node: Node) -> tuple[Expr, Expr, Expr, Expr]:
     """The layer normalisation of a sum: of input and skip, and a bias where there is one."""
@@ -78,8 +125,8 @@ def _skip_simplified_layer_normalization(node: Node) -> tuple[Expr, Expr, Expr, 
 def _simplified_layer_normalization(node: Node) -> tuple[Expr, Expr]:
     """RMSNormalization, as ONNX Runtime had it in ONNX's own domain before that was there."""
     x = term(node, 0)
-    axis, rank = node.attribute("axis", -1), node.type(0).rank
-    axes = tuple(range(axis + rank if axis < 0 else axis, rank))
+    rank = node.type(0).rank
+    axes = tuple(range(node.axis(-1, rank), rank))
     inverse = inverse_deviation((x * x).mean(axes), node.attribute("epsilon", 1e-5))
     return (x * inverse * term(node, 1)).expr, inverse.expr
 

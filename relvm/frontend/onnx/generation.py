@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import is_known, none_of, number_of, places, run_time_sizes, scalar, sizes_of
@@ -23,11 +23,8 @@ from relvm.ops.rules import expect_equal_dims
 
 
 def shaped(node: Node, index: int) -> Term:
-    """Input `index`, whose shape is known."""
-    x = term(node, index)
-    if node.type(index).shape is None:
-        raise RelvmUnsupportedError(f"input {index} has type {x.type}: its shape must be known")
-    return x
+    """Input `index`, of known rank, its sizes named where only the machine knows them."""
+    return Term(node, node.known_shape(index))
 
 
 @converts("Size")

@@ -42,11 +42,22 @@ def _grams_of(node: Node, pool: np.ndarray) -> list[_Grams]:
     return found
 
 
+_MOST_COLUMNS = 2**24  # of a TfIdfVectorizer's result
+
+
+_MOST_SKIPPED = 1000  # between two elements of a sequence
+
+
 @converts("TfIdfVectorizer")
 def _tf_idf_vectorizer(node: Node) -> Expr:
     """Of longer sequences also those count between whose elements others are skipped, up to max_skip_count of them each
     time."""
-    x, size = shaped(node, 0), max(node.attribute("ngram_indexes")) + 1
+    x, columns = shaped(node, 0), node.attribute("ngram_indexes")
+    size = max(columns) + 1
+    if min(columns) < 0 or size > _MOST_COLUMNS:
+        raise RelvmUnsupportedError(
+            f"ngram_indexes from {min(columns)} to {size - 1}, expected 0 to {_MOST_COLUMNS - 1}"
+        )
     words, pool = texts(node, "pool_strings"), np.array(node.attribute("pool_int64s") or [], np.int64)
     if x.type.dtype == STR and words is not None:
         x, pool = place_among(x, words), np.array(list(map(_first(words).get, words)), np.int64)
@@ -54,6 +65,10 @@ def _tf_idf_vectorizer(node: Node) -> Expr:
         raise RelvmFormatError(f"there is no pool for x of {x.type.dtype}")
     if len(x.shape) > 2:
         raise RelvmShapeError(f"a tensor of rank {len(x.shape)}, expected at most 2")
+    if not 0 <= node.attribute("max_skip_count") <= _MOST_SKIPPED:
+        raise RelvmUnsupportedError(f"max_skip_count is {node.attribute('max_skip_count')}, at most {_MOST_SKIPPED}")
+    if len(set(columns)) != len(columns):
+        raise RelvmUnsupportedError("ngram_indexes that name an element of the result twice")
     batch = list(x.shape[:1]) if len(x.shape) == 2 else []
     rows = x.cast(I64).reshape(*(batch or [1]), x.shape[-1] if x.shape else 1)
     columns = [np.zeros(0, np.int64)]

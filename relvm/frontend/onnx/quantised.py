@@ -9,6 +9,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.conversion import converted
+from relvm.frontend.onnx.dequantised import bytes_again, keep
 from relvm.frontend.onnx.quantised_windows import convolved_bytes
 from relvm.frontend.onnx.registry import Node, converter_for, converts
 from relvm.frontend.onnx.terms import Term
@@ -16,6 +17,7 @@ from relvm.ir.dims import exact_quotient
 from relvm.ir.dtypes import F32, U8, DType
 from relvm.ir.expr import Expr, TupleItem, constant
 from relvm.ir.types import TensorType
+from relvm.ops.rules import expect_axis
 
 _MICROSOFT = "com.microsoft"
 
@@ -60,6 +62,7 @@ def _along(node: Node, value: Expr | None, x: TensorType, axis: int, block: int)
         return value
     if value.type.rank != 1 or x.rank is None or value.type.shape is None:
         raise RelvmUnsupportedError(f"a scale or zero point of type {value.type} for {x}: expected one for each place")
+    axis = expect_axis(node.proto.op_type, axis, x.rank)
     return node.emit(ops.reshape(value, node.shape([*value.type.shape, *[1] * (x.rank - 1 - axis)])))
 
 
@@ -72,6 +75,7 @@ def _of_blocks(node: Node, value: Expr | None, x: TensorType, axis: int, block: 
         raise RelvmUnsupportedError(
             f"block_size {block} for {x} and numbers of type {value.type}: shapes must be known"
         )
+    axis = expect_axis(node.proto.op_type, axis, len(shape))
     before, count, after = shape[:axis], shape[axis], shape[axis + 1 :]
     if isinstance(count, int) and isinstance(x.shape[axis], int) and count != -(-x.shape[axis] // block):
         raise RelvmShapeError(f"{count} blocks of {block} along axis {axis} of {x}")
@@ -95,6 +99,7 @@ def _float_scale(node: Node, scale: Expr) -> Expr:
     return scale if scale.type.dtype.is_float else node.emit(ops.cast(scale, to="f32"))
 
 
+@converts("QuantizeLinear", domain=_MICROSOFT)
 @converts("QuantizeLinear")
 def _quantize(node: Node) -> Expr:
     """x is divided in the dtype that `precision` says, or in that of the scale."""
@@ -109,6 +114,8 @@ def _quantize(node: Node) -> Expr:
         raise RelvmUnsupportedError(
             f"output_dtype {named} and a zero point of {dtype}: expected one, of at most 16 bits"
         )
+    if same := bytes_again(node, x, scale, zero, dtype):
+        return same
     precision = node.attribute("precision", 0)
     within = node.graph.element_type(precision, "precision") if precision else scale.type.dtype
     x, scale = (node.emit(ops.cast(value, to=within.name)) for value in (x, scale))
@@ -125,6 +132,7 @@ def _is_code(dtype: DType) -> bool:
     return dtype.is_float and dtype.bits <= 8
 
 
+@converts("DequantizeLinear", domain=_MICROSOFT)
 @converts("DequantizeLinear")
 def _dequantize(node: Node) -> Expr:
     x = node.tensor(0)
@@ -135,6 +143,8 @@ def _dequantize(node: Node) -> Expr:
         raise RelvmUnsupportedError(f"x of {own} with a scale of {scale.type.dtype}")
     if own.is_integer:
         result = dequantised(node, x, scale, zero)
+        if not block:
+            keep(node, result, x, node.tensor(1), _optional(node, 2), axis)
     else:
         wide = Term(node, x).cast(F32)
         wide = wide if zero is None else wide - Term(node, zero).cast(F32)
@@ -227,18 +237,18 @@ def _integer_convolution(
         return ops.add(node.emit(as_bytes), _per_filter(node, bias, node.type(x).rank - 2))
     data = shifted(node, node.tensor(x), _single(node, x_zero))
     weights = shifted(node, node.tensor(w), _per_filter(node, w_zero, node.type(w).rank - 1))
-    return _as_operator(node, "Conv", data, weights, bias)
+    return as_operator(node, "Conv", data, weights, bias)
 
 
-def _as_operator(node: Node, op_type: str, *inputs: Expr | None) -> Expr:
-    """What the ONNX operator of that name makes of these inputs with the node's attributes."""
+def as_operator(node: Node, op_type: str, *inputs: Expr | None, opset: int | None = None) -> Expr:
+    """What the ONNX operator of that name, of that opset or the model's, makes of these with the node's attributes."""
     convert = converter_for("", op_type)
     if convert is None:
         raise RelvmUnsupportedError(f"{op_type} is not supported")
     proto = type(node.proto)()
     proto.CopyFrom(node.proto)
     proto.op_type, proto.domain = op_type, ""
-    opset = node.graph.opsets.get("", 1)
+    opset = node.graph.opsets.get("", 1) if opset is None else opset
     return node.emit(convert(replace(node, proto=proto, opset=opset, inputs=list(inputs))))
 
 
@@ -283,8 +293,36 @@ def _quantised_as(node: Node, x: Expr, index: int, dtype: DType) -> Expr:
 
 @converts("QLinearSigmoid", "QLinearLeakyRelu", domain=_MICROSOFT)
 def _qlinear_unary(node: Node) -> Expr:
-    result = _as_operator(node, node.proto.op_type.removeprefix("QLinear"), _dequantised_input(node, 0))
+    result = as_operator(node, node.proto.op_type.removeprefix("QLinear"), _dequantised_input(node, 0))
     return _quantised_as(node, result, 3, node.type(0).dtype)
+
+
+@converts("QLinearSoftmax", domain=_MICROSOFT)
+def _qlinear_softmax(node: Node) -> Expr:
+    """As Softmax is in the opset that the attribute `opset` says."""
+    result = as_operator(node, "Softmax", _dequantised_input(node, 0), opset=node.attribute("opset"))
+    return _quantised_as(node, result, 3, node.type(0).dtype)
+
+
+@converts("QGemm", domain=_MICROSOFT)
+def _qgemm(node: Node) -> Expr:
+    """a, b, each with its scale and zero point, a bias (i32) of the scale of the products; the result's scale and zero
+    point, without which it is f32."""
+    a, b = (
+        node.emit(ops.transpose(node.tensor(index), perm=(1, 0))) if node.attribute(name, 0) else node.tensor(index)
+        for index, name in ((0, "transA"), (3, "transB"))
+    )
+    total = _product(node, a, b, node.tensor(2), node.tensor(5))
+    if node.has(6):
+        total = node.emit(ops.add(total, node.tensor(6)))
+    scale = _single(node, node.tensor(1))
+    if node.attribute("alpha", 1.0) != 1.0:
+        scale = node.emit(ops.multiply(scale, constant(np.array(node.attribute("alpha"), np.float32))))
+    right = _scale_of(node, node.tensor(4), (0,))
+    if node.has(7):
+        scales = (scale, right, _single(node, node.tensor(7)))
+        return _requantised(node, total, scales, _single(node, node.tensor(8)))
+    return _scaled(node, total, scale, right, None)
 
 
 @converts("QLinearGlobalAveragePool", "QLinearAveragePool", domain=_MICROSOFT)
@@ -293,7 +331,7 @@ def _qlinear_pool(node: Node) -> Expr:
     channels_last = bool(node.attribute("channels_last", 0))
     if channels_last:
         x = node.emit(ops.transpose(x, perm=(0, rank - 1, *range(1, rank - 1))))
-    result = _as_operator(node, node.proto.op_type.removeprefix("QLinear"), x)
+    result = as_operator(node, node.proto.op_type.removeprefix("QLinear"), x)
     if channels_last:
         result = node.emit(ops.transpose(result, perm=(0, *range(2, rank), 1)))
     return _quantised_as(node, result, 3, node.type(0).dtype)
@@ -310,9 +348,16 @@ def _qlinear_concat(node: Node) -> Expr:
 @converts("DynamicQuantizeMatMul", domain=_MICROSOFT)
 def _dynamic_quantize_matmul(node: Node) -> Expr:
     """a (f32), b, the scale, zero point of b, a bias."""
-    a, a_scale, a_zero = quantised_by_range(node, node.tensor(0))
-    total = _product(node, a, node.tensor(1), a_zero, _optional(node, 3))
-    return _scaled(node, total, a_scale, _scale_of(node, node.tensor(2), (0,)), _optional(node, 4))
+    return quantised_product(node, *map(node.tensor, range(3)), _optional(node, 3), _optional(node, 4))
+
+
+def quantised_product(
+    node: Node, a: Expr, b: Expr, scale: Expr, zero: Expr | None = None, bias: Expr | None = None
+) -> Expr:
+    """a times (b - zero) * scale, plus the bias; a is of f32 and quantised by its range."""
+    a, a_scale, a_zero = quantised_by_range(node, a)
+    total = _product(node, a, b, a_zero, zero)
+    return _scaled(node, total, a_scale, _scale_of(node, scale, (0,)), bias)
 
 
 @converts("MatMulIntegerToFloat", domain=_MICROSOFT)
@@ -326,4 +371,4 @@ def _matmul_integer_to_float(node: Node) -> Expr:
 def _scaled(node: Node, total: Expr, a_scale: Expr, b_scale: Expr, bias: Expr | None) -> Expr:
     factor = node.emit(ops.multiply(a_scale, b_scale))
     result = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.type.dtype.name)), factor))
-    return result if bias is None else ops.add(result, bias)
+    return result if bias is None else node.emit(ops.add(result, bias))

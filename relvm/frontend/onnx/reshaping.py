@@ -19,7 +19,7 @@ from relvm.ir.types import TensorType
 def _reshape(node: Node) -> Expr:
     if node.opset >= 5 and not is_known(node, 1):
         return _reshaped_at_run_time(node).expr
-    x = node.tensor(0)
+    x = node.graph.known_shape(node.tensor(0))
     wanted = list(node.attribute("shape")) if node.opset < 5 else node.dims(1, "the shape of a Reshape")
     return ops.reshape(x, node.shape(_reshaped(x.type, wanted, bool(node.attribute("allowzero", 0)))))
 
@@ -67,12 +67,9 @@ def _reshaped_at_run_time(node: Node) -> Term:
 
 @converts("Flatten")
 def _flatten(node: Node) -> Expr:
-    shape = node.type(0).shape
-    if shape is None:
-        raise RelvmUnsupportedError("Flatten of a tensor whose shape is not known")
-    axis = node.attribute("axis", 1)
-    axis = axis + len(shape) if axis < 0 else axis
-    return ops.reshape(node.tensor(0), node.shape([product(shape[:axis]), product(shape[axis:])]))
+    x = Term(node, node.known_shape(0))
+    shape, axis = x.shape, node.axis(1, len(x.shape), end=1)
+    return ops.reshape(x.expr, node.shape([product(shape[:axis]), product(shape[axis:])]))
 
 
 @converts("Unsqueeze")
@@ -101,10 +98,8 @@ def _expand(node: Node) -> Expr:
     """Broadcasting goes both ways: a 1 in the wanted shape keeps the input's own dimension."""
     if not is_known(node, 1):
         return _expanded_at_run_time(node).expr
-    x, wanted = node.tensor(0), node.dims(1, "the shape of an Expand")
+    x, wanted = node.known_shape(0), node.dims(1, "the shape of an Expand")
     shape = x.type.shape
-    if shape is None:
-        raise RelvmUnsupportedError("Expand of a tensor whose shape is not known")
     rank = max(len(shape), len(wanted))
     own = [1] * (rank - len(shape)) + list(shape)
     asked = [1] * (rank - len(wanted)) + wanted

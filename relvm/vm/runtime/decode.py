@@ -56,6 +56,12 @@ def _decode(sections: dict[str, memoryview]) -> Program:
     )
 
 
+def decode_constants(buffer) -> tuple[Constant, ...]:
+    """The constants of an executable; tensors are read-only views."""
+    sections = unpack_sections(buffer)
+    return _constants(sections["constants"], _strings(sections["strings"]), sections["data"])
+
+
 def _slice(view: memoryview, offset: int, size: int) -> memoryview:
     if offset > len(view) or size > len(view) - offset:
         raise RelvmFormatError(f"{size} bytes at {offset} lie outside their section of {len(view)} bytes")

@@ -6,7 +6,7 @@ import importlib
 import os
 import weakref
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from relvm.tables import KINDS
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.container import aligned_buffer, unpack_sections
-from relvm.vm.runtime.decode import decode
+from relvm.vm.runtime.decode import decode, decode_constants
 from relvm.vm.runtime.dtypes import DTYPE_NAMES, dtype_number, plain_bytes
 from relvm.vm.runtime.encode import NATIVE_HEADER, encode
 from relvm.vm.runtime.failure import failure
@@ -130,7 +130,9 @@ class Executable:
         RelvmUnsupportedError
             Native code for another processor.
         """
-        return cls(encode(program), trust_native=True, elsewhere=elsewhere, program=program)
+        buffer = encode(program)
+        held = replace(program, constants=decode_constants(buffer))  # one copy of the tensors is enough
+        return cls(buffer, trust_native=True, elsewhere=elsewhere, program=held)
 
     @classmethod
     def from_bytes(cls, content: bytes | bytearray | memoryview, *, trust_native: bool = False) -> Executable:

@@ -1,0 +1,45 @@
+"""A call that a type rule refuses, and types to write it with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from relvm.errors import RelvmTypeError
+from relvm.ir.dims import AnyDim, Dim, dim_var
+from relvm.ir.dtypes import ALL_DTYPES
+from relvm.ir.types import ShapeType, TensorType, Type
+
+
+@dataclass(frozen=True, eq=False)
+class Mistake:
+    """message: part of what the error says, after the operator's name."""
+
+    op: str
+    types: tuple[Type, ...]
+    message: str
+    error: type[Exception] = RelvmTypeError
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        args = [*map(str, self.types), *(f"{name}={value}" for name, value in self.attributes.items())]
+        return f"{self.op}({', '.join(args)})"
+
+
+_variables: dict[str, Dim] = {}
+
+
+def _dims(text: str) -> tuple[AnyDim, ...]:
+    parts = text.replace(",", " ").split()
+    return tuple(int(p) if p.lstrip("-").isdigit() else _variables.setdefault(p, dim_var(p)) for p in parts)
+
+
+def tensor(dtype: str, dims: str = "") -> TensorType:
+    return TensorType(ALL_DTYPES[dtype], _dims(dims))
+
+
+def shape(dims: str = "") -> ShapeType:
+    return ShapeType(_dims(dims))
+
+
+F32, UNTYPED = tensor("f32", "3, 4"), TensorType(None, (3,))
