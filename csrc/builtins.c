@@ -146,6 +146,8 @@ RVM_BUILTIN(alloc_tensor) {
   const rvm_shape *shape = arguments[2].as.shape;
   int64_t offset = arguments[1].as.i, size_bytes;
   int32_t dtype = (int32_t)arguments[3].as.i;
+  if (dtype == RVM_DTYPE_str)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.alloc_tensor: strings are not placed in a storage");
   if (!rvm_dims_size_bytes(dtype, shape->rank, shape->dims, &size_bytes))
     return rvm_fail(result, RVM_SHAPE_ERROR,
                     "vm.builtin.alloc_tensor: a dimension is negative, or the size exceeds 64 bits");

@@ -8,6 +8,7 @@ attributes with their defaults (a parameter without default is required), a `*xs
 docstring is the operator's documentation.  `numpy` is its meaning: a function of NumPy arrays (shapes as tuples of int)
 and the same attributes.  `moves` says that elements become elements of the result as they are, or converted, and none
 is computed: the other operators compute with floats narrower than f32 as f32, and their `numpy` need not know them.
+`strings` says that tensors of strings are among what it takes, as they are of those that only move elements.
 `lower` makes its kernel (relvm/ops/lowering.py says how).
 """
 
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
-from relvm.ir.dtypes import ALL_DTYPES
+from relvm.ir.dtypes import ALL_DTYPES, STR
 from relvm.ir.expr import Attributes, Expr, OpCall
 from relvm.ir.types import TensorType, Type
 from relvm.tables import DTYPES
@@ -46,6 +47,7 @@ class Operator:
     numpy: Callable[..., Any]
     lower: Any
     moves: bool
+    strings: bool
 
     def __repr__(self) -> str:
         return self.name
@@ -87,11 +89,12 @@ class Operator:
     def infer(self, arg_types: tuple[Type, ...], attributes: Attributes) -> Type:
         """The result's type; RelvmTypeError or RelvmShapeError where the arguments do not fit."""
         for parameter, type_ in zip(self._argument_names(len(arg_types)), arg_types, strict=True):
-            dtype = type_.dtype if isinstance(type_, TensorType) and not self.moves else None
-            only_moved = dtype is not None and not dtype.is_bool and not dtype.is_arithmetic
-            expect(
-                not only_moved, "{}: {} has dtype {}, which is only moved and converted", self.name, parameter, dtype
-            )
+            dtype = type_.dtype if isinstance(type_, TensorType) else None
+            if dtype == STR:
+                expect(self.strings, "{}: {} is {}, which holds strings: it takes none", self.name, parameter, type_)
+            elif dtype is not None and not self.moves:
+                takes = dtype.is_bool or dtype.is_arithmetic
+                expect(takes, "{}: {} has dtype {}, which is only moved and converted", self.name, parameter, dtype)
         return self.type_rule(*arg_types, **dict(attributes))
 
     def _argument_names(self, count: int) -> list[str]:
@@ -134,14 +137,20 @@ _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narro
 
 
 def op(
-    name: str, *, numpy: Callable[..., Any], lower: Any, effect: Effect = Effect.PURE, moves: bool = False
+    name: str,
+    *,
+    numpy: Callable[..., Any],
+    lower: Any,
+    effect: Effect = Effect.PURE,
+    moves: bool = False,
+    strings: bool = False,
 ) -> Callable[..., Operator]:
     """Declares an operator; see the module's own text."""
 
     def declare(type_rule: Callable[..., Type]) -> Operator:
         assert name not in _operators, f"operator {name} is declared twice"
         meaning = np.errstate(all="ignore")(numpy if moves else _in_f32(numpy))
-        _operators[name] = Operator(name, type_rule, effect, meaning, lower, moves)
+        _operators[name] = Operator(name, type_rule, effect, meaning, lower, moves, moves or strings)
         return _operators[name]
 
     return declare

@@ -71,6 +71,20 @@ from relvm.ops.shape import (
     tensor_to_shape,
     transpose,
 )
+from relvm.ops.strings import (
+    string_case,
+    string_concat,
+    string_equal,
+    string_lookup,
+    string_match,
+    string_of_number,
+    string_part_count,
+    string_positions,
+    string_split,
+    string_take,
+    string_to_number,
+    string_tokens,
+)
 from relvm.ops.suppression import suppress_overlaps
 from relvm.ops.trigonometry import acos, acosh, asin, asinh, atan, atanh, cosh, log1p, sinh, tan
 from relvm.ops.unary import abs_ as abs

@@ -458,7 +458,8 @@ static void test_call_py_func(void) {
   rvm_value_release(&unknown);
 }
 
-#include "test_builtins_lists.h" /* uses what is above */
+#include "test_builtins_lists.h" /* these use what is above */
+#include "test_builtins_strings.h"
 
 int main(void) {
   image program = {0};

@@ -16,47 +16,11 @@ _DECODED = (
 _BERNOULLI = ("", "_expanded", "_double", "_double_expanded", "_seed", "_seed_expanded")
 _TRAINED = ("", "_mask", "_default", "_default_mask")
 
-_STRINGS = (
-    "test_ai_onnx_ml_label_encoder_string_int_cpu",
-    "test_ai_onnx_ml_label_encoder_string_int_no_default_cpu",
-    "test_ai_onnx_ml_label_encoder_tensor_mapping_cpu",
-    "test_ai_onnx_ml_label_encoder_tensor_value_only_mapping_cpu",
-    "test_equal_string_cpu",
-    "test_equal_string_broadcast_cpu",
-    "test_regex_full_match_basic_cpu",
-    "test_regex_full_match_email_domain_cpu",
-    "test_regex_full_match_empty_cpu",
-    "test_string_concat_cpu",
-    "test_string_concat_broadcasting_cpu",
-    "test_string_concat_empty_string_cpu",
-    "test_string_concat_utf8_cpu",
-    "test_string_concat_zero_dimensional_cpu",
-    "test_string_split_basic_cpu",
-    "test_string_split_consecutive_delimiters_cpu",
-    "test_string_split_empty_string_delimiter_cpu",
-    "test_string_split_empty_tensor_cpu",
-    "test_string_split_maxsplit_cpu",
-    "test_string_split_no_delimiter_cpu",
-    "test_strnorm_model_monday_casesensintive_lower_cpu",
-    "test_strnorm_model_monday_casesensintive_nochangecase_cpu",
-    "test_strnorm_model_monday_casesensintive_upper_cpu",
-    "test_strnorm_model_monday_empty_output_cpu",
-    "test_strnorm_model_monday_insensintive_upper_twodim_cpu",
-    "test_strnorm_model_nostopwords_nochangecase_cpu",
-    "test_strnormalizer_export_monday_casesensintive_lower_cpu",
-    "test_strnormalizer_export_monday_casesensintive_nochangecase_cpu",
-    "test_strnormalizer_export_monday_casesensintive_upper_cpu",
-    "test_strnormalizer_export_monday_empty_output_cpu",
-    "test_strnormalizer_export_monday_insensintive_upper_twodim_cpu",
-    "test_strnormalizer_nostopwords_nochangecase_cpu",
-)
-
 # Refused, by a typed error.
 REFUSED: dict[str, str] = {
     **{f"test_image_decoder_decode_{kind}_cpu": "ImageDecoder: formats of images" for kind in _DECODED},
     **{f"test_gradient_of_{what}_cpu": "Gradient: relvm does not train" for what in ("add", "add_and_mul")},
     **{f"test_training_dropout{kind}_cpu": "drops elements at random, to train" for kind in _TRAINED},
-    **dict.fromkeys(_STRINGS, "tensors of strings are still to come"),
     "test_affine_grid_3d_align_corners_expanded_cpu": "an If, inside one whose ways part, of branches of other ranks",
 }
 

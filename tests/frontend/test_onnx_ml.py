@@ -240,9 +240,9 @@ def test_labels_are_encoded() -> None:
 
 
 def test_what_is_not_there_yet_is_refused() -> None:
-    given = {"coefficients": [1.0] * 10, "intercepts": [0.0, 1.0]}
-    with pytest.raises(RelvmUnsupportedError, match="labels that are strings"):
-        from_onnx(model("LinearClassifier", 2, classlabels_strings=["a", "b"], **given))
+    one = {"coefficients": [1.0] * 5, "intercepts": [0.0]}
+    with pytest.raises(RelvmUnsupportedError, match="one class whose label is a string"):
+        from_onnx(model("LinearClassifier", 2, classlabels_strings=["a"], **one))
 
 
 def test_columns_are_chosen_and_put_together() -> None:

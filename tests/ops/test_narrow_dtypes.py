@@ -15,7 +15,7 @@ from ops.test_operators import static_type
 
 from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
-from relvm.ir.dtypes import ALL_DTYPES, DType
+from relvm.ir.dtypes import ALL_DTYPES, STR, DType
 from relvm.ir.expr import Module
 from relvm.ir.infer import infer_types
 from relvm.ir.operator import find_operator
@@ -26,7 +26,7 @@ from relvm.vm.building import lower
 
 NARROW = [dtype for dtype in ALL_DTYPES.values() if dtype.is_narrow_float or dtype.bits < 8]
 COMPUTED = [dtype for dtype in NARROW if dtype.is_arithmetic]
-WIDE = [dtype for dtype in ALL_DTYPES.values() if dtype not in NARROW]
+WIDE = [dtype for dtype in ALL_DTYPES.values() if dtype not in NARROW and dtype != STR]
 MOVES = {
     "transpose": "transpose(x)",
     "slice": "slice(x, begin=(1,), end=(3,))",
@@ -62,7 +62,7 @@ def numbers(dtype: DType, target: DType) -> np.ndarray:
         return values[~np.isnan(values)].astype(dtype.numpy)
 
 
-CASTS = [(a, b) for a, b in itertools.product(ALL_DTYPES.values(), repeat=2) if a in NARROW or b in NARROW]
+CASTS = [(a, b) for a, b in itertools.product(NARROW + WIDE, repeat=2) if a in NARROW or b in NARROW]
 LOST_IN_INTEGERS = {(a, b) for a, b in CASTS if a.is_float and b.is_integer}  # NaN, infinity, what is too large
 
 

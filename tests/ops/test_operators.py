@@ -10,6 +10,7 @@ import pytest
 from ops.harness import Call, Kernels
 from ops.mistakes import MISTAKES
 from ops.samples import EMPTY_AXIS, SAMPLES, Sample
+from ops.string_mistakes import string_mistakes
 
 import relvm.ops
 from relvm.ir.dims import AnyDim, as_var, dim_var, evaluate_with
@@ -21,6 +22,7 @@ from relvm.ir.types import ListType, OptionalType, PrimType, ShapeType, TensorTy
 from relvm.ops.lowering import Alias, Builtin, Composition, Loops, Pointwise, Product, Rearrange, Reduce, View
 from relvm.tables import BUILTINS
 
+ALL_MISTAKES = (*MISTAKES, *string_mistakes())
 NAMES = sorted(operators())
 FORMS = (Pointwise, Product, Rearrange, Reduce, Composition, Loops, View, Alias, Builtin)
 _TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
@@ -147,7 +149,7 @@ def test_type_rule_takes_tensors_of_known_rank_only(sample):
     assert result.rank == (len(given) if isinstance(result, ShapeType) else np.ndim(given))
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=str)
+@pytest.mark.parametrize("mistake", ALL_MISTAKES, ids=str)
 def test_mistakes_are_told(mistake):
     op = find_operator(mistake.op)
     with pytest.raises(mistake.error, match=f"^{mistake.op}") as raised:
@@ -157,7 +159,7 @@ def test_mistakes_are_told(mistake):
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - {"is_null", "random_bits"}))  # take anything, or nothing
 def test_mistakes_are_listed_for_each_operator(name):
-    assert any(mistake.op == name for mistake in MISTAKES)
+    assert any(mistake.op == name for mistake in ALL_MISTAKES)
 
 
 def outputs_of(sample: Sample, result) -> list[tuple[TensorType, np.ndarray]]:

@@ -70,6 +70,8 @@ class ModelFile:
             dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
         except (KeyError, TypeError):
             raise RelvmFormatError(f"{here}: no element type has the number {tensor.data_type}") from None
+        if tensor.data_type == TensorProto.STRING:
+            return _of_fields(tensor, dims, here)
         is_external = tensor.data_location == TensorProto.EXTERNAL
         if is_external:
             data = self._external(tensor, here)

@@ -30,6 +30,7 @@ import relvm.frontend.onnx.logic
 import relvm.frontend.onnx.loops
 import relvm.frontend.onnx.margins
 import relvm.frontend.onnx.ml_features
+import relvm.frontend.onnx.ml_labels
 import relvm.frontend.onnx.ml_linear
 import relvm.frontend.onnx.ml_trees
 import relvm.frontend.onnx.ngrams
@@ -47,6 +48,7 @@ import relvm.frontend.onnx.resize
 import relvm.frontend.onnx.sequences
 import relvm.frontend.onnx.spectra
 import relvm.frontend.onnx.squeeze
+import relvm.frontend.onnx.strings
 import relvm.frontend.onnx.training
 import relvm.frontend.onnx.transposed
 import relvm.frontend.onnx.uniqueness  # noqa: F401
@@ -116,7 +118,8 @@ def from_onnx(model: Any, *, dims: Mapping[str, int | tuple[int, int]] | None = 
     Module
         With one function, `main`: a parameter for each graph input that has no initializer, its name made an identifier
         where it is none; its result, or a tuple of them where the graph has several outputs.  A sequence is a list, an
-        optional value the value or null.  The attributes
+        optional value the value or null; a map the tuple of its keys and values, and a sequence of maps with the same
+        keys, as ZipMap gives it, the tuple of the keys and of a matrix with a row for each.  The attributes
         input_names and output_names hold the graph's own names.
 
     Raises
@@ -214,6 +217,7 @@ class GraphImporter:
                 tuple(info.name for info in graph.input if info.name not in {i.name for i in graph.initializer}),
             ),
             ("output_names", tuple(info.name for info in graph.output)),
+            *self.map_outputs(graph),
             *self.bounds(),
         )
         return Function("main", tuple(params), body, attributes=attributes)
@@ -327,6 +331,11 @@ class GraphImporter:
             return ()
         limits = zip((LOWER, UPPER), zip(*(size for _, size in named), strict=True), strict=True)
         return tuple((kind, tuple(zip((n for n, _ in named), sizes, strict=True))) for kind, sizes in limits)
+
+    def map_outputs(self, graph: Any) -> Attributes:
+        """Which outputs are maps, or sequences of maps, as an attribute of the function."""
+        names = tuple(info.name for info in graph.output if types.is_map(info.type))
+        return (("map_outputs", names),) if names else ()
 
     def node(self, proto: Any) -> None:
         """Adds the bindings of one node, and what its outputs are."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx.host import HostValue
 from relvm.ir.dims import AnyDim
-from relvm.ir.types import ListType, OptionalType, TensorType, Type
+from relvm.ir.types import ListType, OptionalType, TensorType, TupleType, Type
 
 if TYPE_CHECKING:
     from relvm.frontend.onnx.importer import GraphImporter
@@ -92,8 +92,10 @@ def type_of(graph: GraphImporter, proto: Any, what: str) -> Type:
             return ListType(type_of(graph, proto.sequence_type.elem_type, what))
         case "optional_type":
             return OptionalType(type_of(graph, proto.optional_type.elem_type, what))
+        case "map_type":
+            return _map(graph, proto.map_type, what)
     raise RelvmUnsupportedError(
-        f"{graph.place}: {what} is no tensor, sequence or optional value but {proto.WhichOneof('value')}"
+        f"{graph.place}: {what} is no tensor, sequence, map or optional value but {proto.WhichOneof('value')}"
     )
 
 
@@ -103,6 +105,20 @@ def _tensor(graph: GraphImporter, tensor: Any, what: str) -> TensorType:
         return TensorType(dtype)
     sizes = [_size(graph, dim) for dim in tensor.shape.dim]
     return TensorType(dtype, None if None in sizes else tuple(sizes), len(sizes))
+
+
+def _map(graph: GraphImporter, map_: Any, what: str) -> TupleType:
+    """A map is the tuple of its keys and its values, vectors (relvm/frontend/onnx/ml_labels.py)."""
+    value = type_of(graph, map_.value_type, what)
+    if not isinstance(value, TensorType):
+        raise RelvmUnsupportedError(f"{graph.place}: {what} is a map of values of type {value}, expected tensors")
+    return TupleType((TensorType(graph.element_type(map_.key_type, what), None, 1), TensorType(value.dtype, None, 1)))
+
+
+def is_map(proto: Any) -> bool:
+    """Whether an onnx.TypeProto is of a map, or of a sequence of maps."""
+    inner = proto.sequence_type.elem_type if proto.HasField("sequence_type") else proto
+    return inner.HasField("map_type")
 
 
 def _size(graph: GraphImporter, dim: Any) -> AnyDim | None:
