@@ -161,7 +161,7 @@ def _constant(node: Node) -> Constant:
         return constant(np.array(text, STR.numpy))
     listed = node.attribute("value_strings")
     if listed is not None:
-        return constant(strings_of([each.decode() for each in listed]))
+        return constant(strings_of(listed))
     value = node.attribute("value")
     if value is None:
         kind = node.proto.attribute[0].name if node.proto.attribute else "none"

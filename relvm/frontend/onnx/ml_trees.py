@@ -108,7 +108,7 @@ class Forest:
 def _named_forest(node: Node, prefix: str, targets: int) -> Forest:
     """Of nodes that are named by their tree and number.  prefix: `class` or `target`."""
     tree, number = (_integers(node, f"nodes_{name}") for name in ("treeids", "nodeids"))
-    modes = list(map(_text, node.attribute("nodes_modes", [])))
+    modes = node.attribute("nodes_modes", [])
     count = len(modes)
     row = {each: i for i, each in enumerate(zip(tree.tolist(), number.tolist(), strict=False))}
     features, yes, no = (_integers(node, f"nodes_{name}") for name in ("featureids", "truenodeids", "falsenodeids"))
@@ -154,10 +154,6 @@ def _named_forest(node: Node, prefix: str, targets: int) -> Forest:
     if (features < 0).any():
         raise RelvmFormatError("nodes_featureids has a number below 0")
     return Forest(features, thresholds, np.array(tests), *ways, np.array(sorted(roots)), weights)
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def _integers(node: Node, name: str, default: np.ndarray | None = None) -> np.ndarray:

@@ -63,9 +63,7 @@ def _dynamic_quantize_lstm(node: Node) -> tuple[Expr, Expr, Expr]:
         raise RelvmUnsupportedError(f"direction {direction!r} is not supported")
     if node.has(7) or node.attribute("clip") or node.attribute("input_forget", 0):
         raise RelvmUnsupportedError("peepholes, clip and input_forget are not supported")
-    names = [name.decode() for name in node.attribute("activations", [])] or [*_ACTIVATIONS[:2], "Tanh"] * len(
-        backwards
-    )
+    names = node.attribute("activations") or [*_ACTIVATIONS[:2], "Tanh"] * len(backwards)
     names = [name.capitalize() for name in names]
     if len(names) != 3 * len(backwards) or not set(names) <= set(_ACTIVATIONS):
         raise RelvmUnsupportedError(f"activations {names}, expected three of {_ACTIVATIONS} for each direction")

@@ -80,6 +80,8 @@ class Node:
                 value = helper.get_attribute_value(attribute)
                 if attribute.type == attribute.TENSOR:
                     return self.graph.file.array(value, f"{self.here}: attribute {name}")
+                if attribute.type == attribute.STRINGS:
+                    return [text.decode() for text in value]
                 return value.decode() if isinstance(value, bytes) else value
         return default
 

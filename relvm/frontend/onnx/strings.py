@@ -21,9 +21,7 @@ from relvm.ops.strings import string_table
 def texts(node: Node, name: str) -> np.ndarray | None:
     """An attribute that is a list of strings as an array of str; None where there is none, or an empty one."""
     found = node.attribute(name)
-    if not found:
-        return None
-    return strings_of([each.decode() if isinstance(each, bytes) else each for each in found])
+    return strings_of(found) if found else None
 
 
 def strings_of(values: Sequence[str]) -> np.ndarray:
