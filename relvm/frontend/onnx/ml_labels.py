@@ -13,6 +13,7 @@ from relvm.errors import RelvmFormatError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.ml_scores import DOMAIN, numbers
 from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.sizes import filled
 from relvm.frontend.onnx.strings import place_among, text_of_number, texts
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dtypes import F32, I64, STR, DType
@@ -131,7 +132,7 @@ def _dense(node: Node, places: Term, values: Term, size: int) -> Term:
     dtype = values.type.dtype
     zero = np.array("" if dtype == STR else 0, dtype.numpy)
     dims = (*values.shape[:-1], size + 1)
-    empty = Term(node, node.emit(ops.broadcast_to(constant(zero), node.shape(list(dims)))))
+    empty = Term(node, node.emit(filled(node, zero, *dims)))
     everywhere = places.apply(ops.broadcast_to, node.shape(list(values.shape)))
     full = empty.apply(ops.scatter_elements, everywhere, values, axis=-1)
     return full.apply(ops.slice, begin=(0,), end=(size,), axes=(len(dims) - 1,))

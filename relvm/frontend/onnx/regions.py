@@ -15,7 +15,7 @@ from relvm.frontend.onnx.sizes import scalar
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import product
 from relvm.ir.dtypes import F32, I64
-from relvm.ir.expr import Expr
+from relvm.ir.expr import Expr, constant
 
 
 @converts("RoiAlign")
@@ -67,4 +67,4 @@ def _non_max_suppression(node: Node) -> Expr:
 
 
 def _number(node: Node, value: np.generic) -> Term:
-    return Term(node, node.graph.constant(np.asarray(value), "a constant"))
+    return Term(node, constant(value))

@@ -84,7 +84,7 @@ def places_on(axis: Axis, how: str) -> Term:
     In align_corners the length is `dim * scale`, not rounded, as in ONNX's reference and its test cases.  In
     tf_half_pixel_for_nn an axis that keeps its size is left as it is.
     """
-    place = Term(axis.node, axis.node.emit(ops.iota(axis.node.shape([axis.size])))).cast(F64)
+    place = numbered(axis.node, axis.size).cast(F64)
     length = axis.number(axis.size)
     match how:
         case "asymmetric":

@@ -13,7 +13,7 @@ from relvm.frontend.onnx.registry import Node
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dims import AnyDim, as_var, dim_var
 from relvm.ir.dtypes import I64
-from relvm.ir.expr import Constant, Expr, MatchCast, Var
+from relvm.ir.expr import Constant, Expr, MatchCast, Var, constant
 from relvm.ir.types import ShapeType
 
 
@@ -104,4 +104,4 @@ def scalar(node: Node, index: int) -> Term:
 
 def filled(node: Node, value: np.generic, *dims: AnyDim) -> Expr:
     """A tensor of that shape, every element of it being the value."""
-    return ops.broadcast_to(node.graph.constant(np.asarray(value), "a constant"), node.shape(list(dims)))
+    return ops.broadcast_to(constant(value), node.shape(list(dims)))

@@ -15,7 +15,7 @@ from relvm.frontend.onnx.terms import Term, term
 from relvm.frontend.onnx.waves import LONGEST, frames, transform
 from relvm.ir.dims import dim_op
 from relvm.ir.dtypes import F64, I64, DType
-from relvm.ir.expr import Constant, Expr
+from relvm.ir.expr import Constant, Expr, constant
 
 # A window is the sum of these factors times cos(0), cos(t), cos(2 * t), t going once around.
 _WINDOWS = {
@@ -50,7 +50,7 @@ def _dft(node: Node) -> Expr:
     if axis == -1 or (axis is not None and not -rank <= axis < rank - 1):
         raise RelvmShapeError(f"axis {axis} of a signal of rank {rank}, whose last axis is that of its parts")
     if axis is None or not _is_number(node, 1) or not isinstance(x.shape[axis], int):
-        at = term(node, 2).reshape(1) if axis is None else Term(node, node.graph.constant(np.array([axis]), "an axis"))
+        at = term(node, 2).reshape(1) if axis is None else Term(node, constant(np.array([axis])))
         length = sizes_of(node, 1, "the length of a DFT")[0] if node.has(1) else None
         return transform(x, at.cast(I64), length, _parts(x), inverse=inverse, onesided=onesided).expr
     axis %= rank
@@ -65,7 +65,7 @@ def _dft(node: Node) -> Expr:
     rows = x.apply(ops.slice, begin=(0,), end=(kept,), axes=(axis,)).apply(ops.transpose, perm=order)
     dims = rows.shape[:-2]
     matrix = matrix.reshape(kept * parts, -1)
-    rows = rows.reshape(*dims, kept * parts).apply(ops.matmul, node.graph.constant(matrix, "a matrix"))
+    rows = rows.reshape(*dims, kept * parts).apply(ops.matmul, constant(matrix))
     back = tuple(order.index(i) for i in range(rank))
     return rows.reshape(*dims, *result).apply(ops.transpose, perm=back).expr
 
@@ -85,9 +85,7 @@ def _stft(node: Node) -> Expr:
         length = int(node.known(3, "the length of a frame").item())
     matrix = _matrix(length, length, parts, onesided, False, x.type.dtype)
     count = matrix.shape[2]
-    filters = Term(
-        node, node.graph.constant(matrix.transpose(2, 3, 1, 0).reshape(count * 2, parts, length), "a matrix")
-    )
+    filters = Term(node, constant(matrix.transpose(2, 3, 1, 0).reshape(count * 2, parts, length)))
     if node.has(2):
         filters = filters * term(node, 2)
     spectra = x.apply(ops.transpose, perm=(0, 2, 1)).apply(ops.conv, filters, strides=(step,))

@@ -92,7 +92,6 @@ def _channels(node: Node, rows: AnyDim, block: AnyDim) -> AnyDim:
     if channels is None and isinstance(rows, int) and isinstance(block, int):
         raise RelvmShapeError(f"{rows} rows are no multiple of a block of {block}")
     if channels is None:
-        numbers = numbers_of(node, [rows, block])
-        above, below = (numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for i in range(2))
+        above, below = numbers_of(node, [rows]), numbers_of(node, [block])
         (channels,) = run_time_sizes(above / below.apply(ops.maximum, 1))
     return channels

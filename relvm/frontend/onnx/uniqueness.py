@@ -7,7 +7,7 @@ from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.positions import true_positions
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import places
+from relvm.frontend.onnx.sizes import numbers_of, places
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64, U8
@@ -30,7 +30,7 @@ def _unique(node: Node) -> tuple[Expr, ...]:
     order = rows.apply(ops.row_order)
     starts, run, count = _runs(node, rows.apply(ops.gather, order, axis=0), size)
     firsts = order.apply(ops.gather, starts, axis=0)
-    ends = starts.apply(ops.concat, _vector(node, size), axis=0)
+    ends = starts.apply(ops.concat, numbers_of(node, [size]), axis=0)
     counts = ends.apply(ops.gather, places(node, count) + 1, axis=0) - starts
     run_of = order.apply(ops.scatter_elements, order, run, axis=0)
     if not node.attribute("sorted", 1):
@@ -53,7 +53,3 @@ def _runs(node: Node, rows: Term, size: AnyDim) -> tuple[Term, Term, AnyDim]:
     begins = changes.apply(ops.logical_or, here.apply(ops.equal, 0))
     starts, count = true_positions(begins)
     return starts, begins.cast(I64).apply(ops.cumulative_sum, axis=0) - 1, count
-
-
-def _vector(node: Node, size: AnyDim) -> Term:
-    return Term(node, node.emit(ops.shape_to_tensor(node.shape([size]))))

@@ -48,8 +48,7 @@ def frames(x: Term, parts: int, *, onesided: bool) -> Term:
     step = scalar(node, 1).cast(I64)
     none_of(step < 1, "steps below 1")
     length = sizes_of(node, 3, "the length of a frame")[0] if node.has(3) else node.known_shape(2).type.shape[0]
-    numbers = numbers_of(node, [size, length])
-    room = numbers.apply(ops.slice, begin=(0,), end=(1,)) - numbers.apply(ops.slice, begin=(1,), end=(2,))
+    room = numbers_of(node, [size]) - numbers_of(node, [length])
     none_of(room < 0, "frames longer than the signal")
     (many,) = run_time_sizes(room / step + 1)
     rows = x.apply(ops.gather, places(node, many, 1) * step + places(node, length), axis=1)
