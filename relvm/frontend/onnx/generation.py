@@ -93,13 +93,10 @@ def repeated(x: Term, repeats: Sequence[AnyDim]) -> Term:
 @converts("Split")
 def _split(node: Node) -> tuple:
     """Opset 18 has num_outputs, of which the last may be shorter; before it parts without sizes are equal."""
-    axis, count = node.attribute("axis", 0), len(node.proto.output)
-    value = node.inputs[0]
+    value, count = node.inputs[0], len(node.proto.output)
     x = None if isinstance(value, HostValue) else Term(node, node.known_shape(0))
     shape = value.array.shape if x is None else x.shape
-    if not -len(shape) <= axis < len(shape):
-        raise RelvmShapeError(f"axis {axis} of a tensor of rank {len(shape)}")
-    axis %= len(shape)
+    axis = node.axis(0, len(shape))
     sizes = _split_sizes(node, shape[axis], count)
     if len(sizes) != count:
         raise RelvmShapeError(f"{len(sizes)} sizes for {count} outputs")
@@ -177,10 +174,7 @@ def _one_hot(node: Node) -> Expr:
     indices, values = term(node, 0).cast(I64), term(node, 2)
     (depth,) = sizes_of(node, 1, "the depth")
     rank = node.type(0).rank + 1
-    axis = node.attribute("axis", -1)
-    if not -rank <= axis < rank:
-        raise RelvmShapeError(f"axis {axis} of a result of rank {rank}")
-    axis %= rank
+    axis = node.axis(-1, rank)
     indices = (indices < 0).chosen(indices + number_of(node, depth), indices)
     if isinstance(depth, Dim) and rank == 1:  # a number of shape [1] was added
         indices = indices.reshape()

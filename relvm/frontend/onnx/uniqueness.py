@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import relvm.ops as ops
-from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.positions import true_positions
 from relvm.frontend.onnx.registry import Node, converts
@@ -17,13 +16,11 @@ from relvm.ir.expr import Expr
 @converts("Unique")
 def _unique(node: Node) -> tuple[Expr, ...]:
     """Sorted as rows, equal ones stand together; the first of each run is the first of them in the input."""
-    x, axis = shaped(node, 0), node.attribute("axis")
-    if axis is None:
-        x, axis = x.reshape(product(x.shape)), 0
+    x = shaped(node, 0)
+    if node.attribute("axis") is None:
+        x = x.reshape(product(x.shape))
     rank = len(x.shape)
-    if not -rank <= axis < rank:
-        raise RelvmShapeError(f"axis {axis} of a tensor of rank {rank}")
-    axis %= rank
+    axis = node.axis(0, rank)
     size, others = x.shape[axis], (*x.shape[:axis], *x.shape[axis + 1 :])
     front = x.apply(ops.transpose, perm=(axis, *(i for i in range(rank) if i != axis))) if axis else x
     rows = front.reshape(size, product(others))
