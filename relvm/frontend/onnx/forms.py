@@ -39,7 +39,7 @@ def opsets_of(imports: Iterable[Any], here: str) -> dict[str, int]:
     for entry in imports:
         domain, version = plain_domain(entry.domain), entry.version
         name = shown(domain) or "ai.onnx"
-        newest = _newest().get(domain)
+        newest = newest_versions().get(domain)
         if version < 1:
             raise RelvmFormatError(f"{here}: opset {version} of {name}, expected a number from 1 on")
         if found.setdefault(domain, version) != version:
@@ -52,7 +52,8 @@ def opsets_of(imports: Iterable[Any], here: str) -> dict[str, int]:
 
 
 @cache
-def _newest() -> Mapping[str, int]:
+def newest_versions() -> Mapping[str, int]:
+    """Of ONNX's own domains those that the installed onnx package has."""
     from onnx import defs
     from onnx.helper import VERSION_TABLE
 
@@ -120,12 +121,17 @@ def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainM
                     " nodes must stand in the order in which they run, and in no circle"
                 )
         for attribute in node.attribute:
-            for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            for graph in graphs_in(attribute):
                 _expect_graph(graph, place, inside, depth + 1)
         for name in node.output:
             if name and name in makers:
                 raise RelvmFormatError(f"{here} makes {shown(name)!r}, which {makers[name]} gives already")
             makers[name] = node_name(node)
+
+
+def graphs_in(attribute: Any) -> list[Any]:
+    """The graphs that an AttributeProto holds."""
+    return [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
 
 
 def node_name(node: Any) -> str:
@@ -140,6 +146,11 @@ def _expect_text(name: Any, here: str) -> None:
 
 
 # ---- functions ----
+
+
+def key_of(node: Any) -> Key:
+    """Of the function that a node calls, if it calls one."""
+    return plain_domain(node.domain), node.op_type, node.overload
 
 
 def functions_of(model: Any) -> dict[Key, Any]:
@@ -171,7 +182,7 @@ def _extent_of(
     total = deepest = 0
     for node in _all_nodes(nodes):
         total += 1
-        key = (plain_domain(node.domain), node.op_type, node.overload)
+        key = key_of(node)
         function = functions.get(key)
         if function is None:
             continue
@@ -191,5 +202,5 @@ def _all_nodes(nodes: Any) -> Iterator[Any]:
     for node in nodes:
         yield node
         for attribute in node.attribute:
-            for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            for graph in graphs_in(attribute):
                 yield from _all_nodes(graph.node)

@@ -379,7 +379,8 @@ class GraphImporter:
         if convert is None:
             full = shown(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
             raise RelvmUnsupportedError(f"the operator {full} is not supported{near_matches(full, supported())}")
-        schema = None if self.is_own(proto) else schemas.schema_of(proto.domain, proto.op_type, opset)
+        is_own = forms.key_of(proto) in self.functions
+        schema = None if is_own else schemas.schema_of(proto.domain, proto.op_type, opset)
         if schema:
             schemas.expect_form(proto, schema)
         inputs = [self.lookup(name, here) if name else None for name in proto.input]
@@ -388,10 +389,6 @@ class GraphImporter:
         node = Node(self, proto, opset, here, inputs)
         known = host.evaluate(node)
         return known if known is not None else dequantised.moved(node, convert)
-
-    def is_own(self, proto: Any) -> bool:
-        """Whether the node calls a function of the model."""
-        return (forms.plain_domain(proto.domain), proto.op_type, proto.overload) in self.functions
 
     def lookup(self, name: str, here: str) -> Value | None:
         """The value of that name in this graph or one around it; None: the function's caller gives none."""
