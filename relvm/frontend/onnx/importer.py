@@ -62,7 +62,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
-from relvm.frontend.onnx import control, dequantised, forms, functions, host, schemas, types
+from relvm.frontend.onnx import control, dequantised, forms, functions, host, matching, schemas, types
 from relvm.frontend.onnx.files import ModelFile, read_model
 from relvm.frontend.onnx.names import identifier, shown
 from relvm.frontend.onnx.registry import Fork, Node, supported
@@ -387,6 +387,8 @@ class GraphImporter:
         if schema:
             schemas.expect_types(inputs, schema)
         node = Node(self, proto, opset, here, inputs)
+        if is_own:
+            return matching.converted(convert, node)
         known = host.evaluate(node)
         return known if known is not None else dequantised.moved(node, convert)
 
