@@ -196,7 +196,7 @@ class GraphImporter:
         """The graph as a function."""
         self.initializers(graph)
         self.declared = {info.name: info.type for info in (*graph.value_info, *graph.output)}
-        params, names = [], set()
+        params, inputs, names = [], [], set()
         for info in graph.input:
             if info.name in self.values:
                 here = f"{self.place}: initializer {shown(info.name)!r}"
@@ -204,6 +204,7 @@ class GraphImporter:
                 continue
             name = identifier(info.name, names)
             params.append(Var(name, type=types.graph_input(self, info)))
+            inputs.append(info.name)
             self.values[info.name] = params[-1]
         try:
             body = self.body(graph)
@@ -212,10 +213,7 @@ class GraphImporter:
         self.expect_no_problems()
         assert body is not None
         attributes = (
-            (
-                "input_names",
-                tuple(info.name for info in graph.input if info.name not in {i.name for i in graph.initializer}),
-            ),
+            ("input_names", tuple(inputs)),
             ("output_names", tuple(info.name for info in graph.output)),
             *self.map_outputs(graph),
             *self.bounds(),
