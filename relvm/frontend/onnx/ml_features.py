@@ -7,10 +7,10 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.generation import shaped
-from relvm.frontend.onnx.ml_scores import DOMAIN, numbers, rows_of
+from relvm.frontend.onnx.ml_scores import DOMAIN, floats, numbers, rows_of
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.strings import place_among, texts
-from relvm.frontend.onnx.terms import Term, term
+from relvm.frontend.onnx.terms import term
 from relvm.ir.dims import product
 from relvm.ir.dtypes import F32, I64, STR
 from relvm.ir.expr import Expr, constant
@@ -18,17 +18,12 @@ from relvm.ir.expr import Expr, constant
 
 @converts("Scaler", domain=DOMAIN)
 def _scaler(node: Node) -> Expr:
-    x = _floats(node)
+    x = floats(term(node, 0))
     for name, op in (("offset", ops.subtract), ("scale", ops.multiply)):
         values = numbers(node, name, x.type.dtype.numpy)
         if values is not None:
             x = x.apply(op, constant(values))
     return x.cast(F32).expr
-
-
-def _floats(node: Node) -> Term:
-    x = term(node, 0)
-    return x if x.type.dtype.is_float and not x.type.dtype.is_narrow_float else x.cast(F32)
 
 
 @converts("Normalizer", domain=DOMAIN)

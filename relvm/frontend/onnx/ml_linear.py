@@ -14,6 +14,7 @@ from relvm.frontend.onnx.ml_scores import (
     column_of_largest,
     labelled,
     labels_of,
+    needed,
     numbers,
     rows_of,
     transformed,
@@ -37,17 +38,10 @@ def _linear(x: Term, coefficients: np.ndarray, intercepts: np.ndarray | None, ou
     return scores.apply(ops.add, constant(intercepts.astype(own)))
 
 
-def _needed(node: Node, name: str) -> np.ndarray:
-    found = numbers(node, name)
-    if found is None:
-        raise RelvmFormatError(f"there is no attribute {name}")
-    return found
-
-
 @converts("LinearRegressor", domain=DOMAIN)
 def _regressor(node: Node) -> Expr:
     targets = node.attribute("targets", 1)
-    scores = _linear(rows_of(node, 0), _needed(node, "coefficients"), numbers(node, "intercepts"), targets)
+    scores = _linear(rows_of(node, 0), needed(node, "coefficients"), numbers(node, "intercepts"), targets)
     return transformed(node, scores).expr
 
 
@@ -55,7 +49,7 @@ def _regressor(node: Node) -> Expr:
 def _classifier(node: Node) -> tuple[Expr, Expr]:
     """One row of coefficients is that of the second of two classes."""
     labels = labels_of(node, "ints")
-    coefficients, intercepts = _needed(node, "coefficients"), numbers(node, "intercepts")
+    coefficients, intercepts = needed(node, "coefficients"), numbers(node, "intercepts")
     x = rows_of(node, 0)
     columns = x.shape[1]
     outputs = len(coefficients) // columns if isinstance(columns, int) and columns else len(intercepts or labels or [0])
@@ -99,11 +93,11 @@ def _kernel(node: Node, x: Term, vectors: np.ndarray) -> Term:
 
 @converts("SVMRegressor", domain=DOMAIN)
 def _svm_regressor(node: Node) -> Expr:
-    x, coefficients = rows_of(node, 0), _needed(node, "coefficients")
+    x, coefficients = rows_of(node, 0), needed(node, "coefficients")
     count = node.attribute("n_supports", 0)
-    rho = _needed(node, "rho")
+    rho = needed(node, "rho")
     if count:
-        vectors = _needed(node, "support_vectors").reshape(count, -1)
+        vectors = needed(node, "support_vectors").reshape(count, -1)
         scores = _linear(_kernel(node, x, vectors), coefficients, rho[:1], 1)
     else:
         scores = _linear(x, coefficients, rho[:1], 1)
@@ -116,7 +110,7 @@ def _svm_regressor(node: Node) -> Expr:
 def _svm_classifier(node: Node) -> tuple[Expr, Expr]:
     labels = labels_of(node, "ints")
     classes = len(labels) if labels is not None else 1
-    x, coefficients, rho = rows_of(node, 0), _needed(node, "coefficients"), _needed(node, "rho")
+    x, coefficients, rho = rows_of(node, 0), needed(node, "coefficients"), needed(node, "rho")
     counts = numbers(node, "vectors_per_class", np.int64)
     if counts is None:
         scores = _linear(x, coefficients, rho[:1], classes)
@@ -124,7 +118,7 @@ def _svm_classifier(node: Node) -> tuple[Expr, Expr]:
     if len(counts) != classes:
         raise RelvmFormatError(f"vectors_per_class has {len(counts)} numbers for {classes} classes")
     total = int(counts.sum())
-    kernels = _kernel(node, x, _needed(node, "support_vectors").reshape(total, -1))
+    kernels = _kernel(node, x, needed(node, "support_vectors").reshape(total, -1))
     duels = _linear(kernels, _duels(coefficients.reshape(-1, total), counts), rho, classes * (classes - 1) // 2)
     prob_a, prob_b = numbers(node, "prob_a"), numbers(node, "prob_b")
     if prob_a is not None and prob_b is not None:
