@@ -18,12 +18,6 @@ from relvm.ir.expr import Expr, constant
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"}
 
 
-def _reversed_last(x: Term) -> Term:
-    """Coordinates in the order of axes: ONNX has that along the last axis first."""
-    far = 2**63 - 1
-    return x.apply(ops.slice, begin=(far,), end=(-far,), axes=(-1,), steps=(-1,))
-
-
 @converts("GridSample")
 def _grid_sample(node: Node) -> Expr:
     """The grid says places from -1 to 1: between the middles of the outermost elements, or between their edges."""
@@ -36,7 +30,7 @@ def _grid_sample(node: Node) -> Expr:
         raise RelvmShapeError(f"a grid of rank {grid.type.rank} for x of rank {len(sizes) + 2}")
     aligned = bool(node.attribute("align_corners", 0))
     extents = numbers_of(node, sizes).cast(grid.type.dtype)
-    at = _reversed_last(grid) + 1
+    at = grid.backwards(-1) + 1  # ONNX has the coordinate along the last axis first
     at = at / 2 * (extents - 1) if aligned else (at * extents - 1) / 2
     return ops.sample(x.expr, at.expr, mode=_MODES[asked], padding=padding, align_corners=aligned)
 

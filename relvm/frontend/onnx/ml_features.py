@@ -83,7 +83,7 @@ def _feature_vectorizer(node: Node) -> Expr:
             parts[i] = parts[i].apply(ops.slice, begin=(0,), end=(size,), axes=(1,))
         elif size > columns:
             parts[i] = parts[i].apply(ops.pad, pads=(0, 0, 0, size - columns))
-    return parts[0].expr if len(parts) == 1 else ops.concat(*(part.expr for part in parts), axis=1)
+    return ops.concat(*(part.expr for part in parts), axis=1)
 
 
 @converts("OneHotEncoder", domain=DOMAIN)

@@ -84,8 +84,7 @@ def _tf_idf_vectorizer(node: Node) -> Expr:
         counts.append(total)
     place = np.zeros(size, np.int64)  # where the count of each element of the result stands; the first is 0
     place[np.concatenate(columns)] = 1 + np.arange(sum(map(len, columns)))
-    joined = counts[0].apply(ops.concat, *counts[1:], axis=1) if len(counts) > 1 else counts[0]
-    found = joined.apply(ops.gather, constant(place), axis=1)
+    found = counts[0].apply(ops.concat, *counts[1:], axis=1).apply(ops.gather, constant(place), axis=1)
     return _weighted(node, found).reshape(*batch, size).expr
 
 

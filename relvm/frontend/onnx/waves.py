@@ -71,7 +71,7 @@ def _of_whole(
         real, imaginary = real / whole, imaginary / whole
     rows = [_side_by_side(real, imaginary), _side_by_side(imaginary.apply(ops.negative), real)][:parts]
     rows = [row.reshape(size, 1, count * 2) for row in rows]
-    matrix = rows[0].apply(ops.concat, *rows[1:], axis=1) if parts == 2 else rows[0]
+    matrix = rows[0].apply(ops.concat, *rows[1:], axis=1)
     return matrix.reshape(size * parts, count * 2).cast(dtype), count, 2
 
 
