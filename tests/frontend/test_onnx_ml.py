@@ -7,13 +7,12 @@ import itertools
 import numpy as np
 import pytest
 from frontend.onnx_answers import against_onnxruntime, assert_answers, c_answers
+from frontend.onnx_models import onnx
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
-
-onnx = pytest.importorskip("onnx")
-from onnx import helper, numpy_helper  # noqa: E402  (after the check that onnx is there)
-from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 RANDOM = np.random.default_rng(8)
 FEATURES = 5

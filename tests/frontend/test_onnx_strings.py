@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frontend.onnx_answers import onnxruntime_answers, outputs
 from frontend.onnx_models import parse_model
 from modes import machines, plain
 from onnx import TensorProto, helper
@@ -16,8 +17,6 @@ from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.backend import prepare
 from relvm.ops.patterns import program_of
 from relvm.ops.texts import longest_match
-
-onnxruntime = pytest.importorskip("onnxruntime")
 
 TYPES = {"str": TensorProto.STRING, "i64": TensorProto.INT64, "f32": TensorProto.FLOAT}
 
@@ -45,9 +44,7 @@ def node_model(op: str, inputs: list[tuple[str, list]], outputs: int, domain: st
 
 def expect(model: Any, feeds: list[np.ndarray], wanted: list[Any]) -> None:
     for machine in machines(from_onnx(model)).values():
-        got = plain(machine["main"](*feeds))
-        got = got if isinstance(got, tuple) else (got,)
-        for each, right in zip(got, wanted, strict=True):
+        for each, right in zip(outputs(plain(machine["main"](*feeds))), wanted, strict=True):
             right = np.asarray(right)
             assert each.shape == right.shape
             if right.dtype.kind == "f":
@@ -57,9 +54,7 @@ def expect(model: Any, feeds: list[np.ndarray], wanted: list[Any]) -> None:
 
 
 def against_onnxruntime(model: Any, *feeds: np.ndarray) -> None:
-    session = onnxruntime.InferenceSession(model.SerializeToString())
-    names = [each.name for each in session.get_inputs()]
-    expect(model, list(feeds), session.run(None, dict(zip(names, feeds, strict=True))))
+    expect(model, list(feeds), onnxruntime_answers(model, feeds))
 
 
 def texts(*each: str, shape: tuple[int, ...] | None = None) -> np.ndarray:

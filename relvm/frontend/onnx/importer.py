@@ -51,7 +51,7 @@ import relvm.frontend.onnx.squeeze
 import relvm.frontend.onnx.strings
 import relvm.frontend.onnx.training
 import relvm.frontend.onnx.transposed
-import relvm.frontend.onnx.uniqueness  # noqa: F401
+import relvm.frontend.onnx.uniqueness  # noqa: F401  (these declare the converters)
 import relvm.ops as ops
 from relvm.errors import (
     RelvmArgumentError,
