@@ -186,6 +186,7 @@ class GraphImporter:
         self.forks: int = outer.forks if outer else 0  # how many Ifs that parted the ways this graph is behind
         self.own_dims: set[DimVar] = set()  # that `known_shape` made: no parameter's shape gives them
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
+        self.taken: set[str] = outer.taken if outer else set()  # the names of variables in dim_names
         self.functions: dict[forms.Key, Any] = outer.functions if outer else {}
         self.calls: tuple[forms.Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
         self.declared: dict[str, Any] = {}  # TypeProtos: what the graph says of the values that its nodes make
@@ -317,8 +318,7 @@ class GraphImporter:
         key = dim.dim_param if dim.dim_param not in ("", "?") else f"{name}_dim{axis}"
         if key not in self.dim_names:
             size = self.fixed_dims.get(key)
-            taken = {var.name for var in map(as_var, self.dim_names.values()) if var}
-            self.dim_names[key] = size if isinstance(size, int) else dim_var(identifier(key, taken))
+            self.dim_names[key] = size if isinstance(size, int) else dim_var(identifier(key, self.taken))
         return self.dim_names[key]
 
     def bounds(self) -> Attributes:
