@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -238,7 +237,7 @@ def _pool_regions(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
         return Select(value > 0, Select(value < extent.to(dtype), value, extent.to(dtype)), Literal(0.0, dtype)).to(I64)
 
     with part_loops(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
-        bounds: list[Callable | Local] = []
+        bounds: list[Local] = []
         for first, bins, at, extent in ((1, size[0], place / size[1], height), (0, size[1], place % size[1], width)):
             start = k.declare("start", rounded("round", regions[n, first] * scale))
             side = k.declare("side", rounded("round", regions[n, first + 2] * scale) - start + 1)
