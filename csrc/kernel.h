@@ -90,22 +90,6 @@ static inline int8_t rvm_saturate_i8(float x) {
   return (int8_t)(int32_t)(x == x ? within : 0.0f);
 }
 
-/* The bits of a float as a signed number, and the float of such bits. */
-#define RVM_BITS(name, type, bits)                       \
-  static inline bits rvm_bits_of_##name(type x) {        \
-    bits result;                                         \
-    memcpy(&result, &x, sizeof result);                  \
-    return result;                                       \
-  }                                                      \
-  static inline type rvm_##name##_of_bits(bits x) {      \
-    type result;                                         \
-    memcpy(&result, &x, sizeof result);                  \
-    return result;                                       \
-  }
-RVM_BITS(f32, float, int32_t)
-RVM_BITS(f64, double, int64_t)
-#undef RVM_BITS
-
 /* base to the power of exponent modulo 2^64. */
 static inline uint64_t rvm_power_u64(uint64_t base, uint64_t exponent) {
   uint64_t power = 1;
