@@ -146,6 +146,8 @@ RVM_BUILTIN(alloc_tensor) {
   const rvm_shape *shape = arguments[2].as.shape;
   int64_t offset = arguments[1].as.i, size_bytes;
   int32_t dtype = (int32_t)arguments[3].as.i;
+  if (dtype == RVM_DTYPE_str)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.alloc_tensor: strings are not placed in a storage");
   if (!rvm_dims_size_bytes(dtype, shape->rank, shape->dims, &size_bytes))
     return rvm_fail(result, RVM_SHAPE_ERROR,
                     "vm.builtin.alloc_tensor: a dimension is negative, or the size exceeds 64 bits");
@@ -345,6 +347,12 @@ RVM_BUILTIN(call_py_func) {
   void *function_self;
   if (!rvm_function_find(name, &function, &function_self)) return rvm_fail_unknown(name, result);
   return function(function_self, arguments + 2, count - 2, result);
+}
+
+RVM_BUILTIN(random_bits) {
+  RVM_CHECK(random_bits, "c");
+  *result = rvm_int((int64_t)rvm_machine_random(arguments[0].as.machine));
+  return RVM_OK;
 }
 
 RVM_BUILTIN(print) {

@@ -44,6 +44,7 @@ rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_v
                              rvm_value *result);
 /* What its storages are made in. */
 rvm_pool *rvm_machine_pool(rvm_machine *machine);
+uint64_t rvm_machine_random(rvm_machine *machine); /* the next of its random numbers */
 /* Hands the values to the print hook (machine.c). */
 rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error);
 

@@ -1,10 +1,9 @@
-/*
-bu
-iltins_list.c: lists of values.  A list never changes while two know of it; rvm_builtin_list_push changes one that only
+/* builtins_list.c: lists of values.  A list never changes while two know of it; rvm_builtin_list_push changes one that only
    its caller has.  Where a list is expected, a tuple is one. */
 #include <string.h>
 
 #include "builtins.h"
+#include "strings.h"
 
 /* ---- lists ---- */
 
@@ -135,12 +134,13 @@ static rvm_status axis_from_the_front(const char *name, int64_t axis, int32_t ra
   return RVM_OK;
 }
 
-/* A tensor in memory of the machine's pool; its bytes are not initialised. */
+/* A tensor in memory of the machine's pool; its bytes are not initialised.  Strings have memory of their own. */
 static rvm_status make_tensor(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims,
                               rvm_value *result) {
   int64_t size_bytes;
   if (!rvm_dims_size_bytes(dtype, rank, dims, &size_bytes))
     return rvm_fail(result, RVM_SHAPE_ERROR, "a tensor of a list: its size exceeds 64 bits");
+  if (dtype == RVM_DTYPE_str) return rvm_tensor_new(dtype, rank, dims, result);
   rvm_value storage;
   rvm_status status = rvm_storage_new(rvm_machine_pool(machine), size_bytes, result);
   if (status) return status;
@@ -148,6 +148,12 @@ static rvm_status make_tensor(rvm_machine *machine, int32_t dtype, int32_t rank,
   status = rvm_tensor_view(dtype, rank, dims, storage.as.storage->bytes, storage.as.object, result);
   rvm_release(&storage);
   return status;
+}
+
+/* Copies elements into a new tensor. */
+static void copy_elements(int32_t dtype, void *to, const void *from, size_t bytes) {
+  if (bytes > 0) memcpy(to, from, bytes);
+  if (dtype == RVM_DTYPE_str) rvm_strings_retain(to, (int64_t)(bytes / sizeof(rvm_string *)));
 }
 
 /* What all tensors of a list have in common: TYPE_ERROR or SHAPE_ERROR unless they can be joined along `axis`, which is
@@ -199,7 +205,7 @@ static rvm_status join(const char *name, const rvm_value *arguments, int stacked
       for (int32_t k = 0; k < size; k++) {
         const rvm_dltensor *part = &items[k].as.tensor->dl;
         size_t bytes = (size_t)(product(part->shape, axis, rank) * element_bytes);
-        if (bytes > 0) memcpy(to, (const unsigned char *)part->data + (size_t)o * bytes, bytes);
+        copy_elements(dtype, to, (const unsigned char *)part->data + (size_t)o * bytes, bytes);
         to += bytes;
       }
     }
@@ -239,19 +245,18 @@ static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32
     size_t part_bytes = (size_t)size * step, row_bytes = (size_t)tensor->dl.shape[axis] * step;
     const unsigned char *from = (const unsigned char *)tensor->dl.data + (size_t)first * step;
     unsigned char *to = part.as.tensor->dl.data;
-    for (int64_t o = 0; o < outer; o++) memcpy(to + (size_t)o * part_bytes, from + (size_t)o * row_bytes, part_bytes);
+    for (int64_t o = 0; o < outer; o++)
+      copy_elements(tensor->dtype, to + (size_t)o * part_bytes, from + (size_t)o * row_bytes, part_bytes);
   }
   rvm_list_add(list, part);
   rvm_release(&part);
   return RVM_OK;
 }
 
-/* The parts of a tensor along an axis: part k has sizes[k] positions, or `each` where there are no sizes,
-the last what is
+/* The parts of a tensor along an axis: part k has sizes[k] positions, or `each` where there are no sizes, the last what is
    left. */
 static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, const int64_t *sizes,
-                        int64_t number,
-                        int64_t each, int dropped, rvm_value *result) {
+                        int64_t number, int64_t each, int dropped, rvm_value *result) {
   int64_t extent = tensor->dl.shape[axis], first = 0;
   if (number > INT32_MAX) return rvm_out_of_memory(result);
   int64_t *dims = rvm_allocate((size_t)(tensor->dl.ndim + 1) * sizeof *dims);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode.h"
+#include "strings.h"
 #include "verify.h"
 
 static const unsigned char magic[8] = {0x89, 'R', 'V', 'M', '\r', '\n', 0x1a, '\n'};
@@ -273,17 +274,33 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
 
 /* ---- constants ---- */
 
+/* A tensor of strings that stand packed in the data section (rvm_tensor_of_strings). */
+static rvm_status read_strings_of(const constant_record *record, const int64_t *dims, const unsigned char *packed,
+                                  int32_t index, rvm_value *result) {
+  rvm_status status = rvm_tensor_of_strings((int32_t)record->rank, dims, packed, (int64_t)record->size_bytes, result);
+  if (status == RVM_SHAPE_ERROR) {
+    rvm_value_release(result);
+    return BAD(result, "the strings of constant %d are misplaced", index);
+  }
+  if (!status) rvm_strings_count(result->as.tensor, -1);
+  return status;
+}
+
 static rvm_status read_tensor(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
                               int32_t index, rvm_value *result) {
   const rvm_section *data = &executable->sections[RVM_SECTION_data];
   int64_t size_bytes;
   if (record->dtype >= RVM_DTYPE_COUNT ||
       !rvm_dims_size_bytes((int32_t)record->dtype, (int32_t)record->rank, dims, &size_bytes) ||
-      record->size_bytes != (uint64_t)size_bytes)
+      (record->dtype != RVM_DTYPE_str && record->size_bytes != (uint64_t)size_bytes) ||
+      record->size_bytes > INT64_MAX)
     return BAD(result, "constant %d has a dtype, dimensions and a size that do not agree", index);
+  size_bytes = (int64_t)record->size_bytes;
   if (record->payload < 0 || record->payload % RVM_ALIGNMENT != 0 || record->payload > data->size_bytes ||
       size_bytes > data->size_bytes - record->payload)
     return BAD(result, "the elements of constant %d are misplaced", index);
+  if (record->dtype == RVM_DTYPE_str)
+    return read_strings_of(record, dims, data->bytes + record->payload, index, result);
   return rvm_tensor_wrap((int32_t)record->dtype, (int32_t)record->rank, dims, (void *)(data->bytes + record->payload),
                          NULL, NULL, result);
 }
@@ -420,6 +437,8 @@ void rvm_executable_release(rvm_executable *executable) {
   for (int32_t i = 0; i < executable->constant_count; i++) {
     rvm_value *constant = &executable->constants[i];
     if (rvm_value_is_object(*constant)) constant->as.object->references = 1;
+    if (constant->tag == RVM_TAG_TENSOR && constant->as.tensor->dtype == RVM_DTYPE_str)
+      rvm_strings_count(constant->as.tensor, 1);
     rvm_release(constant);
   }
   rvm_library_close(&executable->library);

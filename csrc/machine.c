@@ -64,6 +64,8 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   size_t function_count = (size_t)executable->function_count;
   rvm_executable_retain(machine->executable = executable);
   machine->head.fuel = RVM_POLL_INTERVAL;
+  static _Atomic(uint64_t) machines;
+  rvm_machine_seed(machine, (uint64_t)rvm_clock_now() ^ (uint64_t)(uintptr_t)machine << 20 ^ atomic_fetch_add(&machines, 1));
   atomic_init(&machine->run, 1);
   machine->functions = rvm_allocate(function_count * sizeof *machine->functions);
   machine->function_values = rvm_allocate(function_count * sizeof *machine->function_values);
@@ -103,6 +105,16 @@ rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options
   *result = machine;
   return RVM_OK;
 }
+
+/* SplitMix64 (Steele, Lea and Flood, 2014). */
+uint64_t rvm_machine_random(rvm_machine *machine) {
+  uint64_t x = machine->random += UINT64_C(0x9e3779b97f4a7c15);
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
+void rvm_machine_seed(rvm_machine *machine, uint64_t seed) { machine->random = seed; }
 
 static void release_dropped(rvm_machine *machine) {
   rvm_dropped *dropped = atomic_load(&machine->dropped) ? atomic_exchange(&machine->dropped, NULL) : NULL;

@@ -51,6 +51,7 @@ struct rvm_machine {
   _Atomic(rvm_executable *) compiled; /* rvm_machine_upgrade; or NULL */
   atomic_int upgrades;                /* 1: its functions are still to be taken up */
   int64_t polled; /* when the host was, by rvm_clock_now */
+  uint64_t random; /* of rvm_machine_random: how many numbers it gave, times an odd constant, and where it began */
   rvm_machine_options options;
   rvm_instrument instrument;
 };

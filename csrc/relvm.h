@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RVM_ABI_VERSION 5
+#define RVM_ABI_VERSION 6
 
 enum rvm_status_code {
 #define STATUS(name, python_class, meaning) RVM_##name,
@@ -113,7 +113,7 @@ struct rvm_tensor {
   int32_t memory_class;     /* the runtime's own (csrc/objects.h), here as in shapes, tuples and closures */
   rvm_dltensor dl;
   rvm_object *owner;        /* the storage or tensor whose bytes these are, or NULL */
-  void (*release)(void *);  /* for bytes that came from outside: called once with release_argument */
+  void (*release)(void *);  /* of bytes that came from outside, and of strings: called once with release_argument */
   void *release_argument;
 };
 
@@ -171,11 +171,18 @@ void rvm_value_retain(rvm_value value);
 void rvm_value_release(rvm_value *value); /* leaves NIL */
 rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...);
 
-rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result); /* zeroed */
+rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result); /* zeroed; empty strings */
 /* A tensor over bytes of the host: `data` is 1-byte aligned at least, stays valid until release(release_argument) is
    called. */
 rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
                            void *release_argument, rvm_value *result);
+/* A tensor of strings, dtype str.   packed: where each of them ends, an int64 for each, then the bytes of all of them.
+   SHAPE_ERROR where the ends are not in order, or the last one is not that of the bytes. */
+rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *packed, int64_t packed_bytes,
+                                 rvm_value *result);
+/* The bytes that the strings of a tensor of dtype str take in that form, and the strings in it. */
+int64_t rvm_tensor_packed_bytes(const rvm_tensor *tensor);
+void rvm_tensor_pack(const rvm_tensor *tensor, void *packed);
 /* The tensor's elements are of another dtype, of as many bytes each; nobody else has it yet. */
 void rvm_tensor_relabel(rvm_value *tensor, int32_t dtype);
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor);
@@ -254,6 +261,8 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
 /* Calls a FUNCTION or CLOSURE value of this machine; for use by packed functions too. */
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                               rvm_value *result);
+/* Where the machine's random numbers begin: two of the same seed give the same ones.  A new machine's are like no other's. */
+void rvm_machine_seed(rvm_machine *machine, uint64_t seed);
 /* From any thread or signal handler: the present run ends with INTERRUPTED; nothing when the machine is idle. */
 void rvm_machine_interrupt(rvm_machine *machine);
 /* Drops a reference to an object of this machine: at once, or when another thread is inside the machine, as soon as that

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "objects.h"
-#include "value.h"
+#include "strings.h"
 
 static const struct {
   const char *name;
@@ -69,6 +69,10 @@ static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *di
                    .dtype = dtype,
                    .memory_class = class,
                    .dl = {.data = data, .device_type = 1, .ndim = rank, .dtype = dtypes[dtype].dl, .shape = own_dims}};
+  if (dtype == RVM_DTYPE_str && size_bytes >= 0) {
+    tensor->release = rvm_strings_drop;
+    tensor->release_argument = tensor;
+  }
   *result = rvm_object_value(&tensor->base);
   return RVM_OK;
 }
@@ -82,6 +86,7 @@ rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_
 rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
                            void *release_argument, rvm_value *result) {
   int64_t size_bytes;
+  if (dtype == RVM_DTYPE_str) return rvm_fail(result, RVM_TYPE_ERROR, "tensor: strings are no bytes of the host");
   rvm_status status = tensor_check(dtype, rank, dims, &size_bytes, result);
   if (status || (status = tensor_allocate(dtype, rank, dims, data, -1, result))) return status;
   result->as.tensor->release = release;

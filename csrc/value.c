@@ -47,7 +47,8 @@ static void error_free(rvm_error *error) {
   rvm_free(error);
 }
 
-/* Frees an object that holds no values.  A tensor's owner owns only bytes (rvm_tensor_view): this nests but once. */
+/* Frees an object that holds no values.  A tensor's owner owns only bytes (rvm_tensor_view), or strings: this nests but
+   twice. */
 static void leaf_free(rvm_object *object) {
   switch (object->tag) {
     case RVM_TAG_TENSOR: tensor_free((rvm_tensor *)object); return;

@@ -54,6 +54,8 @@ SHAPE_CODES = read_table("shape_codes.def", "SHAPE_CODE", "name number meaning")
 TYPE_CODES = read_table("type_codes.def", "TYPE_CODE", "name number operands meaning")
 DIM_OPERATORS = read_table("dim_operators.def", "DIM_OPERATOR", "name number form")
 CPU_FEATURES = read_table("cpu_features.def", "FEATURE", "name option macro level word bit state")
+LETTERS = read_table("letters.def", "LETTERS", "case first last step there")
+PATTERNS = read_table("patterns.def", "PATTERN", "name number operands meaning")
 PRIM_OPERATORS = read_table("prim_operators.def", "PRIM_OPERATOR", "name function operands result form fails meaning")
 
 ABI_VERSION = int(re.search(r"#define RVM_ABI_VERSION (\d+)", _read("relvm.h")).group(1))

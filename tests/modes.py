@@ -75,7 +75,8 @@ def assert_same_bits(a: Any, b: Any, place: str = "") -> None:
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
             assert_same_bits(x, y, f"{place}.{i}")
     elif isinstance(a, np.ndarray):
-        assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), f"{place}: {a!r} and {b!r}"
+        bits = [each.tolist() if each.dtype == object else each.tobytes() for each in (a, b)]
+        assert (a.dtype, a.shape, bits[0]) == (b.dtype, b.shape, bits[1]), f"{place}: {a!r} and {b!r}"
     elif isinstance(a, float):
         assert struct.pack("d", a) == struct.pack("d", b) or (a != a and b != b), f"{place}: {a!r} and {b!r}"
     else:

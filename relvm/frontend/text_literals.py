@@ -15,6 +15,7 @@ from relvm.frontend.text_types import TypeReader
 from relvm.ir.dtypes import ALL_DTYPES, DType
 from relvm.ir.expr import Attributes, Constant
 from relvm.ir.types import TensorType
+from relvm.vm.runtime.dtypes import unpack_strings
 
 _NAMED = {"true": True, "false": False, "null": None, "inf": math.inf, "nan": math.nan}
 
@@ -88,7 +89,7 @@ class LiteralReader(TypeReader):
             reason = "the elements of this constant were left out when it was printed"
             raise self.error(RelvmSyntaxError, reason, self.token)
         first = self.token
-        if first.kind == "string":
+        if first.kind == "string" and (not type_.dtype.is_string or type_.shape):
             array = self.from_base64(first, type_)
         else:
             elements: list[Any] = []
@@ -106,6 +107,11 @@ class LiteralReader(TypeReader):
             data = base64.b64decode(self.string(), validate=True)
         except (binascii.Error, ValueError) as error:
             raise self.error(RelvmSyntaxError, f"bad base64: {error}", token) from None
+        if type_.dtype.is_string:
+            try:
+                return unpack_strings(data, type_.shape)
+            except ValueError as error:
+                raise self.error(RelvmSyntaxError, f"no {type_}: {error}", token) from None
         expected = type_.dtype.size_bytes * math.prod(type_.shape)
         if len(data) != expected:
             raise self.error(RelvmSyntaxError, f"{type_} takes {expected} bytes, got {len(data)}", token)
@@ -129,8 +135,10 @@ class LiteralReader(TypeReader):
         if count != shape[0]:
             raise self.error(RelvmSyntaxError, f"expected {shape[0]} items, got {count}", start)
 
-    def element(self, dtype: DType) -> bool | int | float:
+    def element(self, dtype: DType) -> bool | int | float | str:
         token = self.token
+        if dtype.is_string:
+            return self.string()
         if dtype.is_bool:
             if token.text not in ("true", "false"):
                 raise self.unexpected("true or false")

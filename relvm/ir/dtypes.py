@@ -46,6 +46,11 @@ class DType:
         return self.name[0] == "f" or self.name == "bf16"
 
     @property
+    def is_string(self) -> bool:
+        """Whether elements are strings: no numbers, and in no memory that kernels see."""
+        return self.name == "str"
+
+    @property
     def is_integer(self) -> bool:
         return self.name[0] in "iu"
 
@@ -61,7 +66,7 @@ class DType:
     @property
     def is_arithmetic(self) -> bool:
         """Whether operators compute with it; others are only moved, compared bit by bit, and converted."""
-        return self.bits >= (16 if self.is_float else 8) and not self.is_bool
+        return (self.is_float and self.bits >= 16) or (self.is_integer and self.bits >= 8)
 
     @property
     def limits(self) -> tuple[int, int]:
@@ -83,6 +88,7 @@ _BY_NUMPY = {row.numpy: ALL_DTYPES[row.name] for row in DTYPES}
 BOOL, I8, I16, I32, I64 = (ALL_DTYPES[name] for name in ("bool", "i8", "i16", "i32", "i64"))
 U8, U16, U32, U64 = (ALL_DTYPES[name] for name in ("u8", "u16", "u32", "u64"))
 F16, BF16, F32, F64 = (ALL_DTYPES[name] for name in ("f16", "bf16", "f32", "f64"))
+STR = ALL_DTYPES["str"]
 
 
 def dtype_of(source: str | DType | np.dtype | type) -> DType:
@@ -99,6 +105,8 @@ def dtype_of(source: str | DType | np.dtype | type) -> DType:
         return ALL_DTYPES[source]
     try:
         found = np.dtype(source)
+        if found.kind in "UT":
+            return STR
         name = found.name if found.isnative else None
     except TypeError:
         name = source if isinstance(source, str) else None  # one of ml_dtypes's, which may not be loaded yet

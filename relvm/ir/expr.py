@@ -17,6 +17,7 @@ from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import BOOL, F64, I64, DType, dtype_of
 from relvm.ir.node import Node, node
 from relvm.ir.types import OBJECT, VOID, FuncType, OptionalType, PrimType, ShapeType, TensorType, TupleType, Type
+from relvm.vm.runtime.dtypes import plain_array, plain_bytes
 
 if TYPE_CHECKING:
     from relvm.ir.operator import Operator
@@ -61,7 +62,8 @@ class PackedRef(Expr):
 
 @node
 class Constant(Expr):
-    """A tensor known at compile time.  value: read-only, C-contiguous, of a dtype in csrc/dtypes.def."""
+    """A tensor known at compile time.  value: read-only, C-contiguous, of a dtype in csrc/dtypes.def; of strings an
+    array of objects that are str."""
 
     value: np.ndarray
     type: Type | None = _typed()
@@ -320,6 +322,8 @@ def is_atom(expr: Expr) -> bool:
 def constant(value, dtype: str | DType | None = None) -> Constant:
     """A tensor constant from anything np.asarray takes, copied so that later changes do not reach it."""
     array = np.array(value, dtype=dtype_of(dtype).numpy if dtype is not None else None, order="C")
+    if array.dtype.kind in "UTO":
+        array = plain_array(array)
     if dtype is None and array.dtype == np.float64 and not isinstance(value, (np.ndarray, np.generic)):
         array = array.astype(np.float32)
     array.flags.writeable = False
@@ -328,7 +332,7 @@ def constant(value, dtype: str | DType | None = None) -> Constant:
 
 def constant_key(array: np.ndarray) -> Hashable:
     """What two constants have in common if their elements are the same, bit for bit; a large one only with itself."""
-    return (array.dtype.name, array.shape, array.tobytes()) if array.nbytes <= 256 else id(array)
+    return (array.dtype.name, array.shape, plain_bytes(array).tobytes()) if array.nbytes <= 256 else id(array)
 
 
 def prim(value: bool | int | float) -> Prim:

@@ -8,6 +8,7 @@ attributes with their defaults (a parameter without default is required), a `*xs
 docstring is the operator's documentation.  `numpy` is its meaning: a function of NumPy arrays (shapes as tuples of int)
 and the same attributes.  `moves` says that elements become elements of the result as they are, or converted, and none
 is computed: the other operators compute with floats narrower than f32 as f32, and their `numpy` need not know them.
+`strings` says that tensors of strings are among what it takes, as they are of those that only move elements.
 `lower` makes its kernel (relvm/ops/lowering.py says how).
 """
 
@@ -23,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
-from relvm.ir.dtypes import ALL_DTYPES
+from relvm.ir.dtypes import ALL_DTYPES, STR
 from relvm.ir.expr import Attributes, Expr, OpCall
-from relvm.ir.types import Type
+from relvm.ir.types import TensorType, Type
 from relvm.tables import DTYPES
 
 
@@ -46,6 +47,7 @@ class Operator:
     numpy: Callable[..., Any]
     lower: Any
     moves: bool
+    strings: bool
 
     def __repr__(self) -> str:
         return self.name
@@ -86,7 +88,18 @@ class Operator:
 
     def infer(self, arg_types: tuple[Type, ...], attributes: Attributes) -> Type:
         """The result's type; RelvmTypeError or RelvmShapeError where the arguments do not fit."""
+        for parameter, type_ in zip(self._argument_names(len(arg_types)), arg_types, strict=True):
+            dtype = type_.dtype if isinstance(type_, TensorType) else None
+            if dtype == STR:
+                expect(self.strings, "{}: {} is {}, which holds strings: it takes none", self.name, parameter, type_)
+            elif dtype is not None and not self.moves:
+                takes = dtype.is_bool or dtype.is_arithmetic
+                expect(takes, "{}: {} has dtype {}, which is only moved and converted", self.name, parameter, dtype)
         return self.type_rule(*arg_types, **dict(attributes))
+
+    def _argument_names(self, count: int) -> list[str]:
+        names = [parameter.name for parameter in self.parameters]
+        return names[:count] + names[-1:] * (count - len(names))
 
     def __call__(self, *args: Expr, **attributes: Any) -> OpCall:
         """The expression that applies this operator, typed when its arguments are."""
@@ -107,7 +120,11 @@ def _in_f32(numpy: Callable[..., Any]) -> Callable[..., Any]:
         if narrow is None:
             return numpy(*args, **attributes)
         result = numpy(*(arg.astype(np.float32) if _is_narrow(arg) else arg for arg in args), **attributes)
-        return result.astype(narrow) if isinstance(result, np.ndarray) and result.dtype == np.float32 else result
+        return tuple(rounded(part, narrow) for part in result) if isinstance(result, tuple) else rounded(result, narrow)
+
+    def rounded(result: Any, narrow: np.dtype) -> Any:
+        is_wide = isinstance(result, np.ndarray | np.generic) and result.dtype == np.float32
+        return result.astype(narrow) if is_wide else result
 
     return wide
 
@@ -120,14 +137,20 @@ _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narro
 
 
 def op(
-    name: str, *, numpy: Callable[..., Any], lower: Any, effect: Effect = Effect.PURE, moves: bool = False
+    name: str,
+    *,
+    numpy: Callable[..., Any],
+    lower: Any,
+    effect: Effect = Effect.PURE,
+    moves: bool = False,
+    strings: bool = False,
 ) -> Callable[..., Operator]:
     """Declares an operator; see the module's own text."""
 
     def declare(type_rule: Callable[..., Type]) -> Operator:
         assert name not in _operators, f"operator {name} is declared twice"
         meaning = np.errstate(all="ignore")(numpy if moves else _in_f32(numpy))
-        _operators[name] = Operator(name, type_rule, effect, meaning, lower, moves)
+        _operators[name] = Operator(name, type_rule, effect, meaning, lower, moves, moves or strings)
         return _operators[name]
 
     return declare

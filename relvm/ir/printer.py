@@ -55,6 +55,7 @@ from relvm.ir.node import Node, walk
 from relvm.ir.operator import operators
 from relvm.ir.prims import FORMS
 from relvm.ir.types import OBJECT, VOID, Type, format_type, map_dims
+from relvm.vm.runtime.dtypes import STRINGS, plain_bytes
 
 KEYWORDS = frozenset(
     "module def fn with if then else return true false null inf nan const shape dtype match_cast".split()  # noqa: SIM905
@@ -370,7 +371,8 @@ class _Printer:
         if long and self.elide_constants:
             return f"const({type_text}, ...)"
         if long or _has_odd_nan(array):
-            data = base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode()
+            little = array if array.dtype == STRINGS else array.astype(array.dtype.newbyteorder("<"))
+            data = base64.b64encode(plain_bytes(little).tobytes()).decode()
             return f'const({type_text}, "{data}")'
         return f"const({type_text}, {_nested(array)})"
 
@@ -406,10 +408,15 @@ def _literal(value: Any) -> str:
     raise RelvmTypeError(f"an attribute of type {type(value).__name__} has no text form: {value!r}")
 
 
-def _nested(array: np.ndarray) -> str:
+def _nested(array: np.ndarray | str) -> str:
+    if isinstance(array, str):  # what a vector of strings has
+        return json.dumps(array)
     if array.ndim:
         return f"[{', '.join(map(_nested, array))}]"
-    scalar, dtype = array[()], dtype_of(array.dtype)
+    scalar = array[()]
+    if array.dtype == STRINGS:
+        return _nested(scalar)
+    dtype = dtype_of(array.dtype)
     if not dtype.is_float:
         return "true" if dtype.is_bool and scalar else "false" if dtype.is_bool else str(int(scalar))
     if dtype.is_narrow_float:

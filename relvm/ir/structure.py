@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from relvm.ir.dims import AnyDim, DimVar, as_var, evaluate_with, var_dim
 from relvm.ir.expr import (
     Binding,
@@ -23,6 +25,7 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import Node, children, fields_of, map_children, walk
 from relvm.ir.types import FuncType, TupleType, Type, dims_of, map_dims, substitute_dims, type_vars
+from relvm.vm.runtime.dtypes import plain_bytes
 
 AnyBinding = Binding | MatchCast
 
@@ -196,7 +199,7 @@ class _Matcher:
                 )
             case Constant():
                 same_type = a.value.dtype == b.value.dtype and a.value.shape == b.value.shape
-                return same_type and (a.value is b.value or a.value.tobytes() == b.value.tobytes())
+                return same_type and (a.value is b.value or np.array_equal(plain_bytes(a.value), plain_bytes(b.value)))
             case Type():
                 return self._same_type(a, b)
             case Shape() | DimValue():

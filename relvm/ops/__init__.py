@@ -46,6 +46,7 @@ from relvm.ops.margins import extend
 from relvm.ops.ordering import row_order, top_positions, true_positions
 from relvm.ops.pooling import average_pool, max_pool, max_pool_indices
 from relvm.ops.quantisation import quantise_by_range
+from relvm.ops.random import random_bits
 from relvm.ops.recurrent import gru, lstm, rnn
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max
@@ -69,6 +70,20 @@ from relvm.ops.shape import (
     squeeze,
     tensor_to_shape,
     transpose,
+)
+from relvm.ops.strings import (
+    string_case,
+    string_concat,
+    string_equal,
+    string_lookup,
+    string_match,
+    string_of_number,
+    string_part_count,
+    string_positions,
+    string_split,
+    string_take,
+    string_to_number,
+    string_tokens,
 )
 from relvm.ops.suppression import suppress_overlaps
 from relvm.ops.trigonometry import acos, acosh, asin, asinh, atan, atanh, cosh, log1p, sinh, tan

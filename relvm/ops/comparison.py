@@ -22,7 +22,7 @@ def _logical(name: str, x: TensorType, y: TensorType) -> TensorType:
     return broadcast(name, BOOL, x, y)
 
 
-@op("equal", numpy=np.equal, lower=elementwise(lambda x, y: x.equals(y)))
+@op("equal", numpy=np.equal, lower=elementwise(lambda x, y: x.equals(y)), strings=True)
 def equal(x: TensorType, y: TensorType) -> TensorType:
     """x == y, elementwise; false where either is NaN.
 
@@ -33,7 +33,7 @@ def equal(x: TensorType, y: TensorType) -> TensorType:
     return _comparison("equal", x, y)
 
 
-@op("not_equal", numpy=np.not_equal, lower=elementwise(lambda x, y: x.differs(y)))
+@op("not_equal", numpy=np.not_equal, lower=elementwise(lambda x, y: x.differs(y)), strings=True)
 def not_equal(x: TensorType, y: TensorType) -> TensorType:
     """x != y, elementwise; true where either is NaN.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import I32, I64, U8
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
@@ -26,6 +26,10 @@ _STEP_WORK = 12  # eighths of a nanosecond
 
 
 def _numpy_leaves(x, features, thresholds, conditions, yes, no, roots, *, tests, depth):
+    if len(x) and x.shape[1] < 1:
+        raise RelvmShapeError("tree_leaves: rows without features")
+    if len(roots) and len(features) < 1:
+        raise RelvmShapeError("tree_leaves: trees without nodes")
     at = np.broadcast_to(roots.astype(np.int64), (len(x), len(roots))).copy()
     rows = np.arange(len(x))[:, None]
     for _ in range(depth):

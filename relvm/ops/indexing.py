@@ -13,6 +13,7 @@ from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_
 from relvm.ops.gathering import numpy_position, position
 from relvm.ops.lowering import Lookup, Loops, Places, Rearrange, from_the_front, part_loops
 from relvm.ops.rules import expect_axes, expect_axis, expect_integers, expect_tensor
+from relvm.vm.runtime.dtypes import STRINGS
 
 # A bound from here on means the end of the axis, in whichever direction: ONNX writes INT_MAX or INT64_MAX.
 _FAR = 1 << 31
@@ -162,7 +163,8 @@ def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
 
 def _numpy_pad(x: np.ndarray, *, pads: tuple[int, ...], value: float) -> np.ndarray:
     before, after = pads[: x.ndim], pads[x.ndim :]
-    result = np.full([n + b + a for n, b, a in zip(x.shape, before, after, strict=True)], value, x.dtype)
+    margin = "" if x.dtype == STRINGS else value
+    result = np.full([n + b + a for n, b, a in zip(x.shape, before, after, strict=True)], margin, x.dtype)
     kept = x[tuple(slice(max(0, -b), max(0, n - max(0, -a))) for n, b, a in zip(x.shape, before, after, strict=True))]
     result[tuple(slice(max(0, b), max(0, b) + n) for n, b in zip(kept.shape, before, strict=True))] = kept
     return result
@@ -186,7 +188,8 @@ def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0) -> TensorType
     """x with a margin of one value.
 
     x: any tensor of known rank.   pads: how many elements are added before each axis, then after each; negative
-    numbers take away.   value: a number that the dtype of x can hold.   Result: the dtype of x.
+    numbers take away.   value: a number that the dtype of x can hold; of strings 0, for the empty one.   Result: the
+    dtype of x.
     Raises RelvmArgumentError: not two numbers for each axis, a value that is no such number.  RelvmShapeError: more
     is taken away than there is.   Source: ONNX Pad-21 (mode constant).
     """
@@ -194,7 +197,7 @@ def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0) -> TensorType
     expect_integers("pad", "pads", pads, None if x.rank is None else 2 * x.rank)
     is_number = isinstance(value, int | float)
     expect(is_number, "pad: value is {!r}, expected a number", value, error=RelvmArgumentError)
-    held = x.dtype.is_float or value == np.asarray(value).astype(x.dtype.numpy)
+    held = x.dtype.is_float or value == (0 if x.dtype.is_string else np.asarray(value).astype(x.dtype.numpy))
     expect(held, "pad: value is {!r}, no number of {}", value, x.dtype, error=RelvmArgumentError)
     if x.shape is None:
         return x

@@ -53,7 +53,7 @@ def _place(name: str, items: list, index: int, past: int = 0) -> int:
 # ---- lists of anything ----
 
 
-@op("make_list", numpy=lambda *items: list(items), lower=Builtin("make_list"))
+@op("make_list", numpy=lambda *items: list(items), lower=Builtin("make_list"), moves=True)
 def make_list(*items: Type) -> ListType:
     """A list of the arguments.
 
@@ -92,7 +92,7 @@ def list_item(x: ListType, index: PrimType) -> Type:
     return x.item
 
 
-@op("list_append", numpy=lambda x, item: [*x, item], lower=Builtin("list_append"))
+@op("list_append", numpy=lambda x, item: [*x, item], lower=Builtin("list_append"), moves=True)
 def list_append(x: ListType, item: Type) -> ListType:
     """The list with one more item at its end.
 
@@ -109,7 +109,7 @@ def _insert(x: list, index: int, item: Any) -> list:
     return [*x[:place], item, *x[place:]]
 
 
-@op("list_insert", numpy=_insert, lower=Builtin("list_insert"))
+@op("list_insert", numpy=_insert, lower=Builtin("list_insert"), moves=True)
 def list_insert(x: ListType, index: PrimType, item: Type) -> ListType:
     """The list with one more item before another.
 
@@ -220,7 +220,7 @@ def _split(x: np.ndarray, sizes: int | tuple[int, ...], *, axis: int) -> list:
     return [np.take(x, range(first, end), axis) for first, end in pairwise(ends)]
 
 
-@op("list_split", numpy=_split, lower=Builtin("list_split", ("axis",)))
+@op("list_split", numpy=_split, lower=Builtin("list_split", ("axis",)), moves=True)
 def list_split(x: TensorType, sizes: PrimType | ShapeType, *, axis: int) -> ListType:
     """A tensor in parts along an axis.
 
@@ -248,7 +248,7 @@ def _unstack(x: np.ndarray, *, axis: int) -> list:
     return [np.take(x, i, axis) for i in range(x.shape[axis])]
 
 
-@op("list_unstack", numpy=_unstack, lower=Builtin("list_unstack", ("axis",)))
+@op("list_unstack", numpy=_unstack, lower=Builtin("list_unstack", ("axis",)), moves=True)
 def list_unstack(x: TensorType, *, axis: int) -> ListType:
     """What is at each position along an axis, without that axis.
 
@@ -268,7 +268,7 @@ def list_unstack(x: TensorType, *, axis: int) -> ListType:
 # ---- null ----
 
 
-@op("is_null", numpy=lambda x: x is None, lower=Builtin("is_null"))
+@op("is_null", numpy=lambda x: x is None, lower=Builtin("is_null"), moves=True)
 def is_null(x: Type) -> PrimType:
     """Whether a value is null.
 

@@ -23,11 +23,11 @@ def expect_tensor(op: str, **args: Type) -> None:
 
 
 def expect_float(op: str, **args: TensorType) -> None:
-    _expect_dtype(op, args, "a float dtype of 16 bits or more", lambda dtype: dtype.is_float and dtype.is_arithmetic)
+    _expect_dtype(op, args, "a float dtype", lambda dtype: dtype.is_float)
 
 
 def expect_numeric(op: str, **args: TensorType) -> None:
-    _expect_dtype(op, args, "an integer dtype, or a float one of 16 bits or more", lambda dtype: dtype.is_arithmetic)
+    _expect_dtype(op, args, "an integer or float dtype", lambda dtype: not dtype.is_bool)
 
 
 def expect_bool(op: str, **args: TensorType) -> None:

@@ -78,7 +78,7 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
     each_place(k, "scatter_elements", x, indices, axis, put)
 
 
-@op("scatter_elements", numpy=_numpy_scatter_elements, lower=Loops(_scatter_elements))
+@op("scatter_elements", numpy=_numpy_scatter_elements, lower=Loops(_scatter_elements), strings=True)
 def scatter_elements(
     x: TensorType, indices: TensorType, updates: TensorType, *, axis: int, reduction: str = "none"
 ) -> TensorType:
@@ -117,7 +117,7 @@ def _scatter_slices(k: KernelBuilder, inputs, outputs, *, depth: int, reduction:
             k.store(out, (target + i,), combine(out.flat(target + i), updates.flat(source + i)))
 
 
-@op("scatter_slices", numpy=_numpy_scatter_slices, lower=Loops(_scatter_slices))
+@op("scatter_slices", numpy=_numpy_scatter_slices, lower=Loops(_scatter_slices), strings=True)
 def scatter_slices(
     x: TensorType, indices: TensorType, updates: TensorType, *, depth: int, reduction: str = "none"
 ) -> TensorType:

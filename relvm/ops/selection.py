@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.ir.dtypes import F32, F64, I32, I64, DType, dtype_of
+from relvm.ir.dtypes import F32, F64, I32, I64, STR, DType, dtype_of
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Intrinsic, Literal, Scalar, Select
@@ -12,7 +12,7 @@ from relvm.ops.lowering import elementwise
 from relvm.ops.rules import broadcast, expect_bool, expect_same_dtype, expect_tensor, with_dtype
 
 
-@op("where", numpy=np.where, lower=elementwise(lambda cond, x, y: Select(cond, x, y)))
+@op("where", numpy=np.where, lower=elementwise(lambda cond, x, y: Select(cond, x, y)), moves=True)
 def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """x where cond holds, else y, elementwise.
 
@@ -44,10 +44,14 @@ def cast(x: TensorType, *, to: str | DType) -> TensorType:
 
     x: any dtype.   to: a dtype's name (`f32`).   Result: that dtype, the shape of x.   A float that the integer dtype
     cannot hold, NaN included, gives a number that depends on the machine.
-    Raises RelvmTypeError: no such dtype.   Source: ONNX Cast-25 with saturate=0; NumPy's and ml_dtypes's astype.
+    Raises RelvmTypeError: no such dtype, strings.
+    Source: ONNX Cast-25 with saturate=0; NumPy's and ml_dtypes's astype.
     """
     expect_tensor("cast", x=x)
-    return with_dtype(x, dtype_of(to))
+    dtype = dtype_of(to)
+    expect(x.dtype != STR, "cast: x is {}; string_to_number makes numbers of strings", x)
+    expect(dtype != STR, "cast: to str; string_of_number makes strings of numbers")
+    return with_dtype(x, dtype)
 
 
 def _numpy_saturate(x: np.ndarray, *, to: str | DType) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -126,7 +127,7 @@ def evaluate(call: OpCall) -> Constant | None:
                 return None
     if call.type.shape is None or not _all_known(call.type.shape) or call.type.dtype is None:
         return None
-    size_bytes = int(np.prod(call.type.shape, dtype=np.int64)) * call.type.dtype.size_bytes
+    size_bytes = math.prod(call.type.shape) * call.type.dtype.size_bytes
     if size_bytes > SIZE_LIMIT_BYTES:
         return None
     result = np.asarray(call.op.numpy(*args, **dict(call.attributes)), dtype=call.type.dtype.numpy)

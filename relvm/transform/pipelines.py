@@ -17,6 +17,7 @@ from relvm.transform.kill_dead import kill_dead
 from relvm.transform.legalize import legalize
 from relvm.transform.lift_lambdas import lift_lambdas
 from relvm.transform.lower_shapes import lower_shapes
+from relvm.transform.move_strings import move_strings
 from relvm.transform.normalize import normalize
 from relvm.transform.pack_weights import pack_weights
 from relvm.transform.passes import Pass
@@ -41,6 +42,7 @@ def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
         Pass("infer_types", infer_types, Stage.PARSED, Stage.TYPED),
         normalize,
         inline_functions,
+        move_strings,
         widen_floats,
         fold_constants,
         simplify,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import relvm.ops as ops
 from relvm.ir.dtypes import F32, DType
-from relvm.ir.expr import Binding, Block, Expr, Function, OpCall, Var
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, OpCall, Tuple, TupleItem, Var
 from relvm.ir.stages import Stage
 from relvm.ir.structure import map_blocks, with_bindings, with_value
-from relvm.ir.types import TensorType
+from relvm.ir.types import TensorType, TupleType, Type
 from relvm.transform.passes import function_pass
 
 
@@ -22,41 +22,85 @@ def widen_floats(function: Function) -> Function:
                                  z_wide: f32[n] = add(x_wide, y_wide)
                                  z: f16[n] = cast(z_wide, to="f16")
 
-    What computes with z goes on with z_wide: a result is rounded where it is kept, moved or handed on, not between one
-    operator and the next.  Operators that only move elements keep them as they are, and casts that were there stay.
+    What computes with z goes on with z_wide, and so does what only moves elements of such values: a result is rounded
+    where it is kept or handed on, not between one operator and the next.  Elements that nothing computed here are moved
+    as they are, and casts that were there stay.
     """
-    return map_blocks(lambda block: _block(block, {}), function)
+    return map_blocks(lambda block: _block(block, _Known({}, {})), function)
 
 
-def _block(block: Block, known: dict[Expr, Var]) -> Block:
-    """known: values as f32, here and in the blocks around this one."""
-    known, bindings = dict(known), []
+@dataclass(frozen=True)
+class _Known:
+    """Values as f32, here and in the blocks around this one.
+
+    computed: results of operators.   converted: what was narrow before.
+    """
+
+    computed: dict[Expr, Var]
+    converted: dict[Expr, Var]
+
+    def copy(self) -> _Known:
+        return _Known(dict(self.computed), dict(self.converted))
+
+    def get(self, expr: Expr) -> Expr:
+        return self.computed.get(expr) or self.converted.get(expr, expr)
+
+
+def _block(block: Block, outside: _Known) -> Block:
+    known, bindings = outside.copy(), []
     for binding in block.bindings:
         value = binding.value
-        if isinstance(value, OpCall) and not value.op.moves and any(map(_narrow, value.args)):
+        if isinstance(value, OpCall) and _is_widened(value, known):
             bindings += _widened(binding, known)
         else:
             bindings.append(with_value(binding, map_blocks(lambda inner: _block(inner, known), value)))
     return with_bindings(block, bindings)
 
 
-def _widened(binding: Binding, known: dict[Expr, Var]) -> list[Binding]:
+def _is_widened(call: OpCall, known: _Known) -> bool:
+    narrow = [arg for arg in call.args if _narrow(arg.type)]
+    if not call.op.moves:
+        return bool(narrow)
+    if call.op is ops.cast or not _narrow(call.type) or not any(arg in known.computed for arg in narrow):
+        return False
+    return all(known.get(arg) is not arg or isinstance(arg, Constant) for arg in narrow)
+
+
+def _widened(binding: Binding, known: _Known) -> list[Binding]:
     call, bindings = binding.value, []
-    for arg in filter(_narrow, call.args):
-        if arg not in known:
+    for arg in call.args:
+        if _narrow(arg.type) and known.get(arg) is arg:
             wide = ops.cast(arg, to=F32.name)
-            known[arg] = Var(f"{arg.name if isinstance(arg, Var) else 'constant'}_wide", type=wide.type)
-            bindings.append(Binding(known[arg], wide))
-    narrow = next(filter(None, map(_narrow, call.args)))
-    result = call.op(*(known.get(arg, arg) for arg in call.args), **dict(call.attributes))
-    if not (isinstance(result.type, TensorType) and result.type.dtype == F32):
-        return [*bindings, replace(binding, value=result)]
-    wide = Var(f"{binding.var.name}_wide", type=result.type)
-    known[binding.var] = wide
-    return [*bindings, Binding(wide, result), replace(binding, value=ops.cast(wide, to=narrow.name))]
+            known.converted[arg] = Var(f"{arg.name if isinstance(arg, Var) else 'constant'}_wide", type=wide.type)
+            bindings.append(Binding(known.converted[arg], wide))
+    result = call.op(*map(known.get, call.args), **dict(call.attributes))
+    match call.type:
+        case TupleType(fields) if any(map(_narrow, fields)):
+            return [*bindings, *_rounded_fields(binding, result, fields)]
+        case type_ if _narrow(type_):
+            wide = Var(f"{binding.var.name}_wide", type=result.type)
+            known.computed[binding.var] = wide
+            rounded = ops.cast(wide, to=_narrow(type_).name)
+            return [*bindings, Binding(wide, result), replace(binding, value=rounded)]
+    return [*bindings, replace(binding, value=result)]
 
 
-def _narrow(expr: Expr) -> DType | None:
+def _rounded_fields(binding: Binding, result: OpCall, fields: tuple[Type, ...]) -> list[Binding]:
+    """A tuple whose items are those of the result, rounded where they are narrow."""
+    name = binding.var.name
+    whole = Var(f"{name}_wide", type=result.type)
+    bindings, items = [Binding(whole, result)], []
+    for i, (field, wide) in enumerate(zip(fields, result.type.fields, strict=True)):
+        items.append(Var(f"{name}_{i}_wide" if _narrow(field) else f"{name}_{i}", type=wide))
+        bindings.append(Binding(items[-1], TupleItem(whole, i, type=wide)))
+        if narrow := _narrow(field):
+            rounded = ops.cast(items[-1], to=narrow.name)
+            items[-1] = Var(f"{name}_{i}", type=rounded.type)
+            bindings.append(Binding(items[-1], rounded))
+    return [*bindings, replace(binding, value=Tuple(tuple(items), type=TupleType(tuple(i.type for i in items))))]
+
+
+def _narrow(type_: Type | None) -> DType | None:
     """The dtype of a tensor of narrow floats."""
-    dtype = expr.type.dtype if isinstance(expr.type, TensorType) else None
+    dtype = type_.dtype if isinstance(type_, TensorType) else None
     return dtype if dtype is not None and dtype.is_narrow_float else None

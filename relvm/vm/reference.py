@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from relvm.errors import RelvmMemoryError
 from relvm.vm.runtime import Tensor
 
 PREFIX = "reference."
@@ -30,7 +31,10 @@ def reference_kernel(name: str) -> Callable[..., None] | None:
         keywords = _attributes(attributes)
         values = [_plain(arg) for arg in args]
         count = _input_count(operator.parameters, len(values))
-        result = operator.numpy(*values[:count], **keywords)
+        try:
+            result = operator.numpy(*values[:count], **keywords)
+        except MemoryError as error:
+            raise RelvmMemoryError(f"{operator.name}: {error}") from None
         results = result if isinstance(result, tuple) else (result,)
         for out, value in zip(values[count:], results, strict=True):
             np.copyto(out, value, casting="unsafe")

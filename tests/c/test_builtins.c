@@ -425,6 +425,14 @@ static rvm_status print_hook(void *host, const rvm_value *arguments, int32_t cou
   return RVM_OK;
 }
 
+/* The first numbers of SplitMix64 from 0, as Vigna's program prints them. */
+static void test_random_bits(void) {
+  rvm_machine_seed(machine, 0);
+  GOOD(random_bits, (uint64_t)got.as.i == UINT64_C(0xe220a8397b1dcdaf), context);
+  GOOD(random_bits, (uint64_t)got.as.i == UINT64_C(0x6e789e6aa1b965f4), context);
+  BAD(random_bits, RVM_ARGUMENT_ERROR, "wrong number", context, INT(1));
+}
+
 static void test_print(void) {
   GOOD(print, got.tag == RVM_TAG_NIL && printed == 2, context, INT(1), INT(2));
   BAD(print, RVM_CALLBACK_ERROR, "the printer is on fire", context, NIL);
@@ -450,7 +458,8 @@ static void test_call_py_func(void) {
   rvm_value_release(&unknown);
 }
 
-#include "test_builtins_lists.h" /* uses what is above */
+#include "test_builtins_lists.h" /* these use what is above */
+#include "test_builtins_strings.h"
 
 int main(void) {
   image program = {0};

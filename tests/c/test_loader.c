@@ -209,6 +209,14 @@ static void a_tensor_beyond_the_data(image *to) {
   image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abc", 3), last_constant(to)->payload += 64;
 }
 
+/* Strings that end after the bytes of all of them, or before the last ones do. */
+static void strings_beyond_their_bytes(image *to) {
+  image_tensor(to, RVM_DTYPE_str, 1, (int64_t[]){1}, "\4\0\0\0\0\0\0\0abc", 11);
+}
+static void strings_of_another_count(image *to) {
+  image_tensor(to, RVM_DTYPE_str, 1, (int64_t[]){2}, "\3\0\0\0\0\0\0\0abc", 11);
+}
+
 static void each_fault_is_named(void) {
   const rvm_status bad = RVM_BAD_EXECUTABLE;
   expect_fault(NULL, another_version, RVM_UNSUPPORTED, "format version 2");
@@ -250,6 +258,8 @@ static void each_fault_is_named(void) {
   expect_fault(a_negative_dimension, NULL, bad, "do not agree");
   expect_fault(an_unaligned_tensor, NULL, bad, "misplaced");
   expect_fault(a_tensor_beyond_the_data, NULL, bad, "misplaced");
+  expect_fault(strings_beyond_their_bytes, NULL, bad, "the strings of constant");
+  expect_fault(strings_of_another_count, NULL, bad, "the strings of constant");
 }
 
 static void native_code_needs_trust(void) {

@@ -12,10 +12,13 @@ import pytest
 from modes import C_WAYS, FEWER_WAYS, assert_same_bits, machines, plain
 
 from relvm.frontend.onnx import from_onnx
+from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Module
 from relvm.vm.runtime import VirtualMachine
 
 onnx = pytest.importorskip("onnx")
+
+_LAST_PLACES = {"float16": 2**-9, "bfloat16": 2**-6}  # two units in the last place, relative
 
 Machines = Mapping[tuple[str, str], VirtualMachine]
 
@@ -70,8 +73,9 @@ def assert_answers(
             continue
         theirs = np.asarray(theirs)
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), f"{ours.shape} and {theirs.shape}"
-        if ours.dtype.kind == "f":
-            np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol)
+        if dtype_of(ours.dtype).is_float:
+            wide = (array.astype(np.float64) for array in (ours, theirs))
+            np.testing.assert_allclose(*wide, rtol=max(rtol, _LAST_PLACES.get(ours.dtype.name, 0)), atol=atol)
         else:
             np.testing.assert_array_equal(ours, theirs)
 

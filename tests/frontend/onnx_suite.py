@@ -15,8 +15,6 @@ onnx = pytest.importorskip("onnx")
 from onnx import numpy_helper  # noqa: E402  (after the check that onnx is there)
 from onnx.backend.test.loader import load_model_tests  # noqa: E402
 
-ELEMENT_TYPES = {"BOOL", "FLOAT", "DOUBLE", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"}
-
 
 @dataclass(frozen=True, eq=False)
 class Case:
@@ -29,12 +27,6 @@ class Case:
     @property
     def operator(self) -> str:
         return self.model.graph.node[0].op_type
-
-    def has_known_dtypes(self) -> bool:
-        """All are tensors, or hold tensors, of dtypes that relvm has."""
-        graph = self.model.graph
-        names = (onnx.TensorProto.DataType.Name(_element_type(i.type)) for i in (*graph.input, *graph.output))
-        return ELEMENT_TYPES.issuperset(names)
 
     def with_known(self, places: Iterable[int]) -> tuple[onnx.ModelProto, list[np.ndarray]]:
         """The model with the node's inputs at these places made initializers, and the values of the other inputs."""

@@ -304,23 +304,6 @@ def test_an_integer_to_the_power_of_a_float() -> None:
     np.testing.assert_array_equal(result, np.int32([2, 3, 0, 9]))
 
 
-@pytest.mark.parametrize(
-    "node",
-    [
-        helper.make_node("Reshape", ["x"], ["y"]),
-        helper.make_node("Unsqueeze", ["x"], ["y"]),
-        helper.make_node("Softmax", ["x"], ["y"], axis="a"),
-        helper.make_node("Transpose", ["x"], ["y"], perm=1),
-        helper.make_node("If", ["c"], ["y"]),
-    ],
-    ids=lambda node: node.op_type,
-)
-def test_a_malformed_node_is_named(node) -> None:
-    proto = make_model([node], [("x", F, [2, 3]), ("c", bool, [])], ["y"])
-    with pytest.raises(RelvmFormatError, match=rf"{node.op_type}, opset 17.*malformed"):
-        from_onnx(proto)
-
-
 def test_all_nodes_that_cannot_be_imported_are_named_at_once() -> None:
     model = parse_model(
         """agraph (float[n] x, bool c) => (float[n] y) {

@@ -240,6 +240,40 @@ def test_labels_are_encoded() -> None:
 
 
 def test_what_is_not_there_yet_is_refused() -> None:
-    given = {"coefficients": [1.0] * 10, "intercepts": [0.0, 1.0]}
-    with pytest.raises(RelvmUnsupportedError, match="labels that are strings"):
-        from_onnx(model("LinearClassifier", 2, classlabels_strings=["a", "b"], **given))
+    one = {"coefficients": [1.0] * 5, "intercepts": [0.0]}
+    with pytest.raises(RelvmUnsupportedError, match="one class whose label is a string"):
+        from_onnx(model("LinearClassifier", 2, classlabels_strings=["a"], **one))
+
+
+def test_columns_are_chosen_and_put_together() -> None:
+    columns = helper.make_node("ArrayFeatureExtractor", ["x", "places"], ["a"], domain="ai.onnx.ml")
+    beside = helper.make_node(
+        "FeatureVectorizer", ["x", "a"], ["b"], domain="ai.onnx.ml", inputdimensions=[FEATURES, 2]
+    )
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", FEATURES])
+    results = [helper.make_empty_tensor_value_info(name) for name in ("a", "b")]
+    places = numpy_helper.from_array(np.array([3, 1]), "places")
+    graph = helper.make_graph([columns, beside], "test", [x], results, [places])
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
+    against_onnxruntime(helper.make_model(graph, opset_imports=opsets, ir_version=10), ROWS)
+
+
+def test_trees_with_leaves_in_a_table_of_their_own() -> None:
+    """Against ONNX's reference: two trees, of which one asks whether a feature is in a set."""
+    tables = {
+        "nodes_splits": numpy_helper.from_array(np.array([0.5, np.nan], np.float32), "splits"),
+        "nodes_featureids": [0, 2],
+        "nodes_modes": numpy_helper.from_array(np.array([0, 6], np.uint8), "modes"),
+        "nodes_truenodeids": [0, 2],
+        "nodes_falsenodeids": [1, 3],
+        "nodes_trueleafs": [1, 1],
+        "nodes_falseleafs": [1, 1],
+        "leaf_targetids": [0, 1, 0, 1],
+        "leaf_weights": numpy_helper.from_array(np.array([1.0, 2.0, 4.0, 8.0], np.float32), "weights"),
+        "membership_values": numpy_helper.from_array(np.array([1.0, -0.5, 2.5, np.nan], np.float32), "members"),
+        "tree_roots": [0, 1],
+        "n_targets": 2,
+    }
+    made = model("TreeEnsemble", 1, 5, **tables)
+    rows = np.array([[0, 0, 1, 0, 0], [1, 0, -0.5, 0, 0], [0.5, 0, 0, 0, 0], [2, 0, 2.5, 0, 0]], np.float32)
+    assert_answers(c_answers(made, [rows]), ReferenceEvaluator(made).run(None, {"x": rows}))

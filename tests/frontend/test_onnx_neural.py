@@ -264,7 +264,7 @@ REFUSED = [
         RelvmUnsupportedError,
     ),
     (Case("MaxPool", IMAGE, {"kernel_shape": [2, 2], "auto_pad": "NEVER"}), "NEVER", RelvmUnsupportedError),
-    (Case("MaxPool", IMAGE), "malformed", RelvmFormatError),
+    (Case("MaxPool", IMAGE), "kernel_shape is missing", RelvmFormatError),
     (Case("Pad", IMAGE, {"mode": "fold"}, (np.zeros(8, int),)), "mode 'fold'", RelvmUnsupportedError),
     (Case("Pad", IMAGE, {"mode": "edge"}, (np.full(8, -1),)), "numbers below 0", RelvmUnsupportedError),
     (Case("Pad", IMAGE, {}, (np.zeros(7, int),)), "7 pads for 4 axes", RelvmShapeError),

@@ -70,7 +70,7 @@ CASES = [
     ("def f() { g = fn h(x: i64) = h(x)\n return ¦h(1) }", RelvmNameError, "no operator or variable h"),
     ("def helper() = 1\ndef f() = @¦helpe()", RelvmNameError, "no function helpe; did you mean helper?"),
     ("def f() = prim.¦ad(1, 2)", RelvmNameError, "no scalar function ad; did you mean"),
-    ("def f() = dtype(¦f16)", RelvmNameError, "no dtype f16; did you mean"),
+    ("def f() = dtype(¦f17)", RelvmNameError, "no dtype f17; did you mean"),
     ("def f() = builtin.¦prin(1)", RelvmNameError, "no builtin prin; did you mean print?"),
     ("def f(x: f32[n]) = ¦relu(x, x)", RelvmArgumentError, "too many positional arguments"),
     ("def f(x: f32[n]) = ¦softmax(x, axs=1)", RelvmArgumentError, "axs"),

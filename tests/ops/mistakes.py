@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ops.mistake import F32, UNTYPED, Mistake, shape, tensor
 from ops.special_mistakes import list_mistakes, region_mistakes, tree_mistakes
 

@@ -12,6 +12,7 @@ from ops.list_samples import list_samples
 from ops.place_samples import indexing_samples, position_samples, shape_samples, tree_samples
 from ops.region_samples import bit_samples, region_samples, row_samples, sampled_samples, suppression_samples
 from ops.sample_values import FLOATS, INTEGERS, NUMBERS, NUMPY_NAMES, Sample, array
+from ops.string_samples import string_samples
 
 from relvm.errors import RelvmShapeError
 from relvm.ops.activation import ACTIVATIONS
@@ -425,6 +426,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         row_samples(),
         bit_samples(),
         list_samples(),
+        string_samples(),
     )
 )
 

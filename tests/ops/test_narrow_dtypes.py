@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from modes import FEWER_WAYS, machines, plain
+from ops.harness import Call, function_of
+from ops.samples import SAMPLES, Sample
+from ops.test_operators import static_type
 
-from relvm.errors import RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
-from relvm.ir.dtypes import ALL_DTYPES, DType
+from relvm.ir.dtypes import ALL_DTYPES, STR, DType
 from relvm.ir.expr import Module
 from relvm.ir.infer import infer_types
 from relvm.ir.operator import find_operator
+from relvm.ir.types import TensorType
+from relvm.transform.passes import run_passes
+from relvm.transform.pipelines import build_pipeline
+from relvm.vm.building import lower
 
 NARROW = [dtype for dtype in ALL_DTYPES.values() if dtype.is_narrow_float or dtype.bits < 8]
 COMPUTED = [dtype for dtype in NARROW if dtype.is_arithmetic]
-WIDE = [dtype for dtype in ALL_DTYPES.values() if dtype not in NARROW]
+WIDE = [dtype for dtype in ALL_DTYPES.values() if dtype not in NARROW and dtype != STR]
 MOVES = {
     "transpose": "transpose(x)",
     "slice": "slice(x, begin=(1,), end=(3,))",
@@ -54,7 +62,7 @@ def numbers(dtype: DType, target: DType) -> np.ndarray:
         return values[~np.isnan(values)].astype(dtype.numpy)
 
 
-CASTS = [(a, b) for a, b in itertools.product(ALL_DTYPES.values(), repeat=2) if a in NARROW or b in NARROW]
+CASTS = [(a, b) for a, b in itertools.product(NARROW + WIDE, repeat=2) if a in NARROW or b in NARROW]
 LOST_IN_INTEGERS = {(a, b) for a, b in CASTS if a.is_float and b.is_integer}  # NaN, infinity, what is too large
 
 
@@ -145,7 +153,7 @@ def test_arithmetic_is_that_of_f32_rounded_once(dtype) -> None:
 @pytest.mark.parametrize("dtype", [dtype for dtype in NARROW if dtype not in COMPUTED], ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("call", ["add(x, x)", "relu(x)", "exp(x)", "sum(x)"])
 def test_what_is_only_moved_is_not_computed_with(dtype, call) -> None:
-    with pytest.raises(RelvmTypeError, match=f"x has dtype {dtype}, expected"):
+    with pytest.raises(RelvmTypeError, match=f"has dtype {dtype}, which is only moved and converted"):
         infer_types(parse_module(f"def main(x: {dtype}[n]) = {call}"))
 
 
@@ -159,3 +167,31 @@ def test_arrays_go_in_and_out_in_place(dtype) -> None:
     np.testing.assert_array_equal(bits(np.asarray(same)), bits(values))
     strided = np.repeat(values, 2)[::2]
     np.testing.assert_array_equal(bits(plain(machine["bytecode", "numpy"]["main"](strided)[0])), bits(values))
+
+
+def narrowed_samples() -> Iterator[tuple[Sample, str, DType]]:
+    """Calls of every operator with narrow dtypes in the place of others."""
+    seen = set()
+    for sample in SAMPLES:
+        for source in ("float32", "int32", "uint8"):
+            key = (sample.op, source, str(sample.attributes)[:80])
+            if key not in seen and any(isinstance(arg, np.ndarray) and arg.dtype == source for arg in sample.args):
+                seen.add(key)
+                yield from ((sample, source, ALL_DTYPES[name]) for name in ("f16", "bf16", "f8e4m3fn", "i4", "u2"))
+
+
+def test_every_operator_takes_narrow_dtypes_or_refuses_them() -> None:
+    taken = set()
+    for sample, source, dtype in narrowed_samples():
+        types = [
+            TensorType(dtype, type_.shape) if isinstance(type_, TensorType) and type_.dtype.numpy == source else type_
+            for type_ in map(static_type, sample.args)
+        ]
+        try:
+            function = function_of("main", Call(find_operator(sample.op), tuple(types), sample.attributes))
+            lower(run_passes(Module((function,)), build_pipeline("c"), verified=True))
+        except (RelvmTypeError, RelvmUnsupportedError, RelvmArgumentError):
+            continue
+        taken.add((sample.op, dtype.name))
+    assert {("add", "f16"), ("lstm", "bf16"), ("softmax", "f16"), ("transpose", "i4")} <= taken
+    assert not {("add", "i4"), ("add", "f8e4m3fn"), ("equal", "u2")} & taken

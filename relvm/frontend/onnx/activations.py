@@ -157,8 +157,8 @@ def _log_softmax(node: Node) -> Expr:
 def _axes(node: Node) -> tuple[int, ...]:
     """The axes of a LogSoftmax: since opset 13 one; before, where the input counts as a matrix, all from `axis` on."""
     rank = node.type(0).rank
-    axis = node.attribute("axis", -1 if node.opset >= 13 else 1)
-    return (axis,) if node.opset >= 13 else tuple(range(axis % rank if axis < 0 else axis, rank))
+    axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
+    return (axis,) if node.opset >= 13 else tuple(range(axis, rank))
 
 
 @converts("Hardmax")

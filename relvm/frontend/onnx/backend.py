@@ -32,12 +32,17 @@ class RelvmRep(BackendRep):
         Has the model as `main`.
     inputs, outputs
         The names that the graph gives them.
+    maps
+        Those of the outputs that are maps, or sequences of maps.
     """
 
-    def __init__(self, machine: vm.VirtualMachine, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    def __init__(
+        self, machine: vm.VirtualMachine, inputs: Sequence[str], outputs: Sequence[str], maps: Sequence[str] = ()
+    ) -> None:
         self.machine = machine
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
+        self.maps = frozenset(maps)
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs for these inputs.
@@ -51,7 +56,8 @@ class RelvmRep(BackendRep):
         Returns
         -------
         tuple
-            An array for each output; a list of arrays for a sequence, None for an optional value that is not there.
+            An array for each output; a list of arrays for a sequence, None for an optional value that is not there, a
+            dict for a map, and a list of them for a sequence of maps.
 
         Raises
         ------
@@ -62,7 +68,8 @@ class RelvmRep(BackendRep):
             raise RelvmArgumentError(f"run: no option {next(iter(kwargs))}")
         result = self.machine["main"](*self._in_order(inputs))
         results = (result,) if len(self.outputs) == 1 else result
-        return tuple(map(_plain, results))
+        pairs = zip(self.outputs, map(_plain, results), strict=True)
+        return tuple(_dicts(value) if name in self.maps else value for name, value in pairs)
 
     def _in_order(self, inputs: Any) -> list[Any]:
         if isinstance(inputs, np.ndarray):
@@ -113,7 +120,7 @@ class RelvmBackend(Backend):
         module = from_onnx(model, dims=options.pop("dims"))
         names = dict(module["main"].attributes)
         machine = vm.VirtualMachine(vm.build(module, **options))
-        return RelvmRep(machine, names["input_names"], names["output_names"])
+        return RelvmRep(machine, names["input_names"], names["output_names"], names.get("map_outputs", ()))
 
     @classmethod
     def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
@@ -162,6 +169,14 @@ def _newest(domain: str) -> int:
     """The version of a domain's newest operator."""
     versions = [schema.since_version for schema in defs.get_all_schemas() if schema.domain == domain]
     return max(versions, default=1)
+
+
+def _dicts(pair: Sequence[np.ndarray]) -> Any:
+    """A map of its keys and values, or one for each row of a matrix of values."""
+    keys, values = (array.tolist() for array in pair)
+    if pair[1].ndim == 1:
+        return dict(zip(keys, values, strict=True))
+    return [dict(zip(keys, row, strict=True)) for row in values]
 
 
 def _plain(value: Any) -> Any:

@@ -11,8 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmShapeError, RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.onnx.registry import MOST_FORKS, Fork, Node, converts
+from relvm.ir.dtypes import DType
 from relvm.ir.expr import Block, Constant, Expr, If, MatchCast, Null, TupleItem, Var
 from relvm.ir.types import TensorType, TupleType, Type, join
 from relvm.ops import reshape
@@ -25,7 +26,13 @@ if TYPE_CHECKING:
 def _if(node: Node) -> tuple[Any, ...]:
     cond = node.tensor(0)
     branches = node.attribute("then_branch"), node.attribute("else_branch")
-    if isinstance(cond, Constant):
+    for branch in branches:
+        if branch.input or len(branch.output) != len(node.proto.output):
+            counts = f"{len(branch.input)} inputs and {len(branch.output)} outputs"
+            raise RelvmFormatError(
+                f"a branch with {counts}, expected none and {len(node.proto.output)} as the node has"
+            )
+    if isinstance(cond, Constant) and cond.value.size == 1:
         return _taken(node.graph, branches[0 if cond.value.item() else 1])
     if isinstance(cond.type, TensorType) and cond.type.rank != 0:  # ONNX allows any tensor of one element
         cond = node.emit(reshape(cond, node.shape([])))
@@ -38,6 +45,11 @@ def _if(node: Node) -> tuple[Any, ...]:
 def _follow(branch: Any, graph: GraphImporter) -> list[Value]:
     graph.initializers(branch)
     return graph.outputs(branch)
+
+
+def _dtypes(type_: Type) -> list[DType | None]:
+    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
+    return [field.dtype if isinstance(field, TensorType) else None for field in fields]
 
 
 def _ranks(type_: Type) -> list[int | None]:
@@ -57,7 +69,7 @@ def _taken(graph: GraphImporter, branch: Any) -> tuple[Value, ...]:
 def _merged(graph: GraphImporter, cond: Expr, then: Block, orelse: Block) -> tuple[Expr, ...]:
     """The values of an If."""
     type_ = join(then.type, orelse.type)
-    if type_ is None:
+    if type_ is None or _dtypes(then.type) != _dtypes(orelse.type):
         raise RelvmTypeError(f"the branches give {then.type} and {orelse.type}")
     merged = graph.emit(If(cond, then, orelse, type=type_), "merged")
     if not isinstance(type_, TupleType):

@@ -1,14 +1,15 @@
-"""Cast and CastLike: numbers of one element type as numbers of another."""
+"""Cast and CastLike: numbers of one element type as numbers of another, or as strings, and back."""
 
 from __future__ import annotations
 
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.strings import text_of_number
 from relvm.frontend.onnx.terms import Term
-from relvm.ir.dtypes import F32, DType
+from relvm.ir.dtypes import F32, F64, STR, DType
 from relvm.ir.expr import Expr
 
 _ROUND_MODES = ("up", "down", "nearest")
@@ -46,6 +47,14 @@ def converted(x: Term, dtype: DType, saturate: bool = True, round_mode: str = "u
 
     Source: ONNX Cast-25.
     """
+    if dtype == STR:
+        return text_of_number(x)
+    if x.type.dtype == STR:
+        is_plain = dtype in (F32, F64) or (dtype.is_integer and dtype.is_arithmetic)
+        if not is_plain and not dtype.is_float:
+            raise RelvmUnsupportedError(f"strings as {dtype} are not supported")
+        numbers = x.apply(ops.string_to_number, to=dtype.name if is_plain else F32.name)
+        return numbers.expr if is_plain else converted(numbers, dtype, saturate, round_mode)
     if dtype.name == _POWERS:
         return _power_of_two(x.cast(F32).apply(ops.abs), saturate, round_mode).cast(dtype).expr
     if saturate and dtype.name in _LARGEST and not x.type.dtype.is_bool:

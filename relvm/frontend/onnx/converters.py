@@ -12,10 +12,11 @@ from relvm.frontend.onnx.dequantised import convolution_of_bytes, product_of_byt
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import is_known, is_symbolic, none_of, scalar, sizes_of
 from relvm.frontend.onnx.slicing import FAR, symbolic_slice
+from relvm.frontend.onnx.strings import strings_of
 from relvm.frontend.onnx.terms import Term, operands
 from relvm.frontend.onnx.windows import padded, pads_of
 from relvm.ir.dims import product
-from relvm.ir.dtypes import dtype_of
+from relvm.ir.dtypes import STR, dtype_of
 from relvm.ir.expr import Constant, Expr, constant
 
 # ---- elementwise ----
@@ -155,6 +156,12 @@ def _constant(node: Node) -> Constant:
     ):
         if node.attribute(name) is not None:
             return constant(np.asarray(node.attribute(name), dtype=dtype))
+    text = node.attribute("value_string")
+    if text is not None:
+        return constant(np.array(text, STR.numpy))
+    listed = node.attribute("value_strings")
+    if listed is not None:
+        return constant(strings_of([each.decode() for each in listed]))
     value = node.attribute("value")
     if value is None:
         kind = node.proto.attribute[0].name if node.proto.attribute else "none"
@@ -229,9 +236,8 @@ def _gather(node: Node) -> Expr:
 @converts("Softmax")
 def _softmax(node: Node) -> Expr:
     """Before opset 13 the input counts as a matrix, its columns being all axes from `axis` on."""
-    x, axis = node.tensor(0), node.attribute("axis", -1 if node.opset >= 13 else 1)
-    rank = node.type(0).rank
-    axis = axis + rank if axis < 0 else axis
+    x, rank = node.tensor(0), node.type(0).rank
+    axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
     if node.opset >= 13 or axis == rank - 1:
         return ops.softmax(x, axis=axis)
     shape = x.type.shape

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import mmap
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx.names import shown
 
 _LEFT_OUT_BYTES = 4096  # raw_data of at least as many stay in the file
 _GRAPH, _INITIALIZER, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 7, 5, 9, 13, 14  # the numbers of onnx.proto
@@ -68,6 +70,8 @@ class ModelFile:
             dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
         except (KeyError, TypeError):
             raise RelvmFormatError(f"{here}: no element type has the number {tensor.data_type}") from None
+        if tensor.data_type == TensorProto.STRING:
+            return _of_fields(tensor, dims, here)
         is_external = tensor.data_location == TensorProto.EXTERNAL
         if is_external:
             data = self._external(tensor, here)
@@ -148,6 +152,10 @@ def read_model(model: Any) -> ModelFile:
     ------
     RelvmFormatError
         No ONNX model.
+    RelvmArgumentError
+        None of those.
+    OSError
+        The file cannot be read.
     RelvmUnsupportedError
         The onnx package is not installed.
     """
@@ -157,7 +165,13 @@ def read_model(model: Any) -> ModelFile:
     except ImportError:
         raise RelvmUnsupportedError("reading ONNX models needs the onnx package: pip install 'relvm[onnx]'") from None
     if isinstance(model, onnx.ModelProto):
-        return ModelFile(model, model.graph.name or "model", "", None, b"")
+        return ModelFile(model, shown(str(model.graph.name)) or "model", "", None, b"")
+    if isinstance(model, bytearray | memoryview):
+        model = bytes(model)
+    if not isinstance(model, bytes | str | os.PathLike):
+        raise RelvmArgumentError(
+            f"from_onnx: the model is a {type(model).__name__}, expected a path, bytes or an onnx.ModelProto"
+        )
     place = "model" if isinstance(model, bytes) else str(model)
     content = model if isinstance(model, bytes) else _mapped(Path(model))
     try:

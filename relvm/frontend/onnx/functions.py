@@ -7,36 +7,20 @@ that the onnx package has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx.forms import Key, opsets_of, plain_domain
 from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Converter, Node, converter_for
+from relvm.frontend.onnx.schemas import schema_of
 from relvm.ir.expr import Expr
 from relvm.ir.types import TensorType
 
 if TYPE_CHECKING:
     from relvm.frontend.onnx.importer import GraphImporter
-
-Key = tuple[str, str, str]  # domain, name, overload
-
-
-def plain_domain(domain: str) -> str:
-    """ONNX's own domain has two names."""
-    return "" if domain == "ai.onnx" else domain
-
-
-def opsets_of(imports: Iterable[Any]) -> dict[str, int]:
-    """The version of each domain, of OperatorSetIdProtos."""
-    return {plain_domain(entry.domain): entry.version for entry in imports}
-
-
-def functions_of(model: Any) -> dict[Key, Any]:
-    """The model's own functions, FunctionProtos."""
-    return {(plain_domain(f.domain), f.name, f.overload): f for f in model.functions}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,21 +40,10 @@ def converter_of(graph: GraphImporter, proto: Any, opset: int) -> Converter | No
         return lambda node: _inlined(node, _Call(key, own, {a.name: a for a in own.attribute_proto}))
     if convert := converter_for(domain, proto.op_type):
         return convert
-    schema = _schema(domain, proto.op_type, opset)
-    if schema is None:
+    schema = schema_of(domain, proto.op_type, opset)
+    if schema is None or not (schema.has_function or schema.has_context_dependent_function):
         return None
     return lambda node: _inlined(node, _of_onnx(node, key, schema))
-
-
-@cache
-def _schema(domain: str, name: str, opset: int) -> Any:
-    """The onnx package's schema of an operator, if it is a function; else None."""
-    from onnx import defs
-
-    if not defs.has(name, opset, domain):
-        return None
-    schema = defs.get_schema(name, opset, domain)
-    return schema if schema.has_function or schema.has_context_dependent_function else None
 
 
 def _of_onnx(node: Node, key: Key, schema: Any) -> _Call:
@@ -90,8 +63,9 @@ def _of_onnx(node: Node, key: Key, schema: Any) -> _Call:
     if not found:
         raise RelvmUnsupportedError(f"the function {node.proto.op_type} has no body for these inputs and attributes")
     body = FunctionProto.FromString(found)
+    stated = opsets_of(body.opset_import, node.here)
     for other, opset in node.graph.opsets.items():  # a body states no opset where it takes the model's
-        if other not in opsets_of(body.opset_import):
+        if other not in stated:
             body.opset_import.add(domain=other, version=opset)
     attributes = schema.attributes.items()
     return _Call(key, body, {each: a.default_value for each, a in attributes if a.default_value.name})
@@ -133,7 +107,7 @@ def _inlined(node: Node, call: _Call) -> tuple[Any, ...]:
         if required not in given and call.key in graph.functions:
             raise RelvmFormatError(f"no attribute {required}, which the function {name} needs")
 
-    scope = graph.scope(opsets_of(body.opset_import), node.here, call.key)
+    scope = graph.scope(opsets_of(body.opset_import, node.here), node.here, call.key)
     scope.values.update(dict.fromkeys(body.input))
     scope.values.update(zip(body.input, node.inputs, strict=False))
     attributes = {**call.defaults, **given}

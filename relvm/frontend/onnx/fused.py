@@ -125,8 +125,8 @@ def _skip_simplified_layer_normalization(node: Node) -> tuple[Expr, Expr, Expr, 
 def _simplified_layer_normalization(node: Node) -> tuple[Expr, Expr]:
     """RMSNormalization, as ONNX Runtime had it in ONNX's own domain before that was there."""
     x = term(node, 0)
-    axis, rank = node.attribute("axis", -1), node.type(0).rank
-    axes = tuple(range(axis + rank if axis < 0 else axis, rank))
+    rank = node.type(0).rank
+    axes = tuple(range(node.axis(-1, rank), rank))
     inverse = inverse_deviation((x * x).mean(axes), node.attribute("epsilon", 1e-5))
     return (x * inverse * term(node, 1)).expr, inverse.expr
 

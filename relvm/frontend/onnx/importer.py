@@ -30,6 +30,7 @@ import relvm.frontend.onnx.logic
 import relvm.frontend.onnx.loops
 import relvm.frontend.onnx.margins
 import relvm.frontend.onnx.ml_features
+import relvm.frontend.onnx.ml_labels
 import relvm.frontend.onnx.ml_linear
 import relvm.frontend.onnx.ml_trees
 import relvm.frontend.onnx.ngrams
@@ -37,6 +38,7 @@ import relvm.frontend.onnx.normalization
 import relvm.frontend.onnx.pooling
 import relvm.frontend.onnx.positions
 import relvm.frontend.onnx.quantised
+import relvm.frontend.onnx.random
 import relvm.frontend.onnx.recurrent
 import relvm.frontend.onnx.recurrent_quantised
 import relvm.frontend.onnx.reductions
@@ -46,6 +48,7 @@ import relvm.frontend.onnx.resize
 import relvm.frontend.onnx.sequences
 import relvm.frontend.onnx.spectra
 import relvm.frontend.onnx.squeeze
+import relvm.frontend.onnx.strings
 import relvm.frontend.onnx.training
 import relvm.frontend.onnx.transposed
 import relvm.frontend.onnx.uniqueness  # noqa: F401
@@ -59,9 +62,9 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
-from relvm.frontend.onnx import control, dequantised, functions, host, types
+from relvm.frontend.onnx import control, dequantised, forms, functions, host, schemas, types
 from relvm.frontend.onnx.files import ModelFile, read_model
-from relvm.frontend.onnx.names import identifier
+from relvm.frontend.onnx.names import identifier, shown
 from relvm.frontend.onnx.registry import Fork, Node, supported
 from relvm.ir.bounds import LOWER, UPPER
 from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_var
@@ -90,7 +93,7 @@ Value = Expr | host.HostValue
 
 # What comes of it where what a converter takes for granted (an input, the kind of an attribute, text that is UTF-8) is
 # not so.
-MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+MALFORMED = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 UNIMPORTED: Any = object()  # the value of a node that could not be imported
 
@@ -115,7 +118,8 @@ def from_onnx(model: Any, *, dims: Mapping[str, int | tuple[int, int]] | None = 
     Module
         With one function, `main`: a parameter for each graph input that has no initializer, its name made an identifier
         where it is none; its result, or a tuple of them where the graph has several outputs.  A sequence is a list, an
-        optional value the value or null.  The attributes
+        optional value the value or null; a map the tuple of its keys and values, and a sequence of maps with the same
+        keys, as ZipMap gives it, the tuple of the keys and of a matrix with a row for each.  The attributes
         input_names and output_names hold the graph's own names.
 
     Raises
@@ -123,18 +127,24 @@ def from_onnx(model: Any, *, dims: Mapping[str, int | tuple[int, int]] | None = 
     RelvmFormatError
         The file is no ONNX model, or one whose graph is inconsistent.
     RelvmUnsupportedError
-        A node that cannot be imported: names the node, the operator and the opset.
+        A node that cannot be imported: names the node, the operator and the opset.  A model that is newer than the
+        installed onnx package, or larger than the limits (forms.py).
+    RelvmTypeError
+        A value of another type than its node, or the model, says.
     RelvmNameError
         `dims` names a dimension that the model does not have.
     RelvmArgumentError
-        `dims` gives something else than a size, or two in order.
+        `model` is none of these, or `dims` gives something else than a size, or two in order.
+    OSError
+        The file cannot be read.
     """
     file = read_model(model)
     for name, size in (dims or {}).items():
         _expect_size(name, size)
-    importer = GraphImporter(functions.opsets_of(file.proto.opset_import), dict(dims or {}), file, None)
-    importer.functions.update(functions.functions_of(file.proto))
     try:
+        forms.expect_model(file.proto, file.place)
+        importer = GraphImporter(forms.opsets_of(file.proto.opset_import, file.place), dict(dims or {}), file, None)
+        importer.functions.update(forms.functions_of(file.proto))
         function = importer.main(file.proto.graph)
     except RelvmError:
         raise
@@ -176,17 +186,21 @@ class GraphImporter:
         self.forks: int = outer.forks if outer else 0  # how many Ifs that parted the ways this graph is behind
         self.own_dims: set[DimVar] = set()  # that `known_shape` made: no parameter's shape gives them
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
-        self.functions: dict[functions.Key, Any] = outer.functions if outer else {}
-        self.calls: tuple[functions.Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
+        self.functions: dict[forms.Key, Any] = outer.functions if outer else {}
+        self.calls: tuple[forms.Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
+        self.declared: dict[str, Any] = {}  # TypeProtos: what the graph says of the values that its nodes make
         self.items: dict[Expr, tuple[Expr, ...]] = outer.items if outer else {}  # of lists whose items are known
         self.dequantised: dict[Expr, dequantised.Dequantised] = outer.dequantised if outer else {}
 
     def main(self, graph: Any) -> Function:
         """The graph as a function."""
         self.initializers(graph)
+        self.declared = {info.name: info.type for info in (*graph.value_info, *graph.output)}
         params, names = [], set()
         for info in graph.input:
             if info.name in self.values:
+                here = f"{self.place}: initializer {shown(info.name)!r}"
+                types.expect_declared(self.values[info.name], info.type, here)
                 continue
             name = identifier(info.name, names)
             params.append(Var(name, type=types.graph_input(self, info)))
@@ -203,6 +217,7 @@ class GraphImporter:
                 tuple(info.name for info in graph.input if info.name not in {i.name for i in graph.initializer}),
             ),
             ("output_names", tuple(info.name for info in graph.output)),
+            *self.map_outputs(graph),
             *self.bounds(),
         )
         return Function("main", tuple(params), body, attributes=attributes)
@@ -242,7 +257,7 @@ class GraphImporter:
                 self.node(proto)
             except Fork as fork:
                 return control.parted(self, fork, list(proto.output), nodes[at + 1 :], names)
-        return [self.lookup(name, f"output {name}") for name in names]
+        return [self.lookup(name, f"{self.place}: output {shown(name)!r}") for name in names]
 
     def inner(self, graph: Any) -> GraphImporter:
         """The importer of a graph inside a node: it sees the values around it."""
@@ -254,7 +269,7 @@ class GraphImporter:
         """What collects bindings for a block inside this graph's."""
         return GraphImporter(self.opsets, self.fixed_dims, self.file, self)
 
-    def scope(self, opsets: dict[str, int], place: str, key: functions.Key) -> GraphImporter:
+    def scope(self, opsets: dict[str, int], place: str, key: forms.Key) -> GraphImporter:
         """The importer of a function's body into this block: it sees none of the values here."""
         scope = GraphImporter(opsets, self.fixed_dims, self.file, self)
         scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims
@@ -317,14 +332,19 @@ class GraphImporter:
         limits = zip((LOWER, UPPER), zip(*(size for _, size in named), strict=True), strict=True)
         return tuple((kind, tuple(zip((n for n, _ in named), sizes, strict=True))) for kind, sizes in limits)
 
+    def map_outputs(self, graph: Any) -> Attributes:
+        """Which outputs are maps, or sequences of maps, as an attribute of the function."""
+        names = tuple(info.name for info in graph.output if types.is_map(info.type))
+        return (("map_outputs", names),) if names else ()
+
     def node(self, proto: Any) -> None:
         """Adds the bindings of one node, and what its outputs are."""
-        domain = functions.plain_domain(proto.domain)
+        domain = forms.plain_domain(proto.domain)
         opset = self.opsets.get(domain, 0)
         name = proto.name or next(iter(proto.output), "")
-        here = f"{self.place}: node {name!r} ({proto.op_type}, opset {opset})"
+        here = f"{self.place}: node {shown(name)!r} ({shown(proto.op_type)}, opset {opset})"
         if domain not in self.opsets:
-            raise RelvmFormatError(f"{here}: the model states no opset for the domain {domain or 'ai.onnx'}")
+            raise RelvmFormatError(f"{here}: the model states no opset for the domain {shown(domain) or 'ai.onnx'}")
         try:
             outputs = self.converted(proto, opset, here)
         except Unimported:
@@ -346,6 +366,8 @@ class GraphImporter:
             if name:
                 is_host = isinstance(value, host.HostValue)
                 self.values[name] = value if is_host else self.known_shape(self.emit(value, name))
+                if name in self.declared:
+                    types.expect_declared(self.values[name], self.declared[name], f"{here}: output {shown(name)!r}")
         for name in proto.output[len(results) :]:
             if name:
                 self.problems[f"{here}: output {name} is not supported"] = None
@@ -355,12 +377,21 @@ class GraphImporter:
         """What a node's outputs are."""
         convert = functions.converter_of(self, proto, opset)
         if convert is None:
-            full = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
+            full = shown(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
             raise RelvmUnsupportedError(f"the operator {full} is not supported{near_matches(full, supported())}")
+        schema = None if self.is_own(proto) else schemas.schema_of(proto.domain, proto.op_type, opset)
+        if schema:
+            schemas.expect_form(proto, schema)
         inputs = [self.lookup(name, here) if name else None for name in proto.input]
+        if schema:
+            schemas.expect_types(inputs, schema)
         node = Node(self, proto, opset, here, inputs)
         known = host.evaluate(node)
         return known if known is not None else dequantised.moved(node, convert)
+
+    def is_own(self, proto: Any) -> bool:
+        """Whether the node calls a function of the model."""
+        return (forms.plain_domain(proto.domain), proto.op_type, proto.overload) in self.functions
 
     def lookup(self, name: str, here: str) -> Value | None:
         """The value of that name in this graph or one around it; None: the function's caller gives none."""
@@ -372,15 +403,16 @@ class GraphImporter:
                     raise Unimported
                 return value
             graph = graph.outer
-        raise RelvmFormatError(f"{here}: there is no value {name!r} before it")
+        raise RelvmFormatError(f"{here}: there is no value {shown(name)!r} before it")
 
     def emit(self, expr: Expr, name: str) -> Expr:
         """A variable bound to `expr`, or `expr` itself where it is an atom, or its value where it is a small constant:
         what is computed from constants may be a shape."""
+        assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
+        types.expect_possible(expr.type)
         expr = _evaluated(expr)
         if is_atom(expr):
             return expr
-        assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
         var = Var(identifier(name, set()), type=expr.type)
         self.bindings.append(Binding(var, expr))
         return var

@@ -54,6 +54,7 @@ from relvm.ir.types import (
     is_proven,
     join,
 )
+from relvm.ops.rules import expect_axis
 
 if TYPE_CHECKING:
     from relvm.frontend.onnx.importer import GraphImporter
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
 @converts("Loop")
 def _loop(node: Node) -> tuple[Any, ...]:
     body = node.attribute("body")
+    if len(body.input) < 2:
+        raise RelvmFormatError(f"the body has {len(body.input)} inputs, expected 2 or more")
     number, condition, *names = (info.name for info in body.input)
     limit = scalar_of(node.graph, node.inputs[0]) if node.has(0) else None
     go = scalar_of(node.graph, node.inputs[1]) if node.has(1) else prim(True)
@@ -78,6 +81,8 @@ def _loop(node: Node) -> tuple[Any, ...]:
     states = [_State(*each) for each in zip(names, initial, [o.name for o in body.output[1:]], strict=False)]
     rows = [info.name for info in body.output[1 + len(names) :]]
     is_kept = _source(body, body.output[0].name) == condition
+    if limit is None and is_kept and _is_true(go):
+        raise RelvmUnsupportedError("the loop never ends: it has no limit, and its condition stays true")
     return _Repeated(node, body, limit, go, states, rows, None if is_kept else body.output[0].name, given).results(
         [(0, False)] * len(rows)
     )
@@ -85,16 +90,22 @@ def _loop(node: Node) -> tuple[Any, ...]:
 
 @converts("Scan")
 def _scan(node: Node) -> tuple[Any, ...]:
-    if node.opset < 9 and node.attribute("scan_input_axes") is None:
-        return _scan(_over_batch(node))
     body, count = node.attribute("body"), node.attribute("num_scan_inputs")
+    if not 1 <= count <= len(node.inputs):
+        raise RelvmFormatError(f"num_scan_inputs is {count}, of {len(node.inputs)} inputs")
+    if node.opset < 9:
+        if node.has(0):
+            raise RelvmUnsupportedError("a Scan of sequences of their own lengths (sequence_lens) is not supported")
+        if not node.attribute(_OF_ONE):
+            return _scan(_over_batch(node))
+        node = replace(node, inputs=node.inputs[1:])
     first = len(node.inputs) - count
     if len(body.input) != len(node.inputs) or len(body.output) < first:
         raise RelvmFormatError(f"the body has {len(body.input)} inputs, the node {len(node.inputs)}")
-    axes = node.attribute("scan_input_axes", [0] * count)
-    backwards = node.attribute("scan_input_directions", [0] * count)
+    axes = _each(node, "scan_input_axes", count)
+    backwards = _each(node, "scan_input_directions" if node.opset >= 9 else "directions", count, most=1)
     scanned = [node.known_shape(first + i) for i in range(count)]
-    axes = [axis % x.type.rank for axis, x in zip(axes, scanned, strict=True)]
+    axes = [expect_axis("Scan", axis, x.type.rank, "scan_input_axes") for axis, x in zip(axes, scanned, strict=True)]
     size = scanned[0].type.shape[axes[0]]
     scanned = [
         node.graph.checked(x, (*x.type.shape[:axis], size, *x.type.shape[axis + 1 :]))
@@ -112,31 +123,39 @@ def _scan(node: Node) -> tuple[Any, ...]:
     names = [info.name for info in body.output]
     states = [_State(info.name, *each) for info, *each in zip(body.input, node.inputs[:first], names, strict=False)]
     rows = names[first:]
-    places = node.attribute("scan_output_axes", [0] * len(rows))
-    directions = node.attribute("scan_output_directions", [0] * len(rows))
+    places = _each(node, "scan_output_axes", len(rows))
+    directions = _each(node, "scan_output_directions", len(rows), most=1)
     repeated = _Repeated(node, body, scalar_of_dim(size), prim(True), states, rows, None, given)
     return repeated.results(list(zip(places, map(bool, directions), strict=True)))
 
 
+def _each(node: Node, name: str, count: int, most: int | None = None) -> list[int]:
+    """An attribute that has a number for each of `count`, 0 where it is not there.  most: the numbers are 0 to that."""
+    numbers = node.attribute(name, [0] * count)
+    if len(numbers) != count or (most is not None and not all(0 <= number <= most for number in numbers)):
+        limits = "" if most is None else f" from 0 to {most}"
+        raise RelvmFormatError(f"{name} is {numbers}, expected {count} numbers{limits}")
+    return numbers
+
+
+_OF_ONE = "__of_one"  # marks a Scan of opset 8 whose states and sequences have no batch in front
+
+
 def _over_batch(node: Node) -> Node:
-    """A Scan of opset 8, whose states and sequences have a batch in front, as the Scan of a Scan of opset 9."""
-    if node.has(0):
-        raise RelvmUnsupportedError("a Scan of sequences of their own lengths (sequence_lens) is not supported")
+    """A Scan of opset 8, whose states and sequences have a batch in front, as the Scan of a Scan of one of them."""
     from onnx import helper
 
     body, count = node.attribute("body"), node.attribute("num_scan_inputs")
     stem = next(name for name in node.proto.output if name)
     given = [f"{stem}.in{i}" for i in range(len(node.inputs) - 1)]
     made = [f"{stem}.out{i}" for i in range(len(body.output))]
-    directions = {"scan_input_directions": node.attribute("directions", [0] * count)}
-    each = helper.make_node(
-        "Scan", given, made, body=body, num_scan_inputs=count, scan_input_axes=[0] * count, **directions
-    )
+    directions = node.attribute("directions", [0] * count)
+    common = {_OF_ONE: 1, "num_scan_inputs": count}
+    each = helper.make_node("Scan", ["", *given], made, body=body, directions=directions, **common)
     infos = ([helper.make_empty_tensor_value_info(name) for name in names] for names in (given, made))
     image = helper.make_graph([each], "batch", *infos)
-    axes = {"num_scan_inputs": len(given), "scan_input_axes": [0] * len(given)}
-    whole = helper.make_node("Scan", node.proto.input[1:], node.proto.output, body=image, **axes)
-    return replace(node, proto=whole, inputs=node.inputs[1:])
+    common["num_scan_inputs"] = len(given)
+    return replace(node, proto=helper.make_node("Scan", node.proto.input, node.proto.output, body=image, **common))
 
 
 @converts("SequenceMap")
@@ -298,7 +317,7 @@ class _Repeated:
             raise RelvmUnsupportedError(f"a scan output of rows of type {row.type}, expected tensors")
         if row.type.rank is None:
             return node.emit(ops.list_stack(rows, axis=axis))  # fails where there is no row: not even the rank is known
-        axis %= row.type.rank + 1
+        axis = expect_axis(node.proto.op_type, axis, row.type.rank + 1, "scan_output_axes")
         own = round_.graph.own_dims
         dims = [None] * row.type.rank if row.type.shape is None else list(row.type.shape)
         dims = [None if dim is None or any(var in own for var in dim_vars(dim)) else dim for dim in dims]

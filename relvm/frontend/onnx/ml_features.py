@@ -9,9 +9,10 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.ml_scores import DOMAIN, numbers, rows_of
 from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.strings import place_among, texts
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import product
-from relvm.ir.dtypes import F32, I64
+from relvm.ir.dtypes import F32, I64, STR
 from relvm.ir.expr import Expr, constant
 
 
@@ -93,57 +94,12 @@ def _feature_vectorizer(node: Node) -> Expr:
 @converts("OneHotEncoder", domain=DOMAIN)
 def _one_hot(node: Node) -> Expr:
     """1 where an element is a category; what is none gives zeros where `zeros` says so, else it must not be there."""
-    if node.attribute("cats_strings"):
-        raise RelvmUnsupportedError("categories that are strings are not supported")
     if not node.attribute("zeros", 1):
         raise RelvmUnsupportedError("zeros=0, which refuses what is no category, is not supported")
-    x, categories = shaped(node, 0), numbers(node, "cats_int64s", np.int64)
-    if categories is None:
-        raise RelvmFormatError("there are no categories")
+    x, categories, names = shaped(node, 0), numbers(node, "cats_int64s", np.int64), texts(node, "cats_strings")
+    if x.type.dtype == STR and names is not None:
+        x, categories = place_among(x, names), np.arange(len(names))
+    if categories is None or x.type.dtype == STR:
+        raise RelvmFormatError(f"there are no categories for x of {x.type.dtype}")
     spread = x.cast(I64).apply(ops.expand_dims, axes=(len(x.shape),))
     return spread.apply(ops.equal, constant(categories)).cast(F32).expr
-
-
-@converts("LabelEncoder", domain=DOMAIN)
-def _label_encoder(node: Node) -> Expr:
-    """Each element's value by its key; another element becomes the default."""
-    x = shaped(node, 0)
-    keys, values, default = _table(node, x)
-    if len(keys) != len(values):
-        raise RelvmFormatError(f"{len(keys)} keys and {len(values)} values")
-    if x.type.dtype.numpy != keys.dtype:
-        raise RelvmFormatError(f"keys of {keys.dtype} for x of {x.type.dtype}")
-    is_nan = keys != keys
-    spread = x.apply(ops.expand_dims, axes=(len(x.shape),))
-    found = spread.apply(ops.equal, constant(keys))
-    if is_nan.any():
-        found = found.apply(
-            ops.logical_or, Term(node, constant(is_nan)).apply(ops.logical_and, spread.apply(ops.not_equal, spread))
-        )
-    # The place of the key, and the last of all for what is none: that of the default.
-    always = found.cast(I64).apply(ops.pad, pads=(*[0] * (2 * len(x.shape) + 1), 1), value=1)
-    place = always.apply(ops.argmax, axis=len(x.shape), keepdims=False)
-    return ops.gather(constant(np.append(values, default).astype(values.dtype)), place.expr, axis=0)
-
-
-def _table(node: Node, x: Term) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Keys, values and the value of what is no key."""
-    kinds = {"floats": np.float32, "int64s": np.int64}
-    for name in ("keys_strings", "values_strings"):
-        if node.attribute(name):
-            raise RelvmUnsupportedError(f"{name} is not supported")
-    found = []
-    for what in ("keys", "values"):
-        tensor = node.attribute(f"{what}_tensor")
-        lists = [numbers(node, f"{what}_{kind}", dtype) for kind, dtype in kinds.items()]
-        given = [each for each in (tensor, *lists) if each is not None]
-        if len(given) != 1:
-            raise RelvmFormatError(f"{len(given)} attributes give the {what}, expected one")
-        found.append(given[0].reshape(-1))
-    keys, values = found
-    default = node.attribute("default_tensor")
-    if default is None:
-        default = (
-            node.attribute("default_float", -0.0) if values.dtype.kind == "f" else node.attribute("default_int64", -1)
-        )
-    return keys, values, np.asarray(default, values.dtype).reshape(-1)[:1]

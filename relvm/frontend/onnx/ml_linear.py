@@ -20,7 +20,7 @@ from relvm.frontend.onnx.ml_scores import (
 )
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.terms import Term
-from relvm.ir.dtypes import I64
+from relvm.ir.dtypes import I64, STR
 from relvm.ir.expr import Expr, constant
 
 
@@ -67,6 +67,8 @@ def _classifier(node: Node) -> tuple[Expr, Expr]:
     threshold = 0.5 if node.attribute("post_transform", "NONE") != "NONE" else 0.0
     results = transformed(node, scores)
     holds = results.apply(ops.greater_equal, threshold).reshape(x.shape[0]).cast(I64)
+    if labels is not None and labels.dtype == STR.numpy:
+        raise RelvmUnsupportedError("one class whose label is a string is not supported")
     return (holds if labels is None else holds * int(labels[0])).expr, results.expr
 
 

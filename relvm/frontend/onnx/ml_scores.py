@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError
 from relvm.frontend.onnx.registry import Node
+from relvm.frontend.onnx.strings import texts
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr, constant
@@ -31,10 +32,10 @@ def numbers(node: Node, name: str, dtype: np.dtype | type = np.float32) -> np.nd
 
 
 def labels_of(node: Node, kind: str) -> np.ndarray | None:
-    """The labels of classes: `classlabels_int64s` or `classlabels_ints`, by `kind`; None where there are none."""
-    if node.attribute("classlabels_strings"):
-        raise RelvmUnsupportedError("labels that are strings are not supported")
-    return numbers(node, f"classlabels_{kind}", np.int64)
+    """The labels of classes: `classlabels_strings`, or by `kind` `classlabels_int64s` or `classlabels_ints`; None where
+    there are none."""
+    names = texts(node, "classlabels_strings")
+    return names if names is not None else numbers(node, f"classlabels_{kind}", np.int64)
 
 
 def transformed(node: Node, scores: Term) -> Term:

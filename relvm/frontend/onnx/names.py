@@ -1,6 +1,8 @@
-"""Names of ONNX values as identifiers."""
+"""Names of ONNX values as identifiers, and in messages."""
 
 from __future__ import annotations
+
+_LONGEST = 100  # characters of a name that a message has
 
 
 def identifier(name: str, taken: set[str]) -> str:
@@ -13,3 +15,8 @@ def identifier(name: str, taken: set[str]) -> str:
         unique = f"{base}_{count}"
     taken.add(unique)
     return unique
+
+
+def shown(name: str) -> str:
+    """`name` as messages have it: the beginning of one that is very long."""
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."

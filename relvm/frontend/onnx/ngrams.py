@@ -1,4 +1,4 @@
-"""TfIdfVectorizer: how often each of some sequences of numbers occurs."""
+"""TfIdfVectorizer: how often each of some sequences of numbers, or of strings, occurs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedErro
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import filled, places
+from relvm.frontend.onnx.strings import place_among, texts
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dims import AnyDim, dim_op
-from relvm.ir.dtypes import F32, I64
+from relvm.ir.dtypes import F32, I64, STR
 from relvm.ir.expr import Expr
 
 
@@ -26,11 +27,9 @@ class _Grams:
     columns: np.ndarray
 
 
-def _grams_of(node: Node) -> list[_Grams]:
+def _grams_of(node: Node, pool: np.ndarray) -> list[_Grams]:
     """The pool by lengths, those asked for; of equal sequences the last one counts."""
-    pool, starts = node.attribute("pool_int64s"), node.attribute("ngram_counts")
-    if not pool:
-        raise RelvmUnsupportedError("a pool of strings is not supported")
+    starts = node.attribute("ngram_counts")
     columns, found, used = node.attribute("ngram_indexes"), [], 0
     for length, (start, end) in enumerate(pairwise([*starts, len(pool)]), 1):
         if start > end or (end - start) % length:
@@ -43,18 +42,38 @@ def _grams_of(node: Node) -> list[_Grams]:
     return found
 
 
+_MOST_COLUMNS = 2**24  # of a TfIdfVectorizer's result
+
+
+_MOST_SKIPPED = 1000  # between two elements of a sequence
+
+
 @converts("TfIdfVectorizer")
 def _tf_idf_vectorizer(node: Node) -> Expr:
     """Of longer sequences also those count between whose elements others are skipped, up to max_skip_count of them each
     time."""
-    x, size = shaped(node, 0), max(node.attribute("ngram_indexes")) + 1
+    x, columns = shaped(node, 0), node.attribute("ngram_indexes")
+    size = max(columns) + 1
+    if min(columns) < 0 or size > _MOST_COLUMNS:
+        raise RelvmUnsupportedError(
+            f"ngram_indexes from {min(columns)} to {size - 1}, expected 0 to {_MOST_COLUMNS - 1}"
+        )
+    words, pool = texts(node, "pool_strings"), np.array(node.attribute("pool_int64s") or [], np.int64)
+    if x.type.dtype == STR and words is not None:
+        x, pool = place_among(x, words), np.array(list(map(_first(words).get, words)), np.int64)
+    if len(pool) == 0 or x.type.dtype == STR:
+        raise RelvmFormatError(f"there is no pool for x of {x.type.dtype}")
     if len(x.shape) > 2:
         raise RelvmShapeError(f"a tensor of rank {len(x.shape)}, expected at most 2")
+    if not 0 <= node.attribute("max_skip_count") <= _MOST_SKIPPED:
+        raise RelvmUnsupportedError(f"max_skip_count is {node.attribute('max_skip_count')}, at most {_MOST_SKIPPED}")
+    if len(set(columns)) != len(columns):
+        raise RelvmUnsupportedError("ngram_indexes that name an element of the result twice")
     batch = list(x.shape[:1]) if len(x.shape) == 2 else []
     rows = x.cast(I64).reshape(*(batch or [1]), x.shape[-1] if x.shape else 1)
     columns = [np.zeros(0, np.int64)]
     counts = [Term(node, filled(node, np.int64(0), rows.shape[0], 1))]
-    for grams in _grams_of(node):
+    for grams in _grams_of(node, pool):
         length, skips = grams.rows.shape[1], node.attribute("max_skip_count")
         distances = range(1, 2 if length == 1 else skips + 2)
         parts = [_count(rows, grams, distance) for distance in distances]
@@ -68,6 +87,11 @@ def _tf_idf_vectorizer(node: Node) -> Expr:
     joined = counts[0].apply(ops.concat, *counts[1:], axis=1) if len(counts) > 1 else counts[0]
     found = joined.apply(ops.gather, Term(node, node.graph.constant(place, "a constant")), axis=1)
     return _weighted(node, found).reshape(*batch, size).expr
+
+
+def _first(words: np.ndarray) -> dict[str, int]:
+    """Where each word is first."""
+    return {word: place for place, word in reversed(list(enumerate(words)))}
 
 
 def _count(rows: Term, grams: _Grams, distance: int) -> Term:

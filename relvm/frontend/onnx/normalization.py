@@ -103,8 +103,8 @@ def _rms_normalization(node: Node) -> Expr:
 
 def _axes_from(node: Node) -> tuple[int, ...]:
     """All axes from `axis` on."""
-    rank, axis = node.type(0).rank, node.attribute("axis", -1)
-    return tuple(range(axis + rank if axis < 0 else axis, rank))
+    rank = node.type(0).rank
+    return tuple(range(node.axis(-1, rank), rank))
 
 
 @converts("MeanVarianceNormalization")
@@ -124,12 +124,17 @@ def _lp_normalization(node: Node) -> Expr:
     return norm.apply(ops.equal, 0).chosen(0, x / norm).expr
 
 
+_MOST_CHANNELS = 2**20  # that an LRN takes together
+
+
 @converts("LRN")
 def _local_response(node: Node) -> Expr:
     """x / (bias + alpha * mean)^beta, the mean being that of the squares of `size` neighbouring channels."""
     x, shape, size = term(node, 0), node.type(0).shape, node.attribute("size")
     if shape is None:
         raise RelvmUnsupportedError(f"LRN of a tensor of type {x.type}: its shape must be known")
+    if not 1 <= size <= _MOST_CHANNELS:
+        raise RelvmUnsupportedError(f"LRN of {size} channels, expected 1 to {_MOST_CHANNELS}")
     squares = (x * x).reshape(shape[0], 1, shape[1], product(shape[2:]))
     before = (size - 1) // 2
     pads = (before, 0, size - 1 - before, 0)

@@ -17,6 +17,7 @@ from relvm.ir.dims import exact_quotient
 from relvm.ir.dtypes import F32, U8, DType
 from relvm.ir.expr import Expr, TupleItem, constant
 from relvm.ir.types import TensorType
+from relvm.ops.rules import expect_axis
 
 _MICROSOFT = "com.microsoft"
 
@@ -61,6 +62,7 @@ def _along(node: Node, value: Expr | None, x: TensorType, axis: int, block: int)
         return value
     if value.type.rank != 1 or x.rank is None or value.type.shape is None:
         raise RelvmUnsupportedError(f"a scale or zero point of type {value.type} for {x}: expected one for each place")
+    axis = expect_axis(node.proto.op_type, axis, x.rank)
     return node.emit(ops.reshape(value, node.shape([*value.type.shape, *[1] * (x.rank - 1 - axis)])))
 
 
@@ -73,6 +75,7 @@ def _of_blocks(node: Node, value: Expr | None, x: TensorType, axis: int, block: 
         raise RelvmUnsupportedError(
             f"block_size {block} for {x} and numbers of type {value.type}: shapes must be known"
         )
+    axis = expect_axis(node.proto.op_type, axis, len(shape))
     before, count, after = shape[:axis], shape[axis], shape[axis + 1 :]
     if isinstance(count, int) and isinstance(x.shape[axis], int) and count != -(-x.shape[axis] // block):
         raise RelvmShapeError(f"{count} blocks of {block} along axis {axis} of {x}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.positions import coordinates, true_positions
 from relvm.frontend.onnx.registry import Node, converts
@@ -22,6 +24,8 @@ def _roi_align(node: Node) -> Expr:
     moved = node.attribute("coordinate_transformation_mode", "half_pixel" if node.opset >= 16 else "output_half_pixel")
     if moved not in ("half_pixel", "output_half_pixel"):
         raise RelvmUnsupportedError(f"coordinate_transformation_mode {moved!r} is not supported")
+    if not math.isfinite(node.attribute("spatial_scale", 1.0)):
+        raise RelvmArgumentError(f"spatial_scale is {node.attribute('spatial_scale')}, expected a number")
     return ops.align_regions(
         *(node.tensor(i) for i in range(3)),
         size=(node.attribute("output_height", 1), node.attribute("output_width", 1)),

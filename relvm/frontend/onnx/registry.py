@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.host import HostValue
 from relvm.ir.dims import AnyDim
 from relvm.ir.expr import Constant, Expr, Shape
@@ -82,6 +82,14 @@ class Node:
                     return self.graph.file.array(value, f"{self.here}: attribute {name}")
                 return value.decode() if isinstance(value, bytes) else value
         return default
+
+    def axis(self, default: int, rank: int, name: str = "axis", end: int = 0) -> int:
+        """The attribute, an axis of a tensor of that rank, counted from 0.  end: how many places behind the last axis
+        it may name; RelvmShapeError where it is outside."""
+        axis = self.attribute(name, default)
+        if not -rank <= axis < rank + end:
+            raise RelvmShapeError(f"{name} is {axis}, outside [-{rank}, {rank + end})")
+        return axis + rank if axis < 0 else axis
 
     def has(self, index: int) -> bool:
         """Whether the optional input is there."""

@@ -68,8 +68,7 @@ def _reshaped_at_run_time(node: Node) -> Term:
 @converts("Flatten")
 def _flatten(node: Node) -> Expr:
     x = Term(node, node.known_shape(0))
-    shape, axis = x.shape, node.attribute("axis", 1)
-    axis = axis + len(shape) if axis < 0 else axis
+    shape, axis = x.shape, node.axis(1, len(x.shape), end=1)
     return ops.reshape(x.expr, node.shape([product(shape[:axis]), product(shape[axis:])]))
 
 

@@ -35,6 +35,7 @@ from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import F32, F64, I64, DType
 from relvm.ir.expr import Expr
 from relvm.ir.operator import Operator
+from relvm.ops.rules import expect_axes
 
 _WHOLE = (0.0, 1.0)  # the roi where none is stated
 
@@ -67,7 +68,7 @@ def _resize(node: Node) -> Expr:
     rank = node.type(0).rank
     if node.opset < 11:
         return _resized(node, _by_scales(node, 1, list(range(rank)), [_WHOLE] * rank), "asymmetric", "")
-    axes = [axis % rank for axis in node.attribute("axes", list(range(rank)))]
+    axes = list(expect_axes("Resize", tuple(node.attribute("axes", range(rank))), rank))
     by_scales, by_sizes = (node.has(i) and not _is_empty(node, i) for i in (2, 3))
     if by_scales == by_sizes:
         raise RelvmFormatError(f"a Resize takes scales or sizes, this has {'both' if by_scales else 'neither'}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import relvm.ops as ops
+from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx.host import HostValue
 from relvm.ir.dims import AnyDim, Dim
 from relvm.ir.expr import Constant, DimValue, Expr, Shape, prim
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 def scalar_of(graph: GraphImporter, value: Expr | HostValue) -> Expr:
     """The element of a tensor of one element, as a scalar: bool or i64."""
     match value:
+        case Constant(value=array) | HostValue(array=array) if array.size != 1:
+            raise RelvmShapeError(f"a tensor of shape {list(array.shape)}, expected one element")
         case Constant(value=array):
             return prim(array.item())
         case HostValue(array=array):

@@ -8,7 +8,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.host import HostValue
+from relvm.frontend.onnx.host import SIZE_LIMIT, HostValue
 from relvm.frontend.onnx.registry import Node
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dims import AnyDim, as_var, dim_var
@@ -76,7 +76,10 @@ def count_of(numbers: Term, what: str) -> int:
     dims = numbers.type.shape
     if dims is None or len(dims) > 1 or not all(isinstance(dim, int) for dim in dims):
         raise RelvmUnsupportedError(f"{what}, of type {numbers.type}: how many numbers it holds must be known")
-    return dims[0] if dims else 1
+    count = dims[0] if dims else 1
+    if count > SIZE_LIMIT:
+        raise RelvmUnsupportedError(f"{what}, of type {numbers.type}: at most {SIZE_LIMIT} numbers may be sizes")
+    return count
 
 
 def numbers_of(node: Node, dims: Sequence[AnyDim]) -> Term:

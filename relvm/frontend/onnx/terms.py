@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node
 from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import DType
@@ -34,7 +34,8 @@ class Term:
 
     @property
     def shape(self) -> tuple[AnyDim, ...]:
-        assert self.type.shape is not None
+        if self.type.shape is None:
+            raise RelvmUnsupportedError(f"{self.node.here}: a tensor of type {self.type}: its shape must be known")
         return self.type.shape
 
     def apply(self, op: Operator, *others: Any, **attributes: Any) -> Term:
@@ -126,8 +127,6 @@ def operands(node: Node) -> list[Expr]:
     """The inputs of an elementwise operator.  Before opset 7 the second has the axes of the first from attribute `axis`
     on where that is set, and is repeated along those behind."""
     inputs, axis, broadcast = node.tensors(), node.attribute("axis"), node.attribute("broadcast", 0)
-    if node.opset >= 7 and (broadcast or axis is not None):
-        raise RelvmFormatError("broadcasting by attribute, which there is before opset 7 only")
     if axis is None or not broadcast:
         return inputs
     first, second = node.type(0).rank, node.type(1).rank

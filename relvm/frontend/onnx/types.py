@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmTypeError, RelvmUnsupportedError
+from relvm.frontend.onnx.host import HostValue
 from relvm.ir.dims import AnyDim
-from relvm.ir.types import ListType, OptionalType, TensorType, Type
+from relvm.ir.types import ListType, OptionalType, TensorType, TupleType, Type
 
 if TYPE_CHECKING:
     from relvm.frontend.onnx.importer import GraphImporter
@@ -30,6 +32,50 @@ def graph_input(graph: GraphImporter, info: Any) -> Type:
     return TensorType(dtype, tuple(graph.dimension(dim, info.name, i) for i, dim in enumerate(tensor.shape.dim)))
 
 
+def expect_possible(type_: Type) -> None:
+    """RelvmUnsupportedError for a tensor of more axes, or of more bytes, than there can be."""
+    if not isinstance(type_, TensorType) or type_.rank is None:
+        return
+    if type_.rank > _MOST_AXES:
+        raise RelvmUnsupportedError(f"a tensor of {type_.rank} axes, at most {_MOST_AXES}")
+    sizes = [dim for dim in type_.shape or () if isinstance(dim, int)]
+    if math.prod(sizes) * (type_.dtype.size_bytes if type_.dtype else 1) >= _TOO_MANY_BYTES or any(
+        size >= _TOO_MANY_BYTES for size in sizes
+    ):
+        raise RelvmUnsupportedError(f"a tensor of type {type_}: it has more than 2^63 bytes")
+
+
+_MOST_AXES = 64  # as NumPy has
+_TOO_MANY_BYTES = 2**63
+
+
+def expect_declared(value: Any, proto: Any, here: str) -> None:
+    """Checks that a value (an expression, or a host value) may be of the type that an onnx.TypeProto states: a tensor
+    of that element type, or a sequence.  Sizes that exporters state of what nodes make are often wrong, and not used.
+
+    Raises
+    ------
+    RelvmTypeError
+        It cannot; the message begins with `here`.
+    """
+    from onnx import TensorProto, helper
+
+    is_host = isinstance(value, HostValue)
+    got = TensorType(value.dtype, value.array.shape) if is_host else value.type
+    kind = proto.WhichOneof("value")
+    if kind is None or not isinstance(got, TensorType | ListType):
+        return
+    if (kind == "sequence_type") != isinstance(got, ListType) and kind != "optional_type":
+        raise RelvmTypeError(f"{here} is {got}, and the model states a {kind}")
+    if kind != "tensor_type":
+        return
+    stated = proto.tensor_type
+    number = stated.elem_type
+    if number and got.dtype and number != helper.np_dtype_to_tensor_dtype(got.dtype.numpy):
+        names = {known: name for name, known in TensorProto.DataType.items()}
+        raise RelvmTypeError(f"{here} is {got}, and the model states the element type {names.get(number, number)}")
+
+
 def type_of(graph: GraphImporter, proto: Any, what: str) -> Type:
     """The type that an onnx.TypeProto states.  Of a tensor inside a sequence or an optional value only the rank is kept
     where sizes have names: each may have others.
@@ -46,8 +92,10 @@ def type_of(graph: GraphImporter, proto: Any, what: str) -> Type:
             return ListType(type_of(graph, proto.sequence_type.elem_type, what))
         case "optional_type":
             return OptionalType(type_of(graph, proto.optional_type.elem_type, what))
+        case "map_type":
+            return _map(graph, proto.map_type, what)
     raise RelvmUnsupportedError(
-        f"{graph.place}: {what} is no tensor, sequence or optional value but {proto.WhichOneof('value')}"
+        f"{graph.place}: {what} is no tensor, sequence, map or optional value but {proto.WhichOneof('value')}"
     )
 
 
@@ -57,6 +105,20 @@ def _tensor(graph: GraphImporter, tensor: Any, what: str) -> TensorType:
         return TensorType(dtype)
     sizes = [_size(graph, dim) for dim in tensor.shape.dim]
     return TensorType(dtype, None if None in sizes else tuple(sizes), len(sizes))
+
+
+def _map(graph: GraphImporter, map_: Any, what: str) -> TupleType:
+    """A map is the tuple of its keys and its values, vectors (relvm/frontend/onnx/ml_labels.py)."""
+    value = type_of(graph, map_.value_type, what)
+    if not isinstance(value, TensorType):
+        raise RelvmUnsupportedError(f"{graph.place}: {what} is a map of values of type {value}, expected tensors")
+    return TupleType((TensorType(graph.element_type(map_.key_type, what), None, 1), TensorType(value.dtype, None, 1)))
+
+
+def is_map(proto: Any) -> bool:
+    """Whether an onnx.TypeProto is of a map, or of a sequence of maps."""
+    inner = proto.sequence_type.elem_type if proto.HasField("sequence_type") else proto
+    return inner.HasField("map_type")
 
 
 def _size(graph: GraphImporter, dim: Any) -> AnyDim | None:

@@ -25,7 +25,7 @@ import numpy as np
 
 from relvm.tables import OPCODES, PRIM_OPERATORS
 from relvm.vm.runtime.container import MAJOR, MINOR
-from relvm.vm.runtime.dtypes import DTYPE_NAMES, dtype_number, plain_array
+from relvm.vm.runtime.dtypes import DTYPE_NAMES, STRINGS, dtype_number, plain_array, plain_bytes
 from relvm.vm.runtime.program import Argument, Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 
 HEADLINE = f"relvm executable {MAJOR}.{MINOR}"
@@ -138,8 +138,10 @@ def _constant_lines(start: str, value: Constant) -> Iterator[str]:
         case np.ndarray():
             array = plain_array(value)
             head = f"{start}tensor {DTYPE_NAMES[dtype_number(array.dtype)]} {_tuple_text(array.shape)}"
-            if array.size > LITERAL_ELEMENTS or array.dtype.kind not in "biuf" or (array != array).any():
-                yield from (f"{head} base64", *_base64_lines(array.tobytes()))
+            if array.dtype == STRINGS and array.size <= LITERAL_ELEMENTS:
+                yield f"{head} [{', '.join(map(json.dumps, array.reshape(-1)))}]"
+            elif array.size > LITERAL_ELEMENTS or array.dtype.kind not in "biuf" or (array != array).any():
+                yield from (f"{head} base64", *_base64_lines(plain_bytes(array).tobytes()))
             else:
                 yield f"{head} [{', '.join(map(_number_text, array.reshape(-1).tolist()))}]"
         case Shape():

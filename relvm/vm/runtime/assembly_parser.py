@@ -15,7 +15,7 @@ import numpy as np
 from relvm.errors import RelvmNameError, RelvmSyntaxError, near_matches
 from relvm.tables import KINDS, OPCODES, PRIM_OPERATORS, numbers
 from relvm.vm.runtime.assembly import HEADLINE
-from relvm.vm.runtime.dtypes import DTYPE_NAMES, numpy_dtype
+from relvm.vm.runtime.dtypes import DTYPE_NAMES, STRINGS, numpy_dtype, unpack_strings
 from relvm.vm.runtime.program import (
     CONTEXT,
     NIL,
@@ -218,8 +218,11 @@ def _constant(statement: _Statement) -> Constant:
     shape = line.list("(", ")", line.integer)
     try:
         if line.accept("base64"):
+            if dtype == STRINGS:
+                return unpack_strings(statement.content(), tuple(shape))
             return np.frombuffer(statement.content(), dtype).reshape(shape)
-        elements = line.list("[", "]", lambda: line.convert("a number", _READERS[dtype.kind]))
+        expected = "a string" if dtype == STRINGS else "a number"
+        elements = line.list("[", "]", lambda: line.convert(expected, _READERS[dtype.kind]))
         return np.array(elements, dtype).reshape(shape)
     except (ValueError, OverflowError) as error:
         raise RelvmSyntaxError(f"line {line.number}: no tensor of {dtype} and shape {tuple(shape)}: {error}") from None
@@ -308,4 +311,4 @@ def _truth(token: str) -> bool:
     return token == "true"
 
 
-_READERS = {"b": _truth, "i": int, "u": int, "f": _float}
+_READERS = {"b": _truth, "i": int, "u": int, "f": _float, "O": _string}

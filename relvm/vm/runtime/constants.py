@@ -7,7 +7,7 @@ import struct
 import numpy as np
 
 from relvm.errors import RelvmTypeError
-from relvm.vm.runtime.dtypes import plain_array
+from relvm.vm.runtime.dtypes import plain_array, plain_bytes
 from relvm.vm.runtime.program import Constant, Shape
 
 
@@ -23,8 +23,8 @@ def constant_key(value: Constant) -> tuple:
         case np.ndarray():
             import hashlib  # brings OpenSSL, 4 MB that a deployed program does without
 
-            content = hashlib.sha256(plain_array(value).reshape(-1).view(np.uint8)).digest()
-            return ("tensor", value.dtype, value.shape, content)
+            array = plain_array(value)
+            return ("tensor", array.dtype, array.shape, hashlib.sha256(plain_bytes(array)).digest())
         case float():
             return ("float", struct.pack("<d", value))
         case Shape() | str() | np.dtype():

@@ -11,7 +11,7 @@ import numpy as np
 from relvm.errors import RelvmFormatError
 from relvm.tables import ARGUMENTS, KINDS, OPCODES, TAGS
 from relvm.vm.runtime.container import unpack_sections
-from relvm.vm.runtime.dtypes import numpy_dtype
+from relvm.vm.runtime.dtypes import STRINGS, numpy_dtype, unpack_strings
 from relvm.vm.runtime.encode import ABSENT, CONSTANT_RECORD, FUNCTION_RECORD, NATIVE_HEADER
 from relvm.vm.runtime.program import Argument, Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 
@@ -54,6 +54,12 @@ def _decode(sections: dict[str, memoryview]) -> Program:
         signature=_json(sections, "signature"),
         debug=_json(sections, "debug"),
     )
+
+
+def decode_constants(buffer) -> tuple[Constant, ...]:
+    """The constants of an executable; tensors are read-only views."""
+    sections = unpack_sections(buffer)
+    return _constants(sections["constants"], _strings(sections["strings"]), sections["data"])
 
 
 def _slice(view: memoryview, offset: int, size: int) -> memoryview:
@@ -174,5 +180,8 @@ def _constant(
             element = numpy_dtype(dtype)
             if min(extent, default=0) < 0:
                 raise RelvmFormatError(f"a constant of shape {extent}")
-            return np.frombuffer(_slice(data, payload, size_bytes), element).reshape(extent)
+            elements = _slice(data, payload, size_bytes)
+            if element == STRINGS:
+                return unpack_strings(elements, extent)
+            return np.frombuffer(elements, element).reshape(extent)
     raise RelvmFormatError(f"a constant may not be a {tag}")

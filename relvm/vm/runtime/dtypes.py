@@ -10,6 +10,7 @@ from relvm.errors import RelvmTypeError
 from relvm.tables import DTYPES
 
 DTYPE_NAMES = tuple(row.name for row in DTYPES)
+STRINGS = np.dtype(object)  # of arrays of strings: their elements are str
 _NUMBERS = {row.numpy: row.index for row in DTYPES}
 
 
@@ -27,6 +28,8 @@ def numpy_dtype(number: int) -> np.dtype:
 
 def dtype_number(dtype: np.dtype) -> int:
     """The row of csrc/dtypes.def.  Raises RelvmTypeError: it has none, or is not in native byte order."""
+    if dtype.kind in "UT":
+        return _NUMBERS[STRINGS.name]
     number = _NUMBERS.get(dtype.name) if dtype.isnative else None
     if number is None:
         raise RelvmTypeError(f"no tensors of dtype {dtype}; there are {', '.join(_NUMBERS)}")
@@ -34,12 +37,50 @@ def dtype_number(dtype: np.dtype) -> int:
 
 
 def plain_array(array: np.ndarray) -> np.ndarray:
-    """`array` itself when it is C-contiguous, aligned and in native byte order, else a copy that is.
+    """`array` itself when it is C-contiguous, aligned and in native byte order, else a copy that is.  Of strings one of
+    dtype object.
 
-    Raises RelvmTypeError: its dtype has no row in csrc/dtypes.def.
+    Raises RelvmTypeError: its dtype has no row in csrc/dtypes.def; an object that is no str.
     """
+    if array.dtype.kind in "UTO":
+        return _plain_strings(array)
     native = array.dtype.newbyteorder("=")
     dtype_number(native)
     if array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned:
         return array
     return array.astype(native, order="C")
+
+
+def _plain_strings(array: np.ndarray) -> np.ndarray:
+    plain = np.ascontiguousarray(array.astype(STRINGS, copy=False)).reshape(array.shape)
+    for element in plain.reshape(-1):
+        if not isinstance(element, str):
+            raise RelvmTypeError(f"an array of objects has strings as elements, got {type(element).__name__}")
+    return plain
+
+
+def plain_bytes(array: np.ndarray) -> np.ndarray:
+    """A plain array's elements as an executable has them, uint8: strings packed."""
+    return pack_strings(array) if array.dtype == STRINGS else array.reshape(-1).view(np.uint8)
+
+
+def pack_strings(array: np.ndarray) -> np.ndarray:
+    """Plain strings as bytes: where each of them ends, an int64 for each, then all of them as UTF-8.  Bytes that were
+    none when they were read (surrogate escapes) are those again."""
+    encoded = [text.encode(errors="surrogateescape") for text in array.reshape(-1)]
+    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+    return np.frombuffer(ends.tobytes() + b"".join(encoded), np.uint8)
+
+
+def unpack_strings(packed: bytes | memoryview, shape: tuple[int, ...]) -> np.ndarray:
+    """The array of strings of that shape of which `packed` are the bytes.  Raises ValueError: there is none."""
+    array = np.empty(shape, STRINGS)
+    size = array.size
+    ends = np.frombuffer(packed, np.int64, size)
+    content = bytes(packed[8 * size :])
+    starts = np.concatenate([np.zeros(1, np.int64), ends])
+    if (np.diff(starts) < 0).any() or starts[-1] != len(content):
+        raise ValueError("the ends of its strings are not in order")
+    texts = (content[start:end].decode(errors="surrogateescape") for start, end in zip(starts, ends, strict=False))
+    array.reshape(-1)[:] = list(texts)
+    return array

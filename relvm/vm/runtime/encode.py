@@ -12,7 +12,7 @@ import numpy as np
 from relvm.errors import RelvmFormatError, RelvmTypeError
 from relvm.tables import ARGUMENTS, KINDS, OPCODES, TAGS, numbers
 from relvm.vm.runtime.container import aligned, pack_sections
-from relvm.vm.runtime.dtypes import dtype_number, plain_array
+from relvm.vm.runtime.dtypes import dtype_number, plain_array, plain_bytes
 from relvm.vm.runtime.program import Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 
 FUNCTION_RECORD = struct.Struct("<IHHIiIIII")
@@ -162,8 +162,9 @@ def _constant_section(constants: Sequence[Constant], strings: _Strings) -> tuple
             case np.ndarray():
                 array = plain_array(value)
                 tag, dtype, extent, payload = "TENSOR", dtype_number(array.dtype), array.shape, aligned(end)
-                size_bytes, end = array.nbytes, aligned(end) + array.nbytes
-                tensors.append(array.reshape(-1).view(np.uint8))
+                elements = plain_bytes(array)
+                size_bytes, end = elements.nbytes, aligned(end) + elements.nbytes
+                tensors.append(elements)
             case Shape():
                 tag, extent, payload = "SHAPE", value, 0
             case np.dtype():

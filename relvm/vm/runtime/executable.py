@@ -6,7 +6,7 @@ import importlib
 import os
 import weakref
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +17,8 @@ from relvm.tables import KINDS
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.container import aligned_buffer, unpack_sections
-from relvm.vm.runtime.decode import decode
-from relvm.vm.runtime.dtypes import DTYPE_NAMES, dtype_number
+from relvm.vm.runtime.decode import decode, decode_constants
+from relvm.vm.runtime.dtypes import DTYPE_NAMES, dtype_number, plain_bytes
 from relvm.vm.runtime.encode import NATIVE_HEADER, encode
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.files import complete_file, map_executable
@@ -130,7 +130,9 @@ class Executable:
         RelvmUnsupportedError
             Native code for another processor.
         """
-        return cls(encode(program), trust_native=True, elsewhere=elsewhere, program=program)
+        buffer = encode(program)
+        held = replace(program, constants=decode_constants(buffer))  # one copy of the tensors is enough
+        return cls(buffer, trust_native=True, elsewhere=elsewhere, program=held)
 
     @classmethod
     def from_bytes(cls, content: bytes | bytearray | memoryview, *, trust_native: bool = False) -> Executable:
@@ -243,7 +245,7 @@ class Executable:
         return Stats(
             size_bytes=len(self._buffer),
             constants=tuple(map(_describe, program.constants)),
-            tensor_bytes=sum(value.nbytes for value in program.constants if isinstance(value, np.ndarray)),
+            tensor_bytes=sum(plain_bytes(value).size for value in program.constants if isinstance(value, np.ndarray)),
             functions=kinds,
             calls=dict(calls),
             instructions={entry.name: len(entry.code) for entry in program.functions if entry.code},
@@ -277,7 +279,7 @@ def _describe(value: Any) -> str:
     match value:
         case np.ndarray():
             name, dims = DTYPE_NAMES[dtype_number(value.dtype)], ", ".join(map(str, value.shape))
-            return f"{name}[{dims}], {value.nbytes} bytes"
+            return f"{name}[{dims}], {plain_bytes(value).size} bytes"
         case np.dtype():
             return f"dtype {DTYPE_NAMES[dtype_number(value)]}"
         case str():

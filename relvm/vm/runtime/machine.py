@@ -158,6 +158,16 @@ class VirtualMachine:
         self._runner.end(self._runner.begin("wait_compiled"))  # which takes it up
         return True
 
+    def seed(self, number: int) -> None:
+        """Say where the machine's random numbers begin: machines of the same seed give the same ones.
+
+        Parameters
+        ----------
+        number
+            Of 64 bits, others are taken modulo 2^64.  A machine that was not given one has one of its own.
+        """
+        lib.rvm_machine_seed(self._runner.machine, number % 2**64)
+
     def interrupt(self) -> None:
         """End the run under way, from another thread or a signal handler: it raises RelvmInterrupted."""
         lib.rvm_machine_interrupt(self._runner.machine)

@@ -25,7 +25,7 @@ from relvm.errors import RelvmUnsupportedError
 from relvm.tables import OPCODES, PRIM_OPERATORS
 from relvm.vm.runtime.assembly import LITERAL_ELEMENTS
 from relvm.vm.runtime.constants import constant_key
-from relvm.vm.runtime.dtypes import plain_array
+from relvm.vm.runtime.dtypes import STRINGS, plain_array
 from relvm.vm.runtime.program import Argument, Constant, FunctionEntry, Instruction, Program, Shape
 
 _HEAD = """import base64
@@ -178,6 +178,8 @@ def _constant(value: Constant) -> str:
 def _tensor(array: np.ndarray) -> str:
     dtype = repr(array.dtype.name)
     reshape = "" if array.ndim == 1 else f".reshape({array.shape})"
+    if array.dtype == STRINGS:
+        return f"np.array({array.reshape(-1).tolist()}, {dtype}){reshape}"
     if array.size <= LITERAL_ELEMENTS and array.dtype.kind in "biuf" and np.isfinite(array).all():
         return f"np.array({array.reshape(-1).tolist()}, {dtype}){reshape}"
     text = base64.b64encode(array.tobytes()).decode()

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from relvm.vm.runtime._native import ffi
+from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.binding import Reference, is_writable
-from relvm.vm.runtime.dtypes import numpy_dtype
+from relvm.vm.runtime.dtypes import STRINGS, numpy_dtype, unpack_strings
 
 
 class Tensor(Reference):
@@ -16,7 +16,7 @@ class Tensor(Reference):
 
     NumPy (`np.asarray`), and through DLPack every other array library, sees its elements in place, without a copy;
     such a view keeps the tensor alive.  It is writable unless the elements are a constant of the executable or a
-    read-only array that came in as an argument.
+    read-only array that came in as an argument.  Of strings NumPy gets a copy, an array of objects that are str.
     """
 
     __slots__ = ("__weakref__",)
@@ -51,15 +51,19 @@ class Tensor(Reference):
         return {"version": 3, "shape": self.shape, "typestr": dtype.str, "data": data}
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
-        """What NumPy takes where the dtype is one of ml_dtypes's, which its own protocols do not know."""
+        """What NumPy takes where the dtype is one of ml_dtypes's, which its own protocols do not know, or strings."""
+        if self.dtype == STRINGS:
+            packed = bytearray(lib.rvm_tensor_packed_bytes(self._c))
+            lib.rvm_tensor_pack(self._c, ffi.from_buffer(packed))
+            return unpack_strings(packed, self.shape).astype(dtype or STRINGS, copy=False)
         array = np.asarray(_Bits(self)).view(self.dtype)
         return np.array(array, dtype, copy=copy)
 
     def numpy(self) -> np.ndarray:
-        """The elements, in place."""
+        """The elements, in place; of strings a copy."""
         return np.asarray(self)
 
-    def item(self) -> bool | int | float:
+    def item(self) -> bool | int | float | str:
         """The only element.  ValueError: there are more, or none."""
         return self.numpy().item()
 
@@ -92,4 +96,4 @@ class _Bits:
 
 
 def _is_of_numpy(dtype: np.dtype) -> bool:
-    return dtype.isbuiltin == 1
+    return dtype.isbuiltin == 1 and dtype != STRINGS

@@ -17,7 +17,7 @@ from relvm.tables import TAGS, numbers
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.binding import Objects, Reference
-from relvm.vm.runtime.dtypes import dtype_number, numpy_dtype, plain_array
+from relvm.vm.runtime.dtypes import STRINGS, dtype_number, numpy_dtype, pack_strings, plain_array
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.program import Shape
 from relvm.vm.runtime.tensor import Tensor
@@ -137,8 +137,12 @@ def _store_shape(value: Shape, words: Any) -> bool:
 
 
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
-    """A tensor over the array's own bytes, which it keeps alive; of a copy where they are not plain."""
+    """A tensor over the array's own bytes, which it keeps alive; of a copy where they are not plain, or strings."""
     array = np.asarray(plain_array(value))
+    if array.dtype == STRINGS:
+        packed, dims = pack_strings(array), ffi.new("int64_t[]", list(array.shape))
+        made = lib.rvm_tensor_of_strings(array.ndim, dims, ffi.from_buffer(packed), packed.size, value_at(words, 0))
+        return _made(made, words)
     if array.dtype.isbuiltin == 1:
         return store(objects, array, words, 0)
     owned = store(objects, array.view(f"u{array.itemsize}"), words, 0)  # NumPy's buffers have no dtype of ml_dtypes

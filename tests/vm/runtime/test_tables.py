@@ -23,12 +23,27 @@ TABLES = {
     "type_codes.def": ("TYPE_CODE", tables.TYPE_CODES),
     "dim_operators.def": ("DIM_OPERATOR", tables.DIM_OPERATORS),
     "cpu_features.def": ("FEATURE", tables.CPU_FEATURES),
+    "patterns.def": ("PATTERN", tables.PATTERNS),
     "prim_operators.def": ("PRIM_OPERATOR", tables.PRIM_OPERATORS),
 }
 
 
 def test_every_table_is_read() -> None:
-    assert {path.name for path in csrc_directory().glob("*.def")} == set(TABLES)
+    assert {path.name for path in csrc_directory().glob("*.def")} == {*TABLES, "letters.def"}
+
+
+def test_letters_have_the_case_that_unicode_gives_them() -> None:
+    for case, function in (("lower", str.lower), ("upper", str.upper)):
+        given = {
+            point: row.there + point - row.first
+            for row in tables.LETTERS
+            if row.case == case
+            for point in range(row.first, row.last + 1, row.step)
+        }
+        assert all(function(chr(point)) == chr(there) for point, there in given.items())
+        for point in range(0x530):  # Latin, Greek, Cyrillic
+            changed = function(chr(point))
+            assert len(changed) > 1 or given.get(point, point) == ord(changed)
 
 
 @pytest.mark.parametrize("file", TABLES)

@@ -83,7 +83,7 @@ def test_a_list_that_contains_itself_is_refused(identity) -> None:
         identity(value)
 
 
-@pytest.mark.parametrize("row", DTYPES, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in DTYPES if row.name != "str"], ids=lambda row: row.name)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,), (2, 0, 3)], ids=str)
 def test_arrays_go_through_without_a_copy(identity, row, shape) -> None:
     array = np.arange(np.prod(shape)).astype(numpy_dtype(row.index)).reshape(shape)
@@ -129,7 +129,7 @@ def test_numpy_scalars_are_tensors_of_rank_0(identity, scalar) -> None:
         (np.zeros(2, np.complex64), "complex64"),
         (np.zeros(2, np.complex64), "complex64"),
         (np.array([None]), "object"),
-        (np.array(["a"]), "<U1"),
+        (np.array(["a", 1], object), "strings as elements, got int"),
         (np.zeros(2, "i4,f4"), "no tensors of dtype"),
         (np.dtype("complex64"), "complex64"),
         (Shape((1.5,)), "Shape(1.5)"),

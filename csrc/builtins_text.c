@@ -1,0 +1,268 @@
+/* builtins_text.c: builtins that look into strings: case, parts, numbers. */
+#include "builtins.h"
+#include "numbers.h"
+#include "texts.h"
+
+rvm_status rvm_buffer_add(rvm_buffer *buffer, rvm_text text, rvm_value *error) {
+  if (text.length > buffer->room - buffer->length) {
+    int64_t room = buffer->length + text.length + buffer->room / 2 + 16;
+    char *bytes = rvm_allocate((size_t)room);
+    if (!bytes) return rvm_out_of_memory(error);
+    if (buffer->length > 0) memcpy(bytes, buffer->bytes, (size_t)buffer->length);
+    rvm_free(buffer->bytes);
+    buffer->bytes = bytes;
+    buffer->room = room;
+  }
+  if (text.length > 0) memcpy(buffer->bytes + buffer->length, text.bytes, (size_t)text.length);
+  buffer->length += text.length;
+  return RVM_OK;
+}
+
+/* ---- case ---- */
+
+enum { CASE_lower, CASE_upper };
+static const struct {
+  int32_t to;
+  uint32_t first, last, step, there;
+} letters[] = {
+#define LETTERS(to, first, last, step, there) {CASE_##to, first, last, step, there},
+#include "letters.def"
+#undef LETTERS
+};
+
+enum { ROWS = sizeof letters / sizeof *letters };
+
+/* The code point in that case. */
+static uint32_t in_case(uint32_t point, int32_t to) {
+  if (point < 0x80) {
+    char other = to == CASE_lower ? 'A' : 'a';
+    return point - (uint32_t)other < 26 ? point ^ 0x20 : point;
+  }
+  int32_t low = 0, high = ROWS;
+  while (low < high) { /* the first row whose last letter is not before it */
+    int32_t middle = (low + high) / 2;
+    if (letters[middle].to < to || (letters[middle].to == to && letters[middle].last < point))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low == ROWS || letters[low].to != to || point < letters[low].first) return point;
+  uint32_t behind = point - letters[low].first;
+  return behind % letters[low].step == 0 ? letters[low].there + behind : point;
+}
+
+/* Bytes that are no UTF-8 stay as they are. */
+static rvm_status write_case(rvm_text text, int32_t to, rvm_buffer *buffer, rvm_value *error) {
+  rvm_status status = RVM_OK;
+  buffer->length = 0;
+  for (int64_t at = 0; at < text.length && !status;) {
+    int64_t start = at;
+    char bytes[4];
+    uint32_t point = rvm_text_next(text, &at), changed = in_case(point, to);
+    rvm_text same = {text.bytes + start, at - start};
+    status = rvm_buffer_add(buffer, changed == point ? same : (rvm_text){bytes, rvm_point_write(changed, bytes)}, error);
+  }
+  return status;
+}
+
+RVM_BUILTIN(string_case) {
+  RVM_CHECK(string_case, "ti");
+  rvm_status status = rvm_expect_dtype("string_case", 0, arguments[0], RVM_DTYPE_str, result);
+  if (status) return status;
+  const rvm_tensor *x = arguments[0].as.tensor;
+  int32_t to = arguments[1].as.i ? CASE_upper : CASE_lower;
+  rvm_value changed;
+  status = rvm_tensor_new(RVM_DTYPE_str, x->dl.ndim, x->dl.shape, &changed);
+  *result = changed;
+  int64_t size = status ? 0 : rvm_tensor_count(x);
+  rvm_buffer buffer = {0};
+  for (int64_t i = 0; i < size && !status; i++) {
+    status = write_case(rvm_string_text(rvm_tensor_strings(x)[i]), to, &buffer, result);
+    rvm_text text = {buffer.bytes, buffer.length};
+    if (!status) status = rvm_string_set(&rvm_tensor_strings(changed.as.tensor)[i], text, result);
+    if (status) rvm_value_release(&changed);
+  }
+  rvm_free(buffer.bytes);
+  return status;
+}
+
+/* ---- parts ---- */
+
+/* What is still to be split.   ended: the last part has been given.   left: how often it may be split, -1: any number. */
+typedef struct parts {
+  rvm_text rest, delimiter;
+  int64_t left;
+  int ended;
+} parts;
+
+/* What Unicode and Python count as white space. */
+static int is_white(uint32_t point) {
+  return (point >= 0x09 && point <= 0x0D) || (point >= 0x1C && point <= 0x20) || point == 0x85 || point == 0xA0 ||
+         point == 0x1680 || (point >= 0x2000 && point <= 0x200A) || point == 0x2028 || point == 0x2029 ||
+         point == 0x202F || point == 0x205F || point == 0x3000;
+}
+
+static rvm_text after(rvm_text text, int64_t at) { return (rvm_text){text.bytes + at, text.length - at}; }
+
+/* Where the first white space of a text begins, and what follows it all; where there is none, the end twice. */
+static int64_t find_white(rvm_text text, int64_t *next) {
+  int64_t at = 0, start = 0;
+  for (; at < text.length; start = at)
+    if (is_white(rvm_text_next(text, &at))) break;
+  for (*next = at; at < text.length; *next = at)
+    if (!is_white(rvm_text_next(text, &at))) break;
+  return start;
+}
+
+static rvm_text without_white_before(rvm_text text) {
+  for (int64_t at = 0, start = 0; at < text.length; start = at)
+    if (!is_white(rvm_text_next(text, &at))) return after(text, start);
+  return after(text, text.length);
+}
+
+static int64_t find_delimiter(rvm_text text, rvm_text delimiter) {
+  for (int64_t at = 0; at + delimiter.length <= text.length; at++)
+    if (memcmp(text.bytes + at, delimiter.bytes, (size_t)delimiter.length) == 0) return at;
+  return -1;
+}
+
+/* The next part: 0, there is no more. */
+static int next_part(parts *of, rvm_text *part) {
+  int64_t next = 0, end = -1;
+  if (of->delimiter.length == 0) {
+    of->rest = without_white_before(of->rest);
+    of->ended |= of->rest.length == 0;
+  }
+  if (of->ended) return 0;
+  *part = of->rest;
+  if (of->left == 0) {
+    of->ended = 1;
+    return 1;
+  }
+  if (of->delimiter.length == 0) {
+    end = find_white(of->rest, &next);
+  } else {
+    end = find_delimiter(of->rest, of->delimiter);
+    next = end + of->delimiter.length;
+    of->ended = end < 0;
+    if (of->ended) return 1;
+  }
+  part->length = end;
+  of->rest = after(of->rest, next);
+  of->left -= of->left > 0;
+  return 1;
+}
+
+/* Checks what both builtins take. */
+static rvm_status check_split(const char *name, const rvm_value *arguments, parts *start, rvm_value *result) {
+  rvm_status status = rvm_expect_dtype(name, 0, arguments[0], RVM_DTYPE_str, result);
+  if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_str, result);
+  if (status) return status;
+  if (arguments[1].as.tensor->dl.ndim != 0)
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: a delimiter of rank %d, expected 0", name,
+                    arguments[1].as.tensor->dl.ndim);
+  rvm_text delimiter = rvm_string_text(rvm_tensor_strings(arguments[1].as.tensor)[0]);
+  *start = (parts){.delimiter = delimiter, .left = arguments[2].as.i};
+  return RVM_OK;
+}
+
+static int64_t count_parts(parts of, const rvm_string *string) {
+  int64_t count = 0;
+  rvm_text part;
+  for (of.rest = rvm_string_text(string); next_part(&of, &part);) count++;
+  return count;
+}
+
+RVM_BUILTIN(string_part_count) {
+  RVM_CHECK(string_part_count, "tti");
+  parts start;
+  rvm_status status = check_split("string_part_count", arguments, &start, result);
+  if (status) return status;
+  const rvm_tensor *x = arguments[0].as.tensor;
+  status = rvm_tensor_new(RVM_DTYPE_i64, x->dl.ndim, x->dl.shape, result);
+  int64_t size = status ? 0 : rvm_tensor_count(x);
+  for (int64_t i = 0; i < size; i++)
+    ((int64_t *)result->as.tensor->dl.data)[i] = count_parts(start, rvm_tensor_strings(x)[i]);
+  return status;
+}
+
+rvm_status rvm_tensor_widened(const rvm_tensor *x, int64_t most, rvm_value *result) {
+  int64_t *dims = rvm_allocate((size_t)(x->dl.ndim + 1) * sizeof *dims);
+  if (!dims) return rvm_out_of_memory(result);
+  for (int32_t i = 0; i < x->dl.ndim; i++) dims[i] = x->dl.shape[i];
+  dims[x->dl.ndim] = most;
+  rvm_status status = rvm_tensor_new(RVM_DTYPE_str, x->dl.ndim + 1, dims, result);
+  rvm_free(dims);
+  return status;
+}
+
+RVM_BUILTIN(string_split) {
+  RVM_CHECK(string_split, "tti");
+  parts start;
+  rvm_status status = check_split("string_split", arguments, &start, result);
+  if (status) return status;
+  const rvm_tensor *x = arguments[0].as.tensor;
+  rvm_string **strings = rvm_tensor_strings(x);
+  int64_t size = rvm_tensor_count(x), most = 0;
+  for (int64_t i = 0; i < size; i++) {
+    int64_t parts_of_it = count_parts(start, strings[i]);
+    most = parts_of_it > most ? parts_of_it : most;
+  }
+  rvm_value split;
+  status = rvm_tensor_widened(x, most, &split);
+  *result = split;
+  if (status) return status;
+  for (int64_t i = 0; i < size; i++) {
+    rvm_string **element = rvm_tensor_strings(split.as.tensor) + i * most;
+    parts of = start;
+    rvm_text part;
+    for (of.rest = rvm_string_text(strings[i]); next_part(&of, &part); element++) {
+      if (!(status = rvm_string_set(element, part, result))) continue;
+      rvm_value_release(&split);
+      return status;
+    }
+  }
+  return RVM_OK;
+}
+
+/* ---- numbers ---- */
+
+RVM_BUILTIN(string_of_number) {
+  RVM_CHECK(string_of_number, "t");
+  const rvm_tensor *x = arguments[0].as.tensor;
+  char text[RVM_NUMBER_BYTES], description[RVM_DESCRIPTION_BYTES];
+  if (x->dtype > RVM_DTYPE_f16)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.string_of_number: expected a tensor of numbers, got %s",
+                    rvm_value_describe(arguments[0], description));
+  rvm_value strings;
+  rvm_status status = rvm_tensor_new(RVM_DTYPE_str, x->dl.ndim, x->dl.shape, &strings);
+  *result = strings;
+  int64_t size = status ? 0 : rvm_tensor_count(x), element_bytes = rvm_dtype_size_bytes(x->dtype);
+  for (int64_t i = 0; i < size && !status; i++) {
+    int32_t length = rvm_number_write(x->dtype, (const char *)x->dl.data + i * element_bytes, text);
+    status = rvm_string_set(&rvm_tensor_strings(strings.as.tensor)[i], (rvm_text){text, length}, result);
+    if (status) rvm_value_release(&strings);
+  }
+  return status;
+}
+
+RVM_BUILTIN(string_to_number) {
+  RVM_CHECK(string_to_number, "td");
+  rvm_status status = rvm_expect_dtype("string_to_number", 0, arguments[0], RVM_DTYPE_str, result);
+  if (status) return status;
+  int32_t dtype = (int32_t)arguments[1].as.i;
+  if (dtype == RVM_DTYPE_bool || dtype > RVM_DTYPE_f64)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.string_to_number: to %s, expected an integer dtype, f32 or f64",
+                    rvm_dtype_name(dtype));
+  const rvm_tensor *x = arguments[0].as.tensor;
+  status = rvm_tensor_new(dtype, x->dl.ndim, x->dl.shape, result);
+  int64_t size = status ? 0 : rvm_tensor_count(x), element_bytes = rvm_dtype_size_bytes(dtype);
+  for (int64_t i = 0; i < size; i++) {
+    rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
+    if (rvm_number_read(text, dtype, (char *)result->as.tensor->dl.data + i * element_bytes)) continue;
+    rvm_value_release(result);
+    return rvm_fail(result, RVM_ARITHMETIC_ERROR, "vm.builtin.string_to_number: element %lld, \"%.*s\", is no %s",
+                    (long long)i, text.length > 40 ? 40 : (int)text.length, text.bytes, rvm_dtype_name(dtype));
+  }
+  return status;
+}

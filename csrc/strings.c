@@ -1,0 +1,130 @@
+/* strings.c: tensors of strings, and UTF-8. */
+#include "strings.h"
+
+rvm_status rvm_string_set(rvm_string **element, rvm_text text, rvm_value *error) {
+  *element = NULL;
+  if (text.length == 0) return RVM_OK;
+  rvm_value string;
+  rvm_status status = rvm_string_new(text.bytes, text.length, &string);
+  if (status)
+    *error = string;
+  else
+    *element = string.as.string;
+  return status;
+}
+
+void rvm_strings_retain(rvm_string **elements, int64_t count) {
+  for (int64_t i = 0; i < count; i++)
+    if (elements[i]) rvm_retain(rvm_object_value(&elements[i]->base));
+}
+
+static int64_t size_of(const rvm_tensor *tensor) { return rvm_tensor_size_bytes(tensor) / (int64_t)sizeof(rvm_string *); }
+
+void rvm_strings_drop(void *tensor) {
+  rvm_string **elements = rvm_tensor_strings(tensor);
+  int64_t size = size_of(tensor);
+  for (int64_t i = 0; i < size; i++)
+    if (elements[i]) rvm_object_release(&elements[i]->base);
+}
+
+void rvm_strings_count(const rvm_tensor *tensor, int32_t references) {
+  rvm_string **elements = rvm_tensor_strings(tensor);
+  int64_t size = size_of(tensor);
+  for (int64_t i = 0; i < size; i++)
+    if (elements[i]) elements[i]->base.references = references;
+}
+
+/* ---- packed strings ---- */
+
+static int64_t end_of(const unsigned char *packed, int64_t index) {
+  int64_t end;
+  memcpy(&end, packed + index * (int64_t)sizeof end, sizeof end);
+  return end;
+}
+
+/* Whether the ends are in order and the last one is that of the bytes. */
+static int is_packed(const unsigned char *packed, int64_t packed_bytes, int64_t count) {
+  if (count > packed_bytes / (int64_t)sizeof(int64_t)) return 0;
+  int64_t text_bytes = packed_bytes - count * (int64_t)sizeof(int64_t), last = 0;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t end = end_of(packed, i);
+    if (end < last || end > text_bytes) return 0;
+    last = end;
+  }
+  return last == text_bytes;
+}
+
+rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *packed, int64_t packed_bytes,
+                                 rvm_value *result) {
+  int64_t count;
+  if (rank < 0 || !rvm_dims_product(rank, dims, &count) || packed_bytes < 0 ||
+      !is_packed(packed, packed_bytes, count))
+    return rvm_fail(result, RVM_SHAPE_ERROR, "tensor of strings: its dimensions and the ends of its strings do not agree");
+  rvm_value tensor;
+  rvm_status status = rvm_tensor_new(RVM_DTYPE_str, rank, dims, &tensor);
+  rvm_string **elements = status ? NULL : rvm_tensor_strings(tensor.as.tensor);
+  const char *bytes = (const char *)packed + count * (int64_t)sizeof(int64_t);
+  for (int64_t i = 0, start = 0; i < count && !status; i++) {
+    int64_t end = end_of(packed, i);
+    status = rvm_string_set(&elements[i], (rvm_text){bytes + start, end - start}, result);
+    start = end;
+    if (status) {
+      rvm_value_release(&tensor);
+      return status;
+    }
+  }
+  *result = tensor;
+  return status;
+}
+
+int64_t rvm_tensor_packed_bytes(const rvm_tensor *tensor) {
+  rvm_string **elements = rvm_tensor_strings(tensor);
+  int64_t size = size_of(tensor), bytes = size * (int64_t)sizeof(int64_t);
+  for (int64_t i = 0; i < size; i++) bytes += rvm_string_text(elements[i]).length;
+  return bytes;
+}
+
+void rvm_tensor_pack(const rvm_tensor *tensor, void *packed) {
+  rvm_string **elements = rvm_tensor_strings(tensor);
+  int64_t size = size_of(tensor), end = 0;
+  char *ends = packed, *bytes = ends + size * (int64_t)sizeof end;
+  for (int64_t i = 0; i < size; i++) {
+    rvm_text text = rvm_string_text(elements[i]);
+    memcpy(bytes + end, text.bytes, (size_t)text.length);
+    end += text.length;
+    memcpy(ends + i * (int64_t)sizeof end, &end, sizeof end);
+  }
+}
+
+/* ---- UTF-8 ---- */
+
+uint32_t rvm_text_next(rvm_text text, int64_t *at) {
+  const unsigned char *bytes = (const unsigned char *)text.bytes + *at;
+  int64_t left = text.length - *at;
+  uint32_t lead = bytes[0];
+  (*at)++;
+  if (lead < 0x80) return lead;
+  int extra = lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : lead >> 3 == 30 ? 3 : 0;
+  if (extra == 0 || extra >= left) return 0xFFFD;
+  uint32_t point = lead & (0x3fu >> extra);
+  for (int k = 1; k <= extra; k++) {
+    if (bytes[k] >> 6 != 2) return 0xFFFD;
+    point = point << 6 | (bytes[k] & 0x3f);
+  }
+  static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
+  if (point < smallest[extra] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return 0xFFFD;
+  *at += extra;
+  return point;
+}
+
+int32_t rvm_point_write(uint32_t point, char bytes[4]) {
+  if (point < 0x80) {
+    bytes[0] = (char)point;
+    return 1;
+  }
+  int32_t extra = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+  static const unsigned char lead[4] = {0, 0xC0, 0xE0, 0xF0};
+  for (int32_t k = extra; k > 0; k--, point >>= 6) bytes[k] = (char)(0x80 | (point & 0x3f));
+  bytes[0] = (char)(lead[extra] | point);
+  return extra + 1;
+}

@@ -1,0 +1,113 @@
+"""What of ONNX can be imported, as a table: from the converters' declarations and the onnx package's schemas."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import relvm.frontend.onnx.importer  # noqa: F401  declares all converters
+from relvm.errors import RelvmError
+from relvm.frontend.onnx.registry import converter_for, supported
+from relvm.ir.dtypes import dtype_of
+
+_OLDEST = 7
+
+
+@dataclass(frozen=True)
+class Row:
+    """An operator.
+
+    versions: the opsets, from 7 on, in which its definition is new.   types: the element types of its first input.
+    notes: of the converter; or that ONNX's own function is imported.
+    """
+
+    domain: str
+    name: str
+    versions: tuple[int, ...]
+    types: tuple[str, ...]
+    notes: str
+
+
+def rows() -> Iterator[Row]:
+    """A row for every operator that has a converter or whose meaning is a function of the onnx package."""
+    from onnx import defs
+
+    schemas: dict[tuple[str, str], list] = {}
+    for schema in defs.get_all_schemas_with_history():
+        schemas.setdefault((schema.domain, schema.name), []).append(schema)
+    converted = {tuple(name.rpartition(".")[::2]) for name in supported()}
+    functions = {
+        key for key, found in schemas.items() if any(s.has_function or s.has_context_dependent_function for s in found)
+    }
+    for domain, name in sorted(converted | functions):
+        found = sorted(schemas.get((domain, name), []), key=lambda schema: schema.since_version)
+        yield Row(domain, name, _versions(found), _types(found), _notes(domain, name))
+
+
+def _versions(schemas: list) -> tuple[int, ...]:
+    """The versions that a model of opset 7 or newer may mean."""
+    versions = [schema.since_version for schema in schemas]
+    if not versions or schemas[0].domain:
+        return tuple(versions)
+    first = max((version for version in versions if version <= _OLDEST), default=versions[0])
+    return tuple(version for version in versions if version >= first)
+
+
+def _types(schemas: list) -> tuple[str, ...]:
+    """The element types that the newest definition allows for the first input, or for the first output where there are
+    no inputs, and relvm has."""
+    if not schemas:
+        return ()
+    values = schemas[-1].inputs or schemas[-1].outputs
+    allowed = values[0].types if values else ()
+    found = {_dtype(text) for text in allowed}
+    return tuple(sorted(found - {""}, key=lambda name: dtype_of(name).index))
+
+
+def _dtype(text: str) -> str:
+    """The dtype in `tensor(float)`, `seq(tensor(float))`; "" where there is none."""
+    from onnx import TensorProto, helper
+
+    names = {"float": "FLOAT", "double": "DOUBLE"}
+    inner = text.split("(")[-1].rstrip(")")
+    try:
+        number = TensorProto.DataType.Value(names.get(inner, inner.upper()))
+        return dtype_of(helper.tensor_dtype_to_np_dtype(number)).name
+    except (ValueError, KeyError, RelvmError):
+        return ""
+
+
+def _notes(domain: str, name: str) -> str:
+    converter = converter_for(domain, name)
+    if converter is None:
+        return "ONNX's own function is imported in its place."
+    return " ".join((inspect.getdoc(converter) or "").split())
+
+
+def as_markdown() -> str:
+    """The rows as tables, one for each domain."""
+    parts, domain = [], None
+    for row in rows():
+        if row.domain != domain:
+            domain = row.domain
+            parts.append(f"\n### {domain or 'ai.onnx'}\n\n| operator | opsets | types | notes |\n|---|---|---|---|\n")
+        versions, types = ", ".join(map(str, row.versions)), _shortened(row.types)
+        parts.append(f"| {row.name} | {versions} | {types} | {row.notes.replace('|', '&#124;')} |\n")
+    return "".join(parts).lstrip()
+
+
+_GROUPS = {
+    "i*": ("i8", "i16", "i32", "i64"),
+    "u*": ("u8", "u16", "u32", "u64"),
+    "f8*": ("f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz"),
+}
+
+
+def _shortened(types: tuple[str, ...]) -> str:
+    """The names, with one for all of a kind."""
+    for short, group in _GROUPS.items():
+        if set(group) <= set(types):
+            at = types.index(group[0])
+            types = tuple(name for name in (*types[:at], short, *types[at:]) if name not in group)
+    return " ".join(types)

@@ -1,0 +1,290 @@
+"""Tensors of strings: builtins move them, compare them and look into them (csrc/builtins_string.c, builtins_text.c).
+
+Operators that move elements take strings as they take numbers; relvm/transform/move_strings.py makes of them what
+string_positions and string_take do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmArithmeticError, RelvmIndexError, RelvmShapeError
+from relvm.ir.dtypes import BOOL, F16, F32, F64, I64, STR, DType, dtype_of
+from relvm.ir.operator import expect, op
+from relvm.ir.types import TensorType
+from relvm.ops import texts
+from relvm.ops.lowering import Builtin
+from relvm.ops.rules import broadcast, expect_tensor, with_dtype
+from relvm.vm.runtime._native import lib
+
+
+def expect_strings(name: str, **args: TensorType) -> None:
+    """Every argument, given under its parameter's name, is a tensor of strings."""
+    expect_tensor(name, **args)
+    for parameter, type_ in args.items():
+        expect(type_.dtype == STR, "{}: {} has dtype {}, expected str", name, parameter, type_.dtype)
+
+
+# ---- moving ----
+
+
+def _numpy_positions(x: np.ndarray, *others: np.ndarray) -> np.ndarray:
+    return sum(other.size for other in others) + np.arange(x.size).reshape(x.shape)
+
+
+@op("string_positions", numpy=_numpy_positions, lower=Builtin("string_positions"), strings=True)
+def string_positions(x: TensorType, *others: TensorType) -> TensorType:
+    """Where string_take finds the elements of x when x stands behind the others.
+
+    x, others: any tensors.   Result: i64, the shape of x.   Raises RelvmTypeError: no tensors.
+    Source: numpy.arange.
+    """
+    expect_tensor("string_positions", x=x, **{f"other {i}": other for i, other in enumerate(others)})
+    return with_dtype(x, I64)
+
+
+def _numpy_take(positions: np.ndarray, *xs: np.ndarray) -> np.ndarray:
+    strings = np.concatenate([*(x.reshape(-1) for x in xs), np.array([""], object)])  # the last, -1, is empty
+    wrong = positions[(positions < -1) | (positions >= len(strings) - 1)]
+    if wrong.size:
+        raise RelvmIndexError(f"string_take: there is no string at {wrong[0]}")
+    taken = np.empty(positions.shape, object)
+    taken[...] = strings[positions]
+    return taken
+
+
+@op("string_take", numpy=_numpy_take, lower=Builtin("string_take"), strings=True)
+def string_take(positions: TensorType, *xs: TensorType) -> TensorType:
+    """Strings of several tensors, laid one behind the other, at positions.
+
+    positions: i64, -1 for the empty string.   xs: str, any shapes.   Result: str, the shape of positions.
+    Raises RelvmTypeError: other dtypes.  When it runs, RelvmIndexError: there is no such position.
+    Source: numpy.take.
+    """
+    expect_tensor("string_take", positions=positions)
+    expect(positions.dtype == I64, "string_take: positions has dtype {}, expected i64", positions.dtype)
+    expect_strings("string_take", **{f"x {i}": x for i, x in enumerate(xs)})
+    return with_dtype(positions, STR)
+
+
+# ---- comparing ----
+
+
+def _numpy_equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.asarray(np.equal(x, y), bool)
+
+
+@op("string_equal", numpy=_numpy_equal, lower=Builtin("string_equal"), strings=True)
+def string_equal(x: TensorType, y: TensorType) -> TensorType:
+    """Whether the strings are the same, elementwise.
+
+    x, y: str, shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Equal-19.
+    """
+    expect_strings("string_equal", x=x, y=y)
+    return broadcast("string_equal", BOOL, x, y)
+
+
+def _numpy_lookup(x: np.ndarray, keys: np.ndarray, table: np.ndarray) -> np.ndarray:
+    places = {key: place for place, key in reversed(list(enumerate(keys)))}
+    return np.array([places.get(text, -1) for text in x.reshape(-1)], np.int64).reshape(x.shape)
+
+
+@op("string_lookup", numpy=_numpy_lookup, lower=Builtin("string_lookup"), strings=True)
+def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorType:
+    """Where each string is among the keys.
+
+    x: str, any shape.   keys: str, rank 1, no two the same.   table: i64, rank 1: what string_table gives for them.
+    Result: i64, the shape of x; -1 for what is no key.
+    Raises RelvmTypeError: other dtypes or ranks.  When it runs, RelvmIndexError: the table of other keys, where that
+    shows.   Source: ONNX LabelEncoder-ml-4.
+    """
+    expect_strings("string_lookup", x=x, keys=keys)
+    expect_tensor("string_lookup", table=table)
+    right = table.dtype == I64 and {keys.rank, table.rank} <= {1, None}
+    expect(right, "string_lookup: keys and table are {} and {}, expected str[k] and i64[n]", keys, table)
+    return with_dtype(x, I64)
+
+
+def string_table(keys: np.ndarray) -> np.ndarray:
+    """The hash table of different strings: i64, places of keys by the CRC-32C of their UTF-8 modulo its size, each in
+    the first slot from there on that was free; -1: a free one.  At most half of it is taken."""
+    table = np.full(2 * len(keys) + 1, -1, np.int64)
+    for place, key in enumerate(keys):
+        encoded = key.encode(errors="surrogateescape")
+        slot = lib.rvm_crc32c(0, encoded, len(encoded)) % len(table)
+        while table[slot] >= 0:
+            slot = (slot + 1) % len(table)
+        table[slot] = place
+    return table
+
+
+# ---- text ----
+
+
+def _numpy_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.asarray(np.add(x, y), object)
+
+
+@op("string_concat", numpy=_numpy_concat, lower=Builtin("string_concat"), strings=True)
+def string_concat(x: TensorType, y: TensorType) -> TensorType:
+    """Each string of x with that of y behind it.
+
+    x, y: str, shapes that broadcast.   Result: str, the broadcast shape.
+    Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX StringConcat-20.
+    """
+    expect_strings("string_concat", x=x, y=y)
+    return broadcast("string_concat", STR, x, y)
+
+
+def _numpy_case(x: np.ndarray, *, upper: int) -> np.ndarray:
+    return texts.each(lambda text: texts.in_case(text, upper=bool(upper)), x, object)
+
+
+@op("string_case", numpy=_numpy_case, lower=Builtin("string_case", ("upper",)), strings=True)
+def string_case(x: TensorType, *, upper: int) -> TensorType:
+    """The strings in lower case, or in upper case.
+
+    x: str.   upper: 1, or 0 for lower case.   Result: the type of x.  A letter becomes another one, as
+    csrc/letters.def says, never several.
+    Raises RelvmTypeError: another dtype.   Source: Unicode's simple case mappings; ONNX StringNormalizer-10.
+    """
+    expect_strings("string_case", x=x)
+    return x
+
+
+def _numpy_split(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.ndarray:
+    return _widened(x, [texts.split(text, delimiter.item(), most) for text in x.reshape(-1)])
+
+
+def _widened(x: np.ndarray, parts: list[list[str]]) -> np.ndarray:
+    """Several strings for each of x along a last axis, with empty ones behind where they are fewer."""
+    longest = max(map(len, parts), default=0)
+    split = np.empty((len(parts), longest), object)
+    for row, each in zip(split, parts, strict=True):
+        row[:] = [*each, *[""] * (longest - len(each))]
+    return split.reshape(*x.shape, longest)
+
+
+def _expect_split(name: str, x: TensorType, delimiter: TensorType) -> None:
+    expect_strings(name, x=x, delimiter=delimiter)
+    expect(delimiter.rank in (0, None), "{}: delimiter is {}, expected str[]", name, delimiter, error=RelvmShapeError)
+
+
+@op("string_split", numpy=_numpy_split, lower=Builtin("string_split", ("most",)), strings=True)
+def string_split(x: TensorType, delimiter: TensorType, *, most: int = -1) -> TensorType:
+    """The parts of each string along a new last axis, with empty strings behind those of strings of fewer parts.
+
+    x: str.   delimiter: str, rank 0; empty: white space, of which there is none in or around parts.   most: how often a
+    string is split, the last part being the rest; -1: wherever the delimiter is.   Result: str, the rank of x and one.
+    Raises RelvmTypeError: another dtype.  RelvmShapeError: a delimiter of another rank.
+    Source: ONNX StringSplit-20, Python's str.split.
+    """
+    _expect_split("string_split", x, delimiter)
+    return TensorType(STR, None, None if x.rank is None else x.rank + 1)
+
+
+def _numpy_part_count(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.ndarray:
+    return texts.each(lambda text: len(texts.split(text, delimiter.item(), most)), x, np.int64)
+
+
+@op("string_part_count", numpy=_numpy_part_count, lower=Builtin("string_part_count", ("most",)), strings=True)
+def string_part_count(x: TensorType, delimiter: TensorType, *, most: int = -1) -> TensorType:
+    """How many parts string_split makes of each string.
+
+    x: str.   delimiter: str, rank 0.   most: as for string_split.   Result: i64, the shape of x.
+    Raises RelvmTypeError: another dtype.  RelvmShapeError: a delimiter of another rank.
+    Source: ONNX StringSplit-20.
+    """
+    _expect_split("string_part_count", x, delimiter)
+    return with_dtype(x, I64)
+
+
+def _numpy_match(x: np.ndarray, program: np.ndarray) -> np.ndarray:
+    return texts.each(lambda text: texts.longest_match(program.tolist(), text) == len(text), x, bool)
+
+
+@op("string_match", numpy=_numpy_match, lower=Builtin("string_match"), strings=True)
+def string_match(x: TensorType, program: TensorType) -> TensorType:
+    """Whether a pattern matches the whole of each string.
+
+    x: str.   program: i64[n, 3], what relvm.ops.patterns.program_of gives for the pattern.   Result: bool, the shape of
+    x.
+    Raises RelvmTypeError: other dtypes.  When it runs, RelvmArgumentError: no program.
+    Source: ONNX RegexFullMatch-20.
+    """
+    _expect_program("string_match", x, program)
+    return with_dtype(x, BOOL)
+
+
+def _expect_program(name: str, x: TensorType, program: TensorType) -> None:
+    expect_strings(name, x=x)
+    expect_tensor(name, program=program)
+    right = program.dtype == I64 and program.rank in (2, None)
+    expect(right, "{}: program is {}, expected i64[n, 3]", name, program)
+
+
+def _numpy_tokens(x: np.ndarray, program: np.ndarray) -> np.ndarray:
+    return _widened(x, [texts.tokens(program.tolist(), text) for text in x.reshape(-1)])
+
+
+@op("string_tokens", numpy=_numpy_tokens, lower=Builtin("string_tokens"), strings=True)
+def string_tokens(x: TensorType, program: TensorType) -> TensorType:
+    """The parts of each string that a pattern matches, along a new last axis: from the left, each as long as it can be,
+    none empty.  Behind fewer parts than others have stand empty strings.
+
+    x: str.   program: i64[n, 3], what relvm.ops.patterns.program_of gives for the pattern.   Result: str, the rank of x
+    and one.
+    Raises RelvmTypeError: other dtypes.  When it runs, RelvmArgumentError: no program.
+    Source: Tokenizer of ONNX Runtime's com.microsoft.
+    """
+    _expect_program("string_tokens", x, program)
+    return TensorType(STR, None, None if x.rank is None else x.rank + 1)
+
+
+# ---- numbers ----
+
+
+def _numpy_of_number(x: np.ndarray) -> np.ndarray:
+    made = np.empty(x.shape, object)
+    made.reshape(-1)[:] = [texts.of_number(number) for number in x.reshape(-1)]
+    return made
+
+
+@op("string_of_number", numpy=_numpy_of_number, lower=Builtin("string_of_number"), strings=True, moves=True)
+def string_of_number(x: TensorType) -> TensorType:
+    """Numbers as text: integers in decimal, floats by the fewest digits that give them back, with an exponent
+    below 1e-4 and from 1e16 on, else with a point; `True` and `False`.
+
+    x: bool, an integer dtype of 8 bits or more, f16, f32 or f64.   Result: str, the shape of x.
+    Raises RelvmTypeError: another dtype.   Source: ONNX Cast-25; Python's repr.
+    """
+    expect_tensor("string_of_number", x=x)
+    right = x.dtype.is_bool or x.dtype in (F16, F32, F64) or (x.dtype.is_integer and x.dtype.is_arithmetic)
+    expect(right, "string_of_number: x has dtype {}, expected bool, an integer dtype, f16, f32 or f64", x.dtype)
+    return with_dtype(x, STR)
+
+
+def _numpy_to_number(x: np.ndarray, *, to: str | DType) -> np.ndarray:
+    dtype = dtype_of(to)
+    numbers = [texts.number(text, dtype) for text in x.reshape(-1)]
+    if None in numbers:
+        wrong = x.reshape(-1)[numbers.index(None)]
+        raise RelvmArithmeticError(f"string_to_number: {wrong!r} is no {dtype}")
+    return np.array(numbers, dtype.numpy).reshape(x.shape)
+
+
+@op("string_to_number", numpy=_numpy_to_number, lower=Builtin("string_to_number", ("to",)), strings=True)
+def string_to_number(x: TensorType, *, to: str | DType) -> TensorType:
+    """Text as numbers: decimal ones, `inf`, `infinity` and `nan` in letters of any case, white space around.
+
+    x: str.   to: an integer dtype of 8 bits or more, f32 or f64.   Result: that dtype, the shape of x.
+    Raises RelvmTypeError: other dtypes.  When it runs, RelvmArithmeticError: a string that is no such number, or an
+    integer out of range.   Source: ONNX Cast-25.
+    """
+    expect_strings("string_to_number", x=x)
+    dtype = dtype_of(to)
+    right = dtype in (F32, F64) or (dtype.is_integer and dtype.is_arithmetic)
+    expect(right, "string_to_number: to is {}, expected an integer dtype of 8 bits or more, f32 or f64", dtype)
+    return with_dtype(x, dtype)

