@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from ops.sample_values import FLOATS, INTEGERS, NUMBERS, Sample, array
 
-from relvm.errors import RelvmIndexError
+from relvm.errors import RelvmArithmeticError, RelvmIndexError
 
 _KEEP2, _KEEP4 = frozenset((2,)), frozenset((4,))
 
@@ -58,6 +58,9 @@ def region_samples() -> Iterator[Sample]:
         for image in (3, -1):
             args = (x, np.zeros((1, 4)), np.array([image]))
             yield Sample(op, args, {"size": (2, 2)}, _KEEP4, RelvmIndexError)
+        for number, scale in ((np.nan, 1.0), (-np.inf, 1.0), (1.0, 1e30), (1e6, 1.0)):
+            args = (x, np.array([[0, 0, 1, number]]), np.array([1]))
+            yield Sample(op, args, {"size": (2, 2), "scale": scale}, _KEEP4, RelvmArithmeticError)
 
 
 def suppression_samples() -> Iterator[Sample]:

@@ -114,4 +114,4 @@ def _extreme_position(node: Node) -> Expr:
     far = 2**63 - 1
     backwards = x.apply(ops.slice, begin=(far,), end=(-far,), axes=(axis,), steps=(-1,))
     found = backwards.apply(op, axis=axis, keepdims=keepdims)
-    return (number_of(node, x.shape[axis] - 1) - found).reshape(*found.shape).expr
+    return (number_of(node, x.shape[axis] - 1) - found).expr

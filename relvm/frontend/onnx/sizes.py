@@ -88,8 +88,9 @@ def numbers_of(node: Node, dims: Sequence[AnyDim]) -> Term:
 
 
 def number_of(node: Node, dim: AnyDim) -> Term | int:
-    """A dimension as something to compute with: a number, or i64[1]."""
-    return dim if isinstance(dim, int) else numbers_of(node, [dim])
+    """A dimension as something to compute with: a number, or a tensor of rank 0, which leaves others' shapes as they
+    are."""
+    return dim if isinstance(dim, int) else numbers_of(node, [dim]).reshape()
 
 
 def places(node: Node, *dims: AnyDim) -> Term:
