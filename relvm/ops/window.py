@@ -145,8 +145,8 @@ def each_row(
 
 
 def numpy_windows(x: np.ndarray, window: Window, fill: float) -> np.ndarray:
-    """(batch, channel, output spatial..., window spatial...): what each window sees, the padding being `fill`.  A window
-    that is larger than the padded input has no place on that axis."""
+    """(batch, channel, output spatial..., window spatial...): what each window sees, the padding being `fill`.  A
+    window that is larger than the padded input has no place on that axis."""
     rank = len(window.sizes)
     margins = [(0, 0), (0, 0), *zip(window.pads[:rank], window.pads[rank:], strict=True)]
     padded = np.pad(x, margins, constant_values=fill)

@@ -13,7 +13,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import is_known, none_of, number_of, places, run_time_sizes, scalar, sizes_of
+from relvm.frontend.onnx.sizes import is_known, none_of, number_of, places, run_time_sizes, scalar, size_of, sizes_of
 from relvm.frontend.onnx.slicing import part
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import AnyDim, dim_op, exact_quotient, product
@@ -178,7 +178,7 @@ def _eye_like(node: Node) -> Expr:
 def _one_hot(node: Node) -> Expr:
     """An index outside [-depth, depth) makes a row of which every element is off."""
     indices, values = term(node, 0).cast(I64), term(node, 2)
-    (depth,) = sizes_of(node, 1, "the depth")
+    depth = size_of(node, 1, "the depth")
     rank = node.type(0).rank + 1
     axis = node.attribute("axis", -1)
     if not -rank <= axis < rank:

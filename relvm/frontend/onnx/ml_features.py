@@ -9,6 +9,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.ml_scores import DOMAIN, numbers, rows_of
 from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.sizes import none_of
 from relvm.frontend.onnx.strings import place_among, texts
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import product
@@ -94,12 +95,13 @@ def _feature_vectorizer(node: Node) -> Expr:
 @converts("OneHotEncoder", domain=DOMAIN)
 def _one_hot(node: Node) -> Expr:
     """1 where an element is a category; what is none gives zeros where `zeros` says so, else it must not be there."""
-    if not node.attribute("zeros", 1):
-        raise RelvmUnsupportedError("zeros=0, which refuses what is no category, is not supported")
     x, categories, names = shaped(node, 0), numbers(node, "cats_int64s", np.int64), texts(node, "cats_strings")
     if x.type.dtype == STR and names is not None:
         x, categories = place_among(x, names), np.arange(len(names))
     if categories is None or x.type.dtype == STR:
         raise RelvmFormatError(f"there are no categories for x of {x.type.dtype}")
     spread = x.cast(I64).apply(ops.expand_dims, axes=(len(x.shape),))
-    return spread.apply(ops.equal, constant(categories)).cast(F32).expr
+    found = spread.apply(ops.equal, constant(categories)).cast(F32)
+    if not node.attribute("zeros", 1):
+        none_of(found.sum((len(x.shape),)) < 1, "elements that are no category")
+    return found.expr

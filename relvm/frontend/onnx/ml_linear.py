@@ -58,7 +58,10 @@ def _classifier(node: Node) -> tuple[Expr, Expr]:
     coefficients, intercepts = _needed(node, "coefficients"), numbers(node, "intercepts")
     x = rows_of(node, 0)
     columns = x.shape[1]
-    outputs = len(coefficients) // columns if isinstance(columns, int) and columns else len(intercepts or labels or [0])
+    if isinstance(columns, int) and columns:
+        outputs = len(coefficients) // columns
+    else:
+        outputs = next((len(known) for known in (intercepts, labels) if known is not None), 1)
     scores = _linear(x, coefficients, intercepts, outputs)
     if outputs == 1 and labels is not None and len(labels) == 2:
         scores = beside(0 - scores, scores)
