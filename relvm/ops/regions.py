@@ -51,7 +51,7 @@ _ENDLESS = "{}: region %lld is not finite, or larger than {} elements for each p
 def _numpy_sides(op: str, regions: np.ndarray, size: tuple[int, int], scale: float) -> None:
     starts = regions[:, 1::-1] * regions.dtype.type(scale)
     sides = regions[:, :1:-1] * regions.dtype.type(scale) - starts
-    bounded = np.isfinite(starts) & (sides < np.array(size) * _MOST_SAMPLES)
+    bounded = np.isfinite(sides) & (sides < np.array(size) * _MOST_SAMPLES)
     if not bounded.all():
         number = np.argmin(bounded.all(axis=1))
         raise RelvmArithmeticError(_ENDLESS.format(op, _MOST_SAMPLES).replace("%lld", str(number)))
@@ -63,7 +63,7 @@ def _check_sides(k: KernelBuilder, op: str, regions: Buffer, size: tuple[int, in
         for first, places in ((1, size[0]), (0, size[1])):
             start = k.declare("start", regions[n, first] * scale)
             side = k.declare("side", regions[n, first + 2] * scale - start)
-            bounded = (start - start).equals(0).both(side < float(places * _MOST_SAMPLES))
+            bounded = (side - side).equals(0).both(side < float(places * _MOST_SAMPLES))
             k.fail(bounded.equals(False), "ARITHMETIC_ERROR", message, n)
 
 

@@ -91,6 +91,12 @@ def row_samples() -> Iterator[Sample]:
         ("f32", (4, 1, 1)),
     ):
         yield Sample("triangular", (array(dtype, *shape, special=False),))
+    random = np.random.default_rng(31)
+    for dtype, classes in itertools.product((np.float32, np.float64), (1, 2, 5)):
+        above = np.triu(random.uniform(0.02, 0.98, (9, classes, classes)), 1)
+        yield Sample(
+            "couple", ((above + np.tril(1 - np.swapaxes(above, 1, 2), -1)).astype(dtype),), {}, frozenset((classes,))
+        )
     yield Sample("triangular", (np.array([[0, 2, 1], [0, 0, 3], [4, 1, 1]], np.float32),))
     yield Sample("triangular", (np.array([[1, 2, 3], [2, 4, 6], [0, 0, 0]], np.float64),))
 
