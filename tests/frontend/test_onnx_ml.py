@@ -218,6 +218,7 @@ def test_rows_are_normalised(norm: str) -> None:
     rows = ROWS.copy()
     rows[3] = 0
     against_onnxruntime(model("Normalizer", 1, norm=norm), rows)
+    against_onnxruntime(model("Normalizer", 1, norm=norm, shape=("n",)), rows[0])
 
 
 def test_features_are_prepared() -> None:
@@ -256,6 +257,9 @@ def test_what_is_not_there_yet_is_refused() -> None:
     one = {"coefficients": [1.0] * 5, "intercepts": [0.0]}
     with pytest.raises(RelvmUnsupportedError, match="one class whose label is a string"):
         from_onnx(model("LinearClassifier", 2, classlabels_strings=["a"], **one))
+    nodes, leaves = trees(2, 2)
+    with pytest.raises(RelvmUnsupportedError, match="one class, with one score"):
+        from_onnx(model("TreeEnsembleClassifier", 2, **nodes, **says("class", leaves, [0]), classlabels_strings=["a"]))
 
 
 def test_columns_are_chosen_and_put_together() -> None:

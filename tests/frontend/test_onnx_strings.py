@@ -14,12 +14,13 @@ from onnx.reference import ReferenceEvaluator
 from relvm.errors import RelvmArithmeticError, RelvmError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.backend import prepare
+from relvm.ir.dtypes import BF16
 from relvm.ops.patterns import program_of
 from relvm.ops.texts import longest_match
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
-TYPES = {"str": TensorProto.STRING, "i64": TensorProto.INT64, "f32": TensorProto.FLOAT}
+TYPES = {"str": TensorProto.STRING, "i64": TensorProto.INT64, "f32": TensorProto.FLOAT, "bf16": TensorProto.BFLOAT16}
 
 
 def node_model(op: str, inputs: list[tuple[str, list]], outputs: int, domain: str = "", **attributes: Any) -> Any:
@@ -197,6 +198,11 @@ def test_numbers_in_strings(number: str) -> None:
     )
 
 
+def test_numbers_of_bf16_are_written_as_those_of_f32() -> None:
+    model = node_model("Cast", [("bf16", ["n"])], 1, to=TensorProto.STRING)
+    expect(model, [np.array([0.1, -2.5, 1e30]).astype(BF16.numpy)], [["0.100097656", "-2.5", "1.00025555e+30"]])
+
+
 def test_maps() -> None:
     model = node_model("ZipMap", [("f32", ["n", 2])], 1, "ai.onnx.ml", classlabels_strings=["no", "yes"])
     map_type = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
@@ -226,7 +232,7 @@ def test_maps() -> None:
         ("RegexFullMatch", {"pattern": "(?=a)b"}, r"pattern '(?=a)b', at 3: (?= is not supported"),
         ("RegexFullMatch", {"pattern": r"(a)\1"}, r"\1 is not supported"),
         ("Cast", {"to": TensorProto.BOOL}, "strings as bool are not supported"),
-        ("Neg", {}, "which holds strings"),
+        ("Neg", {}, "input 0 (X) is tensor(string)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

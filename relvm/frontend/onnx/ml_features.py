@@ -34,7 +34,7 @@ def _floats(node: Node) -> Term:
 
 @converts("Normalizer", domain=DOMAIN)
 def _normalizer(node: Node) -> Expr:
-    """Rows divided by their largest absolute value, the sum of these, or their length; what would be 0 counts as 1."""
+    """Rows divided by their largest value, the sum of absolute ones, or their length; what would be 0 counts as 1."""
     x = rows_of(node, 0).cast(F32)
     match node.attribute("norm", "MAX"):
         case "MAX":
@@ -45,7 +45,7 @@ def _normalizer(node: Node) -> Expr:
             size = (x * x).sum((1,)).apply(ops.sqrt)
         case other:
             raise RelvmFormatError(f"norm is {other!r}, expected MAX, L1 or L2")
-    return size.apply(ops.equal, 0).chosen(x, x / size).expr
+    return size.apply(ops.equal, 0).chosen(x, x / size).reshape(*term(node, 0).shape).expr
 
 
 @converts("Imputer", domain=DOMAIN)
