@@ -213,6 +213,7 @@ def transposed_cases() -> list[Case]:
         Case("ConvTranspose", x, wide, (w,), 11, fixed=(1, 2, 3)),
         Case("ConvTranspose", x, wide | {"auto_pad": "SAME_UPPER"}, (w,), 11, fixed=(1, 2, 3)),
         Case("ConvTranspose", numbers(1, 2, 4), {"strides": [3]}, (numbers(2, 5, 3),), 11),
+        Case("ConvTranspose", numbers(1, 2, 3), {}, (numbers(2, 3, 2),), 11, fixed=()),
         Case("ConvTranspose", numbers(1, 2, 2, 3, 2), {"strides": [1, 2, 3]}, (numbers(2, 2, 2, 2, 2),), 11),
     ]
     return cases
