@@ -15,10 +15,11 @@ from onnx.reference import ReferenceEvaluator
 from relvm.errors import RelvmArithmeticError, RelvmError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.backend import prepare
+from relvm.ir.dtypes import BF16
 from relvm.ops.patterns import program_of
 from relvm.ops.texts import longest_match
 
-TYPES = {"str": TensorProto.STRING, "i64": TensorProto.INT64, "f32": TensorProto.FLOAT}
+TYPES = {"str": TensorProto.STRING, "i64": TensorProto.INT64, "f32": TensorProto.FLOAT, "bf16": TensorProto.BFLOAT16}
 
 
 def node_model(op: str, inputs: list[tuple[str, list]], outputs: int, domain: str = "", **attributes: Any) -> Any:
@@ -190,6 +191,11 @@ def test_numbers_in_strings(number: str) -> None:
         [np.array([12, -7]).astype({"i64": int, "f32": np.float32}[number])],
         [["12", "-7"] if number == "i64" else ["12.0", "-7.0"]],
     )
+
+
+def test_numbers_of_bf16_are_written_as_those_of_f32() -> None:
+    model = node_model("Cast", [("bf16", ["n"])], 1, to=TensorProto.STRING)
+    expect(model, [np.array([0.1, -2.5, 1e30]).astype(BF16.numpy)], [["0.100097656", "-2.5", "1.00025555e+30"]])
 
 
 def test_maps() -> None:

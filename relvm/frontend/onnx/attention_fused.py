@@ -187,7 +187,7 @@ def _group_query_attention(node: Node) -> tuple[Expr, Expr, Expr]:
     k, v = (_kept(node, index, new, (starts, at), total) for index, new in ((3, k), (4, v)))
     scores = scores_of(q, k) * _scale(node, q)
     cap = node.attribute("softcap", 0.0)
-    scores = (scores / cap).apply(ops.tanh) * cap if cap else scores
+    scores = (scores / cap).apply(ops.tanh) * cap if cap > 0 else scores
     if node.has(10):
         scores = scores + wide_of(term(node, 10))
     key, place = places(node, k.shape[2]), at.apply(ops.expand_dims, axes=(1, 3))

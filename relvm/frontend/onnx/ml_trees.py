@@ -198,6 +198,8 @@ def _classifier(node: Node) -> tuple[Expr, Expr]:
     if len(named) != 1 or classes > 2:
         scores = _with_base(node, scores, classes)
         return labelled(node, column_of_largest(scores), labels), transformed(node, scores).expr
+    if classes == 1:
+        raise RelvmUnsupportedError("one class, with one score, is not supported")
     score = scores.apply(ops.slice, begin=(named[0],), end=(named[0] + 1,), axes=(1,))
     base = numbers(node, "base_values")
     if base is not None:

@@ -44,7 +44,8 @@ def _batch_normalization(node: Node) -> Expr | tuple[Expr, ...]:
         kept, momentum = (mean, variance), node.attribute("momentum", 0.9)
         mean, _, variance = centred(x, (0, *range(2, rank)))
         channels = term(node, 1).shape
-        means = ((old * momentum + new * (1 - momentum)) for old, new in zip(kept, (mean, variance), strict=True))
+        found = (each.cast(kept[0].type.dtype) for each in (mean, variance))
+        means = ((old * momentum + new * (1 - momentum)) for old, new in zip(kept, found, strict=True))
         running = tuple(each.reshape(*channels).expr for each in means)
     factor = scale.cast(variance.type.dtype) * inverse_deviation(variance, epsilon)
     shift = bias.cast(mean.type.dtype) - mean * factor

@@ -6,7 +6,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import number_of, places, run_time_sizes, sizes_of
+from relvm.frontend.onnx.sizes import number_of, places, run_time_sizes, size_of
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import BOOL, I64
@@ -83,7 +83,7 @@ def _depth(indices: Term) -> int:
 def _top_k(node: Node) -> tuple[Expr, Expr]:
     """The values are sorted whether that is asked for or not."""
     x = shaped(node, 0)
-    (count,) = [node.attribute("k")] if node.opset < 10 else sizes_of(node, 1, "the number of elements")
+    count = node.attribute("k") if node.opset < 10 else size_of(node, 1, "the number of elements")
     axis = node.axis(-1, len(x.shape))
     shape = node.shape([*x.shape[:axis], count, *x.shape[axis + 1 :]])
     found = x.apply(ops.top_positions, shape, axis=axis, largest=bool(node.attribute("largest", 1)))

@@ -112,4 +112,4 @@ def _extreme_position(node: Node) -> Expr:
     if not node.attribute("select_last_index", 0):
         return op(x.expr, axis=axis, keepdims=keepdims)
     found = x.backwards(axis).apply(op, axis=axis, keepdims=keepdims)
-    return (number_of(node, x.shape[axis] - 1) - found).reshape(*found.shape).expr
+    return (number_of(node, x.shape[axis] - 1) - found).expr

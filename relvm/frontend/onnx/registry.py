@@ -131,6 +131,8 @@ class Node:
     def dims(self, index: int, what: str) -> list[AnyDim]:
         """Input `index`, a list of dimensions, symbolic ones included."""
         match self.inputs[index]:
+            case HostValue(array=array) | Constant(value=array) if array.ndim > 1:
+                raise RelvmShapeError(f"{what}: numbers of shape {array.shape}, expected a list of them")
             case HostValue(array=array):
                 return [dim if not isinstance(dim, np.integer) else int(dim) for dim in array.reshape(-1)]
             case Constant(value=array):

@@ -47,6 +47,16 @@ def sizes_of(node: Node, index: int, what: str, count: int | None = None) -> lis
     return list(run_time_sizes(tensor))
 
 
+def size_of(node: Node, index: int, what: str) -> AnyDim:
+    """Input `index`, one number, as a size; where only the machine knows it, a new variable."""
+    if not is_known(node, index):
+        return run_time_sizes(scalar(node, index))[0]
+    sizes = node.dims(index, what)
+    if len(sizes) != 1:
+        raise RelvmShapeError(f"{what}: {len(sizes)} numbers, expected one")
+    return sizes[0]
+
+
 def run_time_sizes(tensor: Term) -> tuple[AnyDim, ...]:
     """A new variable for each element of a tensor of rank 0 or 1; the machine checks that none is negative."""
     node, count = tensor.node, tensor.shape[0] if tensor.shape else 1
@@ -88,8 +98,9 @@ def numbers_of(node: Node, dims: Sequence[AnyDim]) -> Term:
 
 
 def number_of(node: Node, dim: AnyDim) -> Term | int:
-    """A dimension as something to compute with: a number, or i64[1]."""
-    return dim if isinstance(dim, int) else numbers_of(node, [dim])
+    """A dimension as something to compute with: a number, or a tensor of rank 0, which leaves others' shapes as they
+    are."""
+    return dim if isinstance(dim, int) else numbers_of(node, [dim]).reshape()
 
 
 def places(node: Node, *dims: AnyDim) -> Term:

@@ -10,7 +10,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import number_of, places, scalar, sizes_of
+from relvm.frontend.onnx.sizes import number_of, places, scalar, size_of
 from relvm.frontend.onnx.terms import Term, term
 from relvm.frontend.onnx.waves import LONGEST, frames, transform
 from relvm.ir.dims import dim_op
@@ -28,7 +28,7 @@ _WINDOWS = {
 @converts(*_WINDOWS)
 def _window(node: Node) -> Expr:
     """Periodic: the element after the last would be the first; else the last is."""
-    (size,) = sizes_of(node, 0, "the size of a window")
+    size = size_of(node, 0, "the size of a window")
     dtype = node.graph.element_type(node.attribute("output_datatype", 1), node.proto.op_type)
     steps = number_of(node, size if node.attribute("periodic", 1) else size - 1)
     steps = steps.cast(F64) if isinstance(steps, Term) else steps
@@ -51,7 +51,7 @@ def _dft(node: Node) -> Expr:
         raise RelvmShapeError(f"axis {axis} of a signal of rank {rank}, whose last axis is that of its parts")
     if axis is None or not _is_number(node, 1) or not isinstance(x.shape[axis], int):
         at = term(node, 2).reshape(1) if axis is None else Term(node, constant(np.array([axis])))
-        length = sizes_of(node, 1, "the length of a DFT")[0] if node.has(1) else None
+        length = size_of(node, 1, "the length of a DFT") if node.has(1) else None
         return transform(x, at.cast(I64), length, _parts(x), inverse=inverse, onesided=onesided).expr
     axis %= rank
     size, parts = x.shape[axis], _parts(x)
@@ -147,7 +147,7 @@ def _mel_weight_matrix(node: Node) -> Expr:
 
     Source: onnx/reference/ops/op_mel_weight_matrix.py.
     """
-    (bands,), (length,) = sizes_of(node, 0, "the number of bands"), sizes_of(node, 1, "the length of a transform")
+    bands, length = size_of(node, 0, "the number of bands"), size_of(node, 1, "the length of a transform")
     rate, lowest, highest = (scalar(node, i).cast(F64) for i in (2, 3, 4))
     low, high = (2595 / math.log(10) * (edge / 700).apply(ops.log1p) for edge in (lowest, highest))
     count = number_of(node, bands + 2)

@@ -18,7 +18,9 @@ def _conv_transpose(node: Node) -> Expr:
     x, w, groups = term(node, 0), term(node, 1), node.attribute("group", 1)
     if x.type.shape is None or w.type.shape is None:
         raise RelvmUnsupportedError(f"ConvTranspose of types {x.type} and {w.type}: the shapes must be known")
-    (batch, channels, *places), (_, filters, *window) = x.shape, w.shape
+    (batch, channels, *places), (depths, filters, *window) = x.shape, w.shape
+    if not isinstance(channels, int):  # as many as the weights are for
+        x, channels = Term(node, node.graph.checked(x.expr, (batch, depths, *places))), depths
     if not isinstance(channels, int) or channels % groups:
         raise RelvmShapeError(f"{groups} groups do not divide {channels} channels")
     rank = len(places)
