@@ -15,7 +15,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.frontend.onnx.matching import converted
 from relvm.frontend.onnx.quantised_windows import convolved_bytes
-from relvm.frontend.onnx.registry import Converter, Node
+from relvm.frontend.onnx.registry import Converter, Fork, Node
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dtypes import F32, I8, I32, U8, DType
 from relvm.ir.expr import Constant, Expr, constant
@@ -105,7 +105,10 @@ def moved(node: Node, convert: Converter) -> Any:
     source = _made_of(node, 0) if node.proto.op_type in _MOVES and not node.proto.domain else None
     if source is None or source.axis is not None or sum(map(bool, node.proto.output)) != 1:
         return converted(convert, node)
-    made = converted(convert, replace(node, inputs=[source.bytes, *node.inputs[1:]]))
+    try:
+        made = converted(convert, replace(node, inputs=[source.bytes, *node.inputs[1:]]))
+    except Fork:  # what either way makes becomes the node's value as it is
+        return converted(convert, node)
     made = made[0] if isinstance(made, tuple) else made
     x = node.graph.known_shape(node.emit(made))
     wide = (Term(node, x).cast(I32) - Term(node, source.zero).cast(I32)).cast(F32) * Term(node, source.scale)

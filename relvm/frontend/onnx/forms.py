@@ -1,6 +1,6 @@
-"""The form of an ONNX model, whatever its nodes compute: versions, names, the order of nodes, how deep graphs nest.
+"""The form of an ONNX model, whatever its nodes compute: versions, names, how deep graphs nest.
 
-Source: onnx/docs/IR.md: names are given once, every node stands after those that make its inputs.
+Source: onnx/docs/IR.md: names are given once.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def newest_versions() -> Mapping[str, int]:
 
 
 def expect_model(model: Any, place: str) -> None:
-    """Checks a ModelProto.
+    """Checks a ModelProto whose nodes are in order (order.py).
 
     Raises
     ------
     RelvmFormatError
-        A value of two makers, a node before what makes its input, a name that is no UTF-8, two functions of one name.
+        A value of two makers, nodes in a circle, a name that is no UTF-8, two functions of one name.
     RelvmUnsupportedError
         A newer IR than the installed onnx package has; graphs that nest, or calls that repeat, beyond the limits.
     """
@@ -117,12 +117,11 @@ def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainM
         for name in node.input:
             if name and name not in inside and name in later:
                 raise RelvmFormatError(
-                    f"{here} needs {shown(name)!r}, which {node_name(later[name])} makes after it:"
-                    " nodes must stand in the order in which they run, and in no circle"
+                    f"{here} needs {shown(name)!r}, which {node_name(later[name])} makes from it:"
+                    " nodes must stand in no circle"
                 )
-        for attribute in node.attribute:
-            for graph in graphs_in(attribute):
-                _expect_graph(graph, place, inside, depth + 1)
+        for graph in graphs_of(node):
+            _expect_graph(graph, place, inside, depth + 1)
         for name in node.output:
             if name and name in makers:
                 raise RelvmFormatError(f"{here} makes {shown(name)!r}, which {makers[name]} gives already")
@@ -132,6 +131,12 @@ def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainM
 def graphs_in(attribute: Any) -> list[Any]:
     """The graphs that an AttributeProto holds."""
     return [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
+
+
+def graphs_of(node: Any) -> Iterator[Any]:
+    """The graphs that are attributes of a node."""
+    for attribute in node.attribute:
+        yield from graphs_in(attribute)
 
 
 def node_name(node: Any) -> str:
@@ -201,6 +206,5 @@ def _extent_of(
 def _all_nodes(nodes: Any) -> Iterator[Any]:
     for node in nodes:
         yield node
-        for attribute in node.attribute:
-            for graph in graphs_in(attribute):
-                yield from _all_nodes(graph.node)
+        for graph in graphs_of(node):
+            yield from _all_nodes(graph.node)

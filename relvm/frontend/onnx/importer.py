@@ -9,6 +9,7 @@ An If becomes an If whose branches see the values around them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ from relvm.errors import (
 from relvm.frontend.onnx import control, dequantised, forms, functions, host, matching, schemas, types
 from relvm.frontend.onnx.files import ModelFile, read_model
 from relvm.frontend.onnx.names import identifier, shown
+from relvm.frontend.onnx.order import in_order
 from relvm.frontend.onnx.registry import Fork, Node, supported
 from relvm.ir.bounds import LOWER, UPPER
 from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_var
@@ -142,6 +144,7 @@ def from_onnx(model: Any, *, dims: Mapping[str, int | tuple[int, int]] | None = 
     for name, size in (dims or {}).items():
         _expect_size(name, size)
     try:
+        file = replace(file, proto=in_order(file.proto))
         forms.expect_model(file.proto, file.place)
         importer = GraphImporter(forms.opsets_of(file.proto.opset_import, file.place), dict(dims or {}), file, None)
         importer.functions.update(forms.functions_of(file.proto))

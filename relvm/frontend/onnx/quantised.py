@@ -50,7 +50,7 @@ def _along(node: Node, value: Expr | None, x: TensorType, axis: int, block: int)
     """A scale or zero point so that it broadcasts with x: one number, one for each place of an axis, or for each block
     of `block` places."""
     if block:
-        return _of_blocks(node, value, x, axis, block)
+        return of_blocks(node, value, x, axis, block)
     value = single(node, value)
     if value is None or value.type.rank == 0:
         return value
@@ -60,7 +60,7 @@ def _along(node: Node, value: Expr | None, x: TensorType, axis: int, block: int)
     return node.emit(ops.reshape(value, node.shape([*value.type.shape, *[1] * (x.rank - 1 - axis)])))
 
 
-def _of_blocks(node: Node, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
+def of_blocks(node: Node, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
     """Each number repeated for its block, the last block cut off where the axis ends."""
     if value is None:
         return None
