@@ -101,6 +101,11 @@ def test_of_equal_keys_the_last_one_counts() -> None:
     expect(model, [texts("a", "b")], [[6, -1]])  # as the schema says; ONNX Runtime takes the first
 
 
+def test_joined_under_broadcasting() -> None:
+    model = node_model("StringConcat", [SYMBOLIC, ("str", ["m"])], 1)
+    expect(model, [NAMES, texts("-", "", "ü")], [[["Amy-", "", "ß日本ü"], ["Bob-", "amy", "Amyü"]]])
+
+
 def test_split_as_onnxruntime_has_it() -> None:
     x = texts("a,b,,c", ",", " a  b ", "x")
     for attributes in ({"delimiter": ","}, {"delimiter": ",", "maxsplit": 1}, {}, {"delimiter": "b,"}):
