@@ -185,7 +185,9 @@ class _Printer:
             return [line]
         return [f"if (!{_CHECKS[row].format(*operands)}) return RVM_ARITHMETIC_ERROR;", line]
 
-    def branch(self, cond: Scalar, then: tuple[Statement, ...], orelse: tuple[Statement, ...], indent: str) -> list[str]:
+    def branch(
+        self, cond: Scalar, then: tuple[Statement, ...], orelse: tuple[Statement, ...], indent: str
+    ) -> list[str]:
         text = self.scalar(cond)
         outer, self.lines = self.lines, []
         self.block(then, "  ")
@@ -212,10 +214,15 @@ class _Printer:
         storages = self.function.storages
         copied = [move for move in repeat.moves if move.home is not None]
         lines = [f"memcpy({self.at(m.home)}, {self.at(m.source)}, (size_t){self.dim(m.size_bytes)});" for m in copied]
-        lines += [f"const {storages[m.source].dtype.ctype} *const next{m.param} = {self.at(m.source)};"
-                  for m in repeat.moves if m.home is None]
+        lines += [
+            f"const {storages[m.source].dtype.ctype} *const next{m.param} = {self.at(m.source)};"
+            for m in repeat.moves
+            if m.home is None
+        ]
         lines += [f"const int64_t next_{self.size_names[var]} = {self.dim(dim)};" for var, dim in repeat.sizes]
-        lines += [f"const {CTYPES[var.letter]} next_{var.name} = {self.scalar(value)};" for var, value in repeat.scalars]
+        lines += [
+            f"const {CTYPES[var.letter]} next_{var.name} = {self.scalar(value)};" for var, value in repeat.scalars
+        ]
         for move in repeat.moves:
             new = f"next{move.param}" if move.home is None else self.at(move.home)
             lines.append(f"{self.at(move.param)} = {new};")

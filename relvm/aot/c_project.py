@@ -14,6 +14,7 @@ from relvm.aot.c_text import CTYPES
 from relvm.aot.config import AotConfig
 from relvm.aot.lowered import LoweredModule, Port, ScalarVar
 from relvm.aot.placement import FunctionPlacement
+from relvm.errors import RelvmMemoryError
 from relvm.ir.dims import DimVar, format_dim
 from relvm.tables import STATUS, csrc_directory
 
@@ -39,16 +40,14 @@ class Sources:
     constants_bytes: int
 
 
-def print_sources(
-    module: LoweredModule, placements: Mapping[str, FunctionPlacement], config: AotConfig
-) -> Sources:
+def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacement], config: AotConfig) -> Sources:
     """The header that callers include, the model, its kernels and its constants, and what of relvm they include."""
     names = Names(config.name)
     functions = [print_function(function, module, placements, names) for function in module.functions]
     kernels = [print_plain_kernel(kernel, names.kernel(name)) for name, kernel in module.kernels.items()]
     entry = module.functions[-1]
     pool_bytes = placements[entry.name].size_bytes
-    size = constants_bytes(names.constants, config.alignment)
+    size = _expect_constants(names, config)
     header = _Header(module, config, pool_bytes, size)
     files = {
         f"include/{config.name}.h": header.text(),
@@ -68,6 +67,19 @@ def print_sources(
         files[place] = _shared(name)
         waiting += _INCLUDE.findall(files[place])
     return Sources(dict(sorted(files.items())), pool_bytes, size)
+
+
+def _expect_constants(names: Names, config: AotConfig) -> int:
+    """The bytes of the constants.  Raises RelvmMemoryError: more than the limit."""
+    size, limit = constants_bytes(names.constants, config.alignment), config.constants_limit_bytes
+    if limit is not None and size > limit:
+        largest = max(names.constants, key=lambda storage: storage.value.nbytes)
+        dims = ", ".join(map(str, largest.shape))
+        raise RelvmMemoryError(
+            f"constants take {size} bytes, {size - limit} more than the limit of {limit}; the largest is "
+            f"{largest.dtype}[{dims}], {largest.value.nbytes} bytes"
+        )
+    return size
 
 
 def _shared(name: str) -> str:
@@ -206,9 +218,7 @@ def _model(
     return "\n\n".join(parts) + "\n"
 
 
-def _entry(
-    module: LoweredModule, placements: Mapping[str, FunctionPlacement], names: Names, config: AotConfig
-) -> str:
+def _entry(module: LoweredModule, placements: Mapping[str, FunctionPlacement], names: Names, config: AotConfig) -> str:
     entry, name = module.functions[-1], config.name
     pool_bytes = placements[entry.name].size_bytes
     lines, arguments = [], []

@@ -86,7 +86,7 @@ def _comparison(name: str, count: int) -> list[str]:
         "  long i;",
         f"  for (i = 0; i < {count}; i++)",
         f"    compare((double)got_{name}[i], (double)want_{name}[i], &largest, &worst);",
-        f"  failures += report(\"{name}\", {count}, memcmp(got_{name}, want_{name}, {count} * sizeof got_{name}[0]) == 0, "
+        f'  failures += report("{name}", {count}, memcmp(got_{name}, want_{name}, {count} * sizeof got_{name}[0]) == 0, '
         "largest, worst);",
         "}",
     ]

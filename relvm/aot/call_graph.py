@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import networkx as nx
 
 from relvm.aot.refusals import refuse
-from relvm.ir.expr import Block, Call, Function, FunctionRef, If
+from relvm.ir.expr import Block, Call, Expr, Function, FunctionRef, If
 from relvm.ir.node import walk
 
 
@@ -37,12 +37,16 @@ def _graph(functions: Mapping[str, Function], entry: str) -> nx.DiGraph:
     waiting = [entry]
     while waiting:
         name = waiting.pop()
-        for part in walk(functions[name].body):
-            if isinstance(part, FunctionRef):
-                if part.name not in graph:
-                    waiting.append(part.name)
-                graph.add_edge(name, part.name)
+        for used in _used(functions[name].body):
+            if used not in graph:
+                waiting.append(used)
+            graph.add_edge(name, used)
     return graph
+
+
+def _used(expr: Expr) -> Iterator[str]:
+    """The functions that an expression names."""
+    return (part.name for part in walk(expr) if isinstance(part, FunctionRef))
 
 
 def _expect_tail_calls(function: Function) -> None:
@@ -53,7 +57,7 @@ def _expect_tail_calls(function: Function) -> None:
             value = binding.value
             if isinstance(value, If):
                 blocks += [value.then, value.orelse]
-            elif FunctionRef(function.name) in walk(value) and id(value) not in tails:
+            elif id(value) not in tails and function.name in _used(value):
                 refuse(
                     function.name,
                     binding.var.name,
@@ -61,7 +65,7 @@ def _expect_tail_calls(function: Function) -> None:
                 )
 
 
-def _tail_calls(block: Block):
+def _tail_calls(block: Block) -> Iterator[Call]:
     """The calls whose result is the block's own."""
     if not block.bindings or block.bindings[-1].var is not block.result:
         return

@@ -36,6 +36,7 @@ from relvm.aot.storage import Place, Storage, StorageMap, assign_storage
 from relvm.errors import RelvmNameError, near_matches
 from relvm.ir.bounds import Range, range_of, stated_ranges
 from relvm.ir.dims import AnyDim, DimVar, as_var, difference, evaluate_with, product, var_dim
+from relvm.ir.dtypes import I64
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -59,7 +60,7 @@ from relvm.ir.expr import (
     Var,
 )
 from relvm.ir.prims import find_row
-from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type, type_vars
+from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type, type_vars
 from relvm.lir.kernel import Kernel
 
 _LETTERS = {"bool": "b", "i64": "i", "f64": "f"}
@@ -130,7 +131,7 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
     lowered = []
     kernels = dict(module.kernels)
     for name in reachable_functions(functions, entry):
-        lowering = _Lowering(functions, kernels, name, ranges)
+        lowering = _Lowering(functions, kernels, name, ranges, is_entry=name == entry)
         lowered.append(lowering.function())
         if name == entry:
             inputs, outputs = ports_of(functions[entry], lowered[-1])
@@ -148,7 +149,10 @@ class _Lowering:
         kernels: Mapping[str, object],
         name: str,
         ranges: dict[str, dict[DimVar, Range]],
+        *,
+        is_entry: bool,
     ) -> None:
+        self.is_entry = is_entry
         self.functions = functions
         self.kernels = kernels
         self.source = functions[name]
@@ -174,7 +178,8 @@ class _Lowering:
             ids = list(self.found.infos[param].ids)
             self.values[param] = self.parameter(param.name, param.type, ids)
         self.results: list[ScalarVar] = []
-        target = self.target("result", self.source.result_type, list(self.found.results.ids), self.results)
+        type_ = _with_sizes(self.source.result_type) if self.is_entry else self.source.result_type
+        target = self.target("result", type_, list(self.found.results.ids), self.results)
         self.block(self.source.body, target, tail=True)
         inputs = tuple(number for param in self.source.params for number in self.found.infos[param].ids)
         bounds = tuple((var, *_bounds(self.ranges.get(var, Range()))) for var in sizes)
@@ -219,7 +224,9 @@ class _Lowering:
                 return Sizes(tuple(map(self.dim, dims)))
             case TupleType(fields):
                 return Fields(tuple(self.target(name, item, ids, scalars) for item in fields))
-        return self.refuse(name, f"value of type {type_} out of a function or an if")
+            case FuncType():
+                self.refuse(name, "closure that escapes: a function, or a branch of an if, gives it")
+        return self.refuse(name, f"value of type {type_} that a function or an if gives")
 
     def size_bytes(self, number: int) -> int:
         """The most bytes that a storage's tensor takes; 0 where the caller gives it."""
@@ -231,8 +238,9 @@ class _Lowering:
         if isinstance(high, float):
             unbounded = [str(dim) for dim in shape if isinstance(range_of(dim, self.ranges).high, float)]
             self.refuse(
-                storage.name, f"tensor of {storage.dtype}[{', '.join(map(str, storage.shape))}] unless {unbounded[0]} "
-                "has an upper bound"
+                storage.name,
+                f"tensor of {storage.dtype}[{', '.join(map(str, storage.shape))}] unless {unbounded[0]} "
+                "has an upper bound",
             )
         return max(0, int(high))
 
@@ -266,12 +274,15 @@ class _Lowering:
             case Fields(items), Fields(into):
                 for item, place in zip(items, into, strict=True):
                     self.deliver(item, place, expr)
+            case Sizes(dims), Fields(into):  # the entry's
+                for dim, place in zip(dims, into, strict=True):
+                    self.deliver(DimScalar(dim), place, expr)
             case Sizes(dims), Sizes(into):
                 for have, want in zip(dims, into, strict=True):
                     self.equate(want, have)
             case Closure(), _:
                 self.refuse(getattr(expr, "name", "result"), "closure that escapes from where it is made")
-            case (ScalarVar() | Immediate() | DimScalar()), ScalarVar():
+            case ((ScalarVar() | Immediate() | DimScalar()), ScalarVar()):
                 if value is not target:
                     self.body.append(SetScalar(target, value))
 
@@ -415,9 +426,7 @@ class _Lowering:
         made = self.target(var.name, var.type, list(self.found.infos[var].ids), results)
         scalars = tuple(s for param, arg in zip(function.params, args, strict=True) for s in _scalars(param.type, arg))
         tensors = (tensor.storage for value in (*args, made) for tensor in _tensors(value))
-        self.body.append(
-            CallFunction(callee.function, tuple(tensors), tuple(sizes.values()), scalars, tuple(results))
-        )
+        self.body.append(CallFunction(callee.function, tuple(tensors), tuple(sizes.values()), scalars, tuple(results)))
         return made
 
     def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
@@ -547,6 +556,16 @@ class _Lowering:
 
     def refuse(self, place: str, what: str):
         refuse(self.name, place, what)
+
+
+def _with_sizes(type_: Type) -> Type:
+    """A type with a tuple of i64 for each shape."""
+    match type_:
+        case ShapeType(rank=rank) if rank is not None:
+            return TupleType((PrimType(I64),) * rank)
+        case TupleType(fields):
+            return TupleType(tuple(map(_with_sizes, fields)))
+    return type_
 
 
 def _bounds(found: Range) -> tuple[int, int | None]:

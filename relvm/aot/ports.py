@@ -7,8 +7,9 @@ import re
 from relvm.aot.lowered import LoweredFunction, Port
 from relvm.errors import RelvmArgumentError, RelvmTypeError
 from relvm.ir.dims import as_var
+from relvm.ir.dtypes import I64
 from relvm.ir.expr import Function
-from relvm.ir.types import PrimType, TensorType, TupleType, Type
+from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
 
 _KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if inline int long register
@@ -53,12 +54,15 @@ def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, 
 
 
 def _named_leaves(name: str, type_: Type):
-    """The tensors and scalars in a type but those that are sizes, each with a name."""
+    """The tensors and scalars in a type, each with a name.  Of a parameter's those that are sizes are left out, of a result
+    (without a name) shapes are a scalar for each size."""
     match type_:
         case TensorType() | PrimType(value=None):
             yield name, type_
         case PrimType(value=value) if as_var(value) is None or not name:
             yield name, type_
+        case ShapeType(rank=int() as rank) if not name:
+            yield from (("", PrimType(I64)) for _ in range(rank))
         case TupleType(fields):
             for i, field in enumerate(fields):
                 yield from _named_leaves(f"{name}_{i}" if name else "", field)

@@ -92,7 +92,9 @@ class AotProgram:
             place.write_text(text)
 
 
-def build(module: Module, config: AotConfig | None = None, *, entry: str = "main", verified: bool = False) -> AotProgram:
+def build(
+    module: Module, config: AotConfig | None = None, *, entry: str = "main", verified: bool = False
+) -> AotProgram:
     """Compile a function ahead of time.
 
     Parameters

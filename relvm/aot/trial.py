@@ -40,11 +40,17 @@ def make_trial(module: LoweredModule, inputs: Sequence[Any], outputs: Sequence[A
     RelvmTypeError, RelvmShapeError
         An array of another dtype or shape; the message names it.
     """
+    given, sizes = make_inputs(module, inputs)
+    return Trial(given, _values(module.functions[-1], module.outputs, outputs, "output", sizes))
+
+
+def make_inputs(module: LoweredModule, inputs: Sequence[Any]) -> tuple[dict[str, Any], dict[DimVar, int]]:
+    """The inputs of `make_trial` by name, and the entry's sizes.  Raises what that does."""
     entry = module.functions[-1]
     sizes: dict[DimVar, int] = {}
     given = _values(entry, module.inputs, inputs, "input", sizes)
     given |= {port.name: sizes[port.value] for port in module.inputs if isinstance(port.value, DimVar)}
-    return Trial(given, _values(entry, module.outputs, outputs, "output", sizes))
+    return given, sizes
 
 
 def _values(
