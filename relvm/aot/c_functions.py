@@ -24,7 +24,6 @@ from relvm.aot.lowered import (
     SetSize,
     Statement,
     WriteItem,
-    statements_in,
 )
 from relvm.aot.placement import FunctionPlacement
 from relvm.aot.storage import Place
@@ -69,8 +68,24 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
 def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
     """The C names of sizes, those that the function is given first: numbers, as two may be called the same."""
     given = [var for var, _, _ in function.sizes]
-    found = [statement.target for statement in statements_in(function.body) if isinstance(statement, SetSize)]
-    return {var: f"n{i}" for i, var in enumerate((*given, *found))}
+    found = []
+    for statement in function.statements():
+        match statement:
+            case SetSize(target):
+                found.append(target)
+            case Repeat(sizes=sizes):
+                found += [var for var, _ in sizes]
+    return {var: f"n{i}" for i, var in enumerate(dict.fromkeys((*given, *found)))}
+
+
+def _leaves(section: tuple[Statement, ...]) -> bool:
+    """Whether every way through some statements ends in a repetition."""
+    match section:
+        case (*_, Repeat()):
+            return True
+        case (*_, Branch(_, then, orelse)):
+            return _leaves(then) and _leaves(orelse)
+    return False
 
 
 class _Printer:
@@ -92,19 +107,24 @@ class _Printer:
         self.size_names = _size_names(function)
 
     def text(self) -> str:
-        self.block(self.function.body, "  ")
+        end = [f"  *out_{var.name} = {var.name};" for var in self.function.results]
+        targets = {s.section for s in self.function.statements() if isinstance(s, Repeat)}
+        for number, section in enumerate(self.function.sections):
+            self.lines += [f"section{number}:;"] if number in targets else []
+            self.block(section, "  ")
+            self.lines += [] if _leaves(section) else [*end, "  return RVM_OK;"]
         body, self.lines = self.lines, []
         self.declarations()
         head = f"{signature(self.function, self.placement, self.names)} {{"
-        end = [f"  *out_{var.name} = {var.name};" for var in self.function.results]
-        start = ["start:;"] if self.function.repeats else []
-        return "\n".join([head, *self.lines, *start, *body, *end, "  return RVM_OK;", "}"])
+        return "\n".join([head, *self.lines, *body, "}"])
 
     def declarations(self) -> None:
         function = self.function
         for number, storage in enumerate(function.storages):
             name, ctype = f"s{number}", storage.dtype.ctype
-            if storage.place is Place.CONSTANT and name in self.used:
+            if storage.place is Place.INPUT and number not in function.inputs and name in self.used:
+                self.lines.append(f"  const {ctype} *{name} = 0;")
+            elif storage.place is Place.CONSTANT and name in self.used:
                 self.lines.append(f"  const {ctype} *const {name} = {self.names.constant(storage)};")
             elif storage.place is Place.WORKSPACE and name in self.used:
                 (slot,) = self.placement.slots["storage", number]
@@ -121,10 +141,13 @@ class _Printer:
 
     def scalars(self):
         """The scalar variables that are not parameters."""
-        for statement in statements_in(self.function.body):
+        given = set(self.function.scalars)
+        for statement in self.function.statements():
             match statement:
                 case ReadItem(target) | Compute(target) | SetScalar(target):
                     yield target
+                case Repeat(scalars=scalars):
+                    yield from (var for var, _ in scalars if var not in given)
                 case CallFunction(results=results):
                     yield from results
         yield from self.function.results
@@ -228,7 +251,7 @@ class _Printer:
             lines.append(f"{self.at(move.param)} = {new};")
         lines += [f"{self.size_names[var]} = next_{self.size_names[var]};" for var, _ in repeat.sizes]
         lines += [f"{var.name} = next_{var.name};" for var, _ in repeat.scalars]
-        return ["{", *(f"  {line}" for line in lines), "  goto start;", "}"]
+        return ["{", *(f"  {line}" for line in lines), f"  goto section{repeat.section};", "}"]
 
     # ---- operands ----
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import networkx as nx
 
@@ -11,24 +12,38 @@ from relvm.ir.expr import Block, Call, Expr, Function, FunctionRef, If
 from relvm.ir.node import walk
 
 
-def reachable_functions(functions: Mapping[str, Function], entry: str) -> list[str]:
-    """The entry and what it uses, callers before callees.  Only functions that use themselves may be in circles."""
-    graph = _graph(functions, entry)
-    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
-    return list(nx.lexicographical_topological_sort(graph, key=list(functions).index))
+@dataclass(frozen=True)
+class Loop:
+    """A function that others call, and those that it goes on with: functions that end with calls of each other."""
+
+    head: str
+    members: frozenset[str]
 
 
-def expect_bounded(functions: Mapping[str, Function], entry: str) -> None:
-    """Raises RelvmUnsupportedError where a call needs a stack whose depth is not known: recursion, but for a function
-    that ends with a call of itself."""
+def call_order(functions: Mapping[str, Function], entry: str) -> list[Loop]:
+    """The entry and all that it uses, callers before callees.
+
+    Of functions that call each other, those that are called from elsewhere are heads; a function that calls none which
+    calls it is a loop of one.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        A call needs a stack whose depth is not known: recursion, but for functions that end with the calls.
+    """
     graph = _graph(functions, entry)
-    for group in nx.strongly_connected_components(graph):
-        if len(group) > 1:
-            ordered = sorted(group, key=list(functions).index)
-            refuse(ordered[0], "its body", f"recursion without a bound: {', '.join(ordered)} call each other")
-    for name in graph.nodes:
-        if graph.has_edge(name, name):
-            _expect_tail_calls(functions[name])
+    order = list(functions).index
+    condensed = nx.condensation(graph)
+    loops = []
+    for number in nx.lexicographical_topological_sort(
+        condensed, key=lambda n: min(map(order, condensed.nodes[n]["members"]))
+    ):
+        members = frozenset(condensed.nodes[number]["members"])
+        for name in sorted(members, key=order):
+            _expect_tail_calls(functions[name], members)
+        called = {callee for caller, callee in graph.edges if caller not in members} | {entry}
+        loops += [Loop(head, members) for head in sorted(members & called, key=order)]
+    return loops
 
 
 def _graph(functions: Mapping[str, Function], entry: str) -> nx.DiGraph:
@@ -49,7 +64,8 @@ def _used(expr: Expr) -> Iterator[str]:
     return (part.name for part in walk(expr) if isinstance(part, FunctionRef))
 
 
-def _expect_tail_calls(function: Function) -> None:
+def _expect_tail_calls(function: Function, members: frozenset[str]) -> None:
+    """Refuses uses of a loop's members other than calls that the function ends with."""
     tails = set(map(id, _tail_calls(function.body)))
     blocks = [function.body]
     while blocks:
@@ -57,12 +73,10 @@ def _expect_tail_calls(function: Function) -> None:
             value = binding.value
             if isinstance(value, If):
                 blocks += [value.then, value.orelse]
-            elif id(value) not in tails and function.name in _used(value):
-                refuse(
-                    function.name,
-                    binding.var.name,
-                    f"recursion without a bound: {function.name} uses itself other than by ending with a call of itself",
-                )
+            elif id(value) not in tails and (used := members & set(_used(value))):
+                names = ", ".join(sorted(used))
+                what = f"recursion without a bound: {names} is used other than by a call that {function.name} ends with"
+                refuse(function.name, binding.var.name, what)
 
 
 def _tail_calls(block: Block) -> Iterator[Call]:

@@ -46,7 +46,10 @@ def format_function(function: LoweredFunction, call: str) -> str:
         if storage.place in (Place.WORKSPACE, Place.CONSTANT):
             size = function.size_bytes[number]
             lines.append(f"  s{number} = {storage.place.value} {_type(storage)}  # {storage.name}, {size} bytes")
-    _append(lines, function.body, "  ", call)
+    for number, section in enumerate(function.sections):
+        if len(function.sections) > 1:
+            lines.append(f"  section {number}:")
+        _append(lines, section, "    " if len(function.sections) > 1 else "  ", call)
     return "\n".join(lines)
 
 
@@ -84,11 +87,11 @@ def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: st
                 parts = [*(f"s{number}" for number in storages), *map(format_dim, sizes), *map(_scalar, scalars)]
                 into = "".join(f"{var.name}, " for var in results)[:-2]
                 lines.append(f"{indent}{into + ' = ' if into else ''}{function}({', '.join(parts)})")
-            case Repeat(moves, sizes, scalars):
+            case Repeat(section, moves, sizes, scalars):
                 parts = [f"s{m.param} = s{m.source}" + ("" if m.home is None else f" in s{m.home}") for m in moves]
                 parts += [f"{var.name} = {format_dim(dim)}" for var, dim in sizes]
                 parts += [f"{var.name} = {_scalar(value)}" for var, value in scalars]
-                lines.append(f"{indent}repeat {', '.join(parts)}".rstrip())
+                lines.append(f"{indent}go to section {section}{' with ' if parts else ''}{', '.join(parts)}")
 
 
 def _type(storage: Storage) -> str:

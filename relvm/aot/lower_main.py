@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from relvm.aot.call_graph import expect_bounded, reachable_functions
+from relvm.aot.call_graph import Loop, call_order
 from relvm.aot.config import AotConfig
 from relvm.aot.lowered import (
     Branch,
@@ -28,8 +28,8 @@ from relvm.aot.lowered import (
     SetSize,
     Statement,
     WriteItem,
-    statements_in,
 )
+from relvm.aot.homes import give_homes
 from relvm.aot.ports import identifier, ports_of
 from relvm.aot.refusals import refuse
 from relvm.aot.storage import Place, Storage, StorageMap, assign_storage
@@ -126,28 +126,36 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
     functions = {function.name: function for function in module.functions}
     if entry not in functions:
         raise RelvmNameError(f"no function {entry}{near_matches(entry, functions)}")
-    expect_bounded(functions, entry)
     ranges: dict[str, dict[DimVar, Range]] = {entry: stated_ranges(functions[entry])}
     lowered = []
     kernels = dict(module.kernels)
-    for name in reachable_functions(functions, entry):
-        lowering = _Lowering(functions, kernels, name, ranges, is_entry=name == entry)
-        lowered.append(lowering.function())
-        if name == entry:
-            inputs, outputs = ports_of(functions[entry], lowered[-1])
-    run = (s.kernel for function in lowered for s in statements_in(function.body) if isinstance(s, Run))
+    for loop in call_order(functions, entry):
+        lowered.append(_Lowering(functions, kernels, loop, ranges, is_entry=loop.head == entry).function())
+    inputs, outputs = ports_of(functions[entry], lowered[0])
+    run = (s.kernel for function in lowered for s in function.statements() if isinstance(s, Run))
     used = {name: kernels[name] for name in dict.fromkeys(run)}
     return LoweredModule(tuple(reversed(lowered)), used, config.calls, inputs, outputs)
 
 
+@dataclass
+class _Section:
+    """What a function of a loop is given: its sizes, its scalar parameters and its input storages, in order."""
+
+    number: int
+    source: Function
+    sizes: tuple[DimVar, ...]
+    scalars: list[ScalarVar]
+    inputs: tuple[int, ...]
+
+
 class _Lowering:
-    """One function."""
+    """One function, with those that it goes on with."""
 
     def __init__(
         self,
         functions: Mapping[str, Function],
         kernels: Mapping[str, object],
-        name: str,
+        loop: Loop,
         ranges: dict[str, dict[DimVar, Range]],
         *,
         is_entry: bool,
@@ -155,45 +163,60 @@ class _Lowering:
         self.is_entry = is_entry
         self.functions = functions
         self.kernels = kernels
-        self.source = functions[name]
-        self.name = name
-        self.found: StorageMap = assign_storage(self.source)
-        self.storages = self.found.storages
+        self.loop = loop
+        self.found: StorageMap | None = None
         self.of_functions = ranges
-        self.ranges = ranges.setdefault(name, {})
+        self.ranges = ranges.setdefault(loop.head, {})
         self.dims: dict[DimVar, AnyDim] = {}
         self.values: dict[Var, Value] = {}
+        self.sections: dict[str, _Section] = {}
+        self.current = loop.head  # the function whose statements are being made
+        self.scalars: list[ScalarVar] = []  # of parameters that are being made
         self.body: list[Statement] = []
-        self.homes: dict[int, int] = {}  # parameter -> where its values of later rounds are
         self.names: dict[str, int] = {}
+
+    @property
+    def storages(self) -> list[Storage]:
+        return self.found.storages
 
     # ---- the function ----
 
     def function(self) -> LoweredFunction:
-        sizes = list(dict.fromkeys(var for param in self.source.params for var in type_vars(param.type)))
-        for var in sizes:
-            self.dims[var] = var_dim(var)
-        self.scalars: list[ScalarVar] = []
-        for param in self.source.params:
-            ids = list(self.found.infos[param].ids)
-            self.values[param] = self.parameter(param.name, param.type, ids)
-        self.results: list[ScalarVar] = []
-        type_ = _with_sizes(self.source.result_type) if self.is_entry else self.source.result_type
-        target = self.target("result", type_, list(self.found.results.ids), self.results)
-        self.block(self.source.body, target, tail=True)
-        inputs = tuple(number for param in self.source.params for number in self.found.infos[param].ids)
-        bounds = tuple((var, *_bounds(self.ranges.get(var, Range()))) for var in sizes)
+        head = self.section(self.loop.head)
+        type_ = _with_sizes(head.source.result_type) if self.is_entry else head.source.result_type
+        results: list[ScalarVar] = []
+        target = self.target("result", type_, list(self.found.results.ids), results)
+        bodies: list[tuple[Statement, ...]] = []
+        while len(bodies) < len(self.sections):  # which grow while they are read
+            section = list(self.sections.values())[len(bodies)]
+            self.current = section.source.name
+            bodies.append(self.inner(section.source.body, target, tail=True))
+        bodies = give_homes(bodies, self.storages)
         return LoweredFunction(
-            self.name,
-            inputs,
+            head.source.name,
+            head.inputs,
             self.found.results.ids,
-            bounds,
-            tuple(self.scalars),
-            tuple(self.results),
+            tuple((var, *_bounds(self.ranges.get(var, Range()))) for var in head.sizes),
+            tuple(head.scalars),
+            tuple(results),
             tuple(self.storages),
-            tuple(self.size_bytes(number) for number in range(len(self.storages))),
-            tuple(self.body),
+            tuple(map(self.size_bytes, range(len(self.storages)))),
+            tuple(bodies),
         )
+
+    def section(self, name: str) -> _Section:
+        """The section of a function of the loop; when it is asked for first, what it is given gets its places."""
+        if name not in self.sections:
+            source = self.functions[name]
+            self.found = assign_storage(source, self.found)
+            sizes = tuple(dict.fromkeys(var for param in source.params for var in type_vars(param.type)))
+            self.dims |= {var: var_dim(var) for var in sizes}
+            self.scalars = []
+            for param in source.params:
+                self.values[param] = self.parameter(param.name, param.type, list(self.found.infos[param].ids))
+            inputs = tuple(number for param in source.params for number in self.found.infos[param].ids)
+            self.sections[name] = _Section(len(self.sections), source, sizes, self.scalars, inputs)
+        return self.sections[name]
 
     def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
         """The value of a parameter; takes its storages from `ids`."""
@@ -417,7 +440,7 @@ class _Lowering:
     # ---- calls ----
 
     def call(self, var: Var, callee: Value, args: tuple[Value, ...]) -> Value:
-        assert isinstance(callee, Closure), f"{self.name}: {var.name}: a call of {callee}"
+        assert isinstance(callee, Closure), f"{self.current}: {var.name}: a call of {callee}"
         function = self.functions[callee.function]
         args = (*args, *callee.captured)
         sizes = self.sizes_of(function, args)
@@ -477,52 +500,34 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def repeated(self, binding: Binding) -> bool:
-        """Whether a binding in tail position calls its own function: then it begins again."""
+        """Whether a binding in tail position calls a function of the loop: then it goes on with that."""
         value = binding.value
         if not isinstance(value, Call):
             return False
         callee = self.value(value.callee)
-        if not isinstance(callee, Closure) or callee.function != self.name:
+        if not isinstance(callee, Closure) or callee.function not in self.loop.members:
             return False
         args = (*map(self.value, value.args), *callee.captured)
-        sizes = self.sizes_of(self.source, args)
+        is_new = callee.function not in self.sections
+        sizes = self.sizes_of(self.functions[callee.function], args)
+        section = self.section(callee.function)
         for var, dim in sizes.items():
-            have, new = self.ranges.get(var, Range()), range_of(dim, self.ranges)
-            if new.low < have.low or new.high > have.high:
+            found = range_of(dim, self.ranges)
+            have = self.ranges.setdefault(var, found) if is_new else self.ranges.get(var, Range())
+            if found.low < have.low or found.high > have.high:
                 self.refuse(binding.var.name, f"size {var.name} that grows from round to round without a bound")
         changed = [(var, dim) for var, dim in sizes.items() if difference(var_dim(var), dim) != 0]
-        params = zip(self.source.params, args, strict=True)
+        params = zip(section.source.params, args, strict=True)
         given = [scalar for param, arg in params for scalar in _scalars(param.type, arg)]
-        scalars = [(var, new) for var, new in zip(self.scalars, given, strict=True) if new is not var]
+        scalars = [(var, new) for var, new in zip(section.scalars, given, strict=True) if new is not var]
         new = [tensor for arg in args for tensor in _tensors(arg)]
-        old = [tensor.storage for param in self.source.params for tensor in _tensors(self.values[param])]
-        self.body.append(Repeat(self.moves(old, new), tuple(changed), tuple(scalars)))
+        moves = [
+            Move(param, tensor.storage, None, product((*tensor.dims, self.storages[tensor.storage].dtype.size_bytes)))
+            for param, tensor in zip(section.inputs, new, strict=True)
+            if param != tensor.storage
+        ]
+        self.body.append(Repeat(section.number, tuple(moves), tuple(changed), tuple(scalars)))
         return True
-
-    def moves(self, old: list[int], new: list[Tensor]) -> tuple[Move, ...]:
-        """What tensor parameters become.  Those that become what others were go by way of storages of their own, so that
-        none is written before it is read."""
-        pairs = [(param, tensor) for param, tensor in zip(old, new, strict=True) if param != tensor.storage]
-        changed = {param for param, _ in pairs}
-        moves = []
-        for param, tensor in pairs:
-            source, storage = tensor.storage, self.storages[tensor.storage]
-            size = product((*tensor.dims, storage.dtype.size_bytes))
-            if source not in changed and storage.place in (Place.INPUT, Place.CONSTANT):
-                moves.append(Move(param, source, None, size))
-                continue
-            if source in changed:
-                before = self.add(f"{storage.name}_before", self.storages[param])
-                self.body.append(Copy(source, before, size))
-                source = before
-            if param not in self.homes:
-                self.homes[param] = self.add(f"{self.storages[param].name}_next", self.storages[param])
-            moves.append(Move(param, source, self.homes[param], size))
-        return tuple(moves)
-
-    def add(self, name: str, like: Storage) -> int:
-        self.storages.append(replace(like, name=name, place=Place.WORKSPACE))
-        return len(self.storages) - 1
 
     # ---- sizes ----
 
@@ -555,7 +560,7 @@ class _Lowering:
         return var_dim(var)
 
     def refuse(self, place: str, what: str):
-        refuse(self.name, place, what)
+        refuse(self.current, place, what)
 
 
 def _with_sizes(type_: Type) -> Type:

@@ -145,9 +145,11 @@ class Move:
 
 @dataclass(frozen=True)
 class Repeat:
-    """The function begins again: a call of itself in tail position.  What is given to a parameter is read before any is
-    changed, tensors but those that are copied one after the other."""
+    """The function goes on with one of its sections: a call in tail position of itself, or of a function that ends with
+    calls of it.  What is given to parameters is read before any is changed, but for tensors that are copied, one after
+    the other."""
 
+    section: int
     moves: tuple[Move, ...]
     sizes: tuple[tuple[DimVar, AnyDim], ...]
     scalars: tuple[tuple[ScalarVar, Scalar], ...]
@@ -183,7 +185,10 @@ class LoweredFunction:
     scalars, results
         Scalar parameters, and what holds scalar results at the end.
     storages, size_bytes
-        By number: each, and the most bytes that it takes; 0 where the caller gives it.
+        By number: each, and the most bytes that it takes; 0 where the caller gives it, and for parameters of sections.
+    sections
+        The statements: of the function itself, then of those that it goes on with (Repeat), whose tensor parameters are
+        input storages, and whose scalars and sizes are variables.
     """
 
     name: str
@@ -194,11 +199,11 @@ class LoweredFunction:
     results: tuple[ScalarVar, ...]
     storages: tuple[Storage, ...]
     size_bytes: tuple[int, ...]
-    body: tuple[Statement, ...]
+    sections: tuple[tuple[Statement, ...], ...]
 
-    @property
-    def repeats(self) -> bool:
-        return any(isinstance(statement, Repeat) for statement in statements_in(self.body))
+    def statements(self) -> Iterator[Statement]:
+        """Every statement, those of branches after the branch: its place among them is its point."""
+        return statements_in(tuple(statement for section in self.sections for statement in section))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from relvm.aot.lowered import (
     Run,
     Statement,
     WriteItem,
-    statements_in,
 )
 from relvm.aot.storage import Place
 from relvm.errors import RelvmMemoryError
@@ -130,7 +129,7 @@ class _Planner:
         self.same: dict[int, int] = {}  # a storage written over another one -> that
 
     def placement(self) -> FunctionPlacement:
-        statements = list(statements_in(self.function.body))
+        statements = list(self.function.statements())
         self.lifetimes(statements)
         self.overwrite(statements)
         slots: dict[Block, tuple[Slot, ...]] = {}
@@ -170,7 +169,7 @@ class _Planner:
                         if size:
                             block = (f"frame {pool}", point)
                             self.lives[block] = _Life(block, f"memory of {function}", size, point, point, pool)
-                case Repeat(moves):
+                case Repeat(_, moves):
                     for move in moves:
                         if move.home is not None:
                             self.use(move.home, 0)
@@ -251,7 +250,7 @@ def _storages(statement: Statement) -> Iterator[int]:
             yield from (source, target)
         case ReadItem(_, storage) | WriteItem(storage):
             yield storage
-        case Repeat(moves):
+        case Repeat(_, moves):
             yield from (move.source for move in moves)
         case Branch():
             pass

@@ -84,24 +84,27 @@ class StorageMap:
         return StorageInfo(())
 
 
-def assign_storage(function: Function) -> StorageMap:
+def assign_storage(function: Function, after: StorageMap | None = None) -> StorageMap:
     """The storages of every value of a function.
 
     Parameters
     ----------
     function
         At stage LEGAL.
+    after
+        The map of a function that ends with a call of this one: to be continued, and its results are this one's.
 
     Raises
     ------
     RelvmUnsupportedError
         A value that is no tensor, scalar, shape or tuple of these, or whose shape is not known; the message says where.
     """
-    assigner = _Assigner(function.name)
-    found = assigner.found
+    found = after or StorageMap()
+    assigner = _Assigner(function.name, found)
     for param in function.params:
         found.infos[param] = assigner.new(param.name, param.type, Place.INPUT)
-    found.results = assigner.new("result", function.result_type, Place.OUTPUT)
+    if after is None:
+        found.results = assigner.new("result", function.result_type, Place.OUTPUT)
     assigner.block(function.body, found.results.ids)
     return found
 
@@ -136,9 +139,9 @@ Wanted = tuple[int | None, ...]  # for each tensor in a value, the storage that 
 
 
 class _Assigner:
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, found: StorageMap) -> None:
         self.name = name
-        self.found = StorageMap()
+        self.found = found
 
     def new(self, name: str, type_: Type, place: Place, wanted: Wanted = ()) -> StorageInfo:
         """Storages for the tensors in a type: those wanted, else new ones."""
