@@ -91,22 +91,23 @@ RVM_BUILTIN(list_push) {
   return RVM_OK;
 }
 
-RVM_BUILTIN(list_insert) {
-  RVM_CHECK(list_insert, "lia");
+/* The list, argument 0, changed at the index that is argument 1: `added` stands before that item; NULL: the item goes. */
+static rvm_status changed_at(const char *name, const rvm_value *arguments, const rvm_value *added, rvm_value *result) {
   int32_t size;
   int64_t place;
   rvm_value_items(arguments[0], &size);
-  rvm_status status = from_the_front("list_insert", arguments[1].as.i, size, 1, &place, result);
-  return status ? status : changed(arguments[0], place, &arguments[2], place, result);
+  rvm_status status = from_the_front(name, arguments[1].as.i, size, added != NULL, &place, result);
+  return status ? status : changed(arguments[0], place, added, place + (added == NULL), result);
+}
+
+RVM_BUILTIN(list_insert) {
+  RVM_CHECK(list_insert, "lia");
+  return changed_at("list_insert", arguments, &arguments[2], result);
 }
 
 RVM_BUILTIN(list_erase) {
   RVM_CHECK(list_erase, "li");
-  int32_t size;
-  int64_t place;
-  rvm_value_items(arguments[0], &size);
-  rvm_status status = from_the_front("list_erase", arguments[1].as.i, size, 0, &place, result);
-  return status ? status : changed(arguments[0], place, NULL, place + 1, result);
+  return changed_at("list_erase", arguments, NULL, result);
 }
 
 /* ---- no value ---- */

@@ -12,21 +12,25 @@
 
 #define RVM_MATH static inline __attribute__((always_inline))
 
-RVM_MATH float rvm_float_of_bits(int32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
-RVM_MATH int32_t rvm_bits_of_float(float x) {
-  int32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
+/* The bits of a float as a signed number, and the float of such bits. */
+#define RVM_BITS(name, type, bits)             \
+  RVM_MATH bits rvm_bits_of_##name(type x) {   \
+    bits result;                               \
+    memcpy(&result, &x, sizeof result);        \
+    return result;                             \
+  }                                            \
+  RVM_MATH type rvm_##name##_of_bits(bits x) { \
+    type result;                               \
+    memcpy(&result, &x, sizeof result);        \
+    return result;                             \
+  }
+RVM_BITS(f32, float, int32_t)
+RVM_BITS(f64, double, int64_t)
+#undef RVM_BITS
 
 /* The magnitude of the first with the sign of the second. */
 RVM_MATH float rvm_with_sign(float magnitude, float sign) {
-  return rvm_float_of_bits((rvm_bits_of_float(magnitude) & INT32_MAX) | (rvm_bits_of_float(sign) & INT32_MIN));
+  return rvm_f32_of_bits((rvm_bits_of_f32(magnitude) & INT32_MAX) | (rvm_bits_of_f32(sign) & INT32_MIN));
 }
 
 /* x = n ln 2 + r; exp(x) = 2^n exp(r).  Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, and 254
@@ -35,7 +39,7 @@ RVM_MATH float rvm_with_sign(float magnitude, float sign) {
 RVM_MATH float rvm_exp_f32(float x) {
   const float shift = 12582912.0f + 254.0f;
   const float shifted = x * 1.44269504f + shift, n = shifted - shift;
-  const int32_t power = rvm_bits_of_float(shifted), half = power >> 1;
+  const int32_t power = rvm_bits_of_f32(shifted), half = power >> 1;
   float r = x - n * 0.693359375f; /* ln 2 in two parts, the first of few bits */
   r = r - n * -2.12194440e-4f;
   float p = 1.395048622e-3f;
@@ -45,7 +49,7 @@ RVM_MATH float rvm_exp_f32(float x) {
   p = p * r + 5.000000095e-1f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  p = p * rvm_float_of_bits(half << 23) * rvm_float_of_bits((power - half) << 23);
+  p = p * rvm_f32_of_bits(half << 23) * rvm_f32_of_bits((power - half) << 23);
   p = x < -104.0f ? 0.0f : p;
   return x > 88.75f ? INFINITY : p;
 }
@@ -59,7 +63,7 @@ RVM_MATH float rvm_rough_exp2_f32(float x) {
   p = p * r + 2.402224690e-1f;
   p = p * r + 6.931470037e-1f;
   p = p * r + 1.0f;
-  return rvm_float_of_bits(rvm_bits_of_float(p) + (rvm_bits_of_float(shifted) << 23));
+  return rvm_f32_of_bits(rvm_bits_of_f32(p) + (rvm_bits_of_f32(shifted) << 23));
 }
 
 /* log(1 + f) + n ln 2 for 1 + f between sqrt(1/2) and sqrt(2).  An n of -0 leaves the sign of an f that is 0. */
@@ -87,19 +91,19 @@ RVM_MATH float rvm_log_ends_f32(float log, float x, float from) {
 RVM_MATH float rvm_log_f32(float x) {
   const int is_subnormal = x < 1.17549435e-38f;
   const float scaled = is_subnormal ? x * 8388608.0f : x;
-  const int32_t bits = rvm_bits_of_float(scaled) - 0x3f3504f3; /* sqrt(1/2) */
+  const int32_t bits = rvm_bits_of_f32(scaled) - 0x3f3504f3; /* sqrt(1/2) */
   const float n = (float)(bits >> 23) - (is_subnormal ? 23.0f : 0.0f);
-  const float f = rvm_float_of_bits((bits & 0x007fffff) + 0x3f3504f3) - 1.0f;
+  const float f = rvm_f32_of_bits((bits & 0x007fffff) + 0x3f3504f3) - 1.0f;
   return rvm_log_ends_f32(rvm_log_near_1_f32(f, n), x, 0.0f);
 }
 
 /* 1 + x, rounded, gives n; f = (x + 1) / 2^n - 1 is rounded once, being x / 2^n - (1 - 1 / 2^n): what is added to the
    exponent is a power of two. */
 RVM_MATH float rvm_log1p_f32(float x) {
-  const int32_t power = (rvm_bits_of_float(1.0f + x) - 0x3f3504f3) & -0x00800000;
+  const int32_t power = (rvm_bits_of_f32(1.0f + x) - 0x3f3504f3) & -0x00800000;
   const int32_t inverse = 0x3f800000 - power; /* below 0 where x > 2^127 */
-  const float one = rvm_float_of_bits(inverse > 0 ? inverse : 0);
-  const float f = rvm_float_of_bits(rvm_bits_of_float(x) - power) - (1.0f - one);
+  const float one = rvm_f32_of_bits(inverse > 0 ? inverse : 0);
+  const float f = rvm_f32_of_bits(rvm_bits_of_f32(x) - power) - (1.0f - one);
   return rvm_log_ends_f32(rvm_log_near_1_f32(f, -(float)(-(power >> 23))), x, -1.0f);
 }
 
@@ -156,9 +160,7 @@ RVM_MATH float rvm_sine_or_cosine_f32(float x, int is_cosine) {
   const double high = is_middle ? small_or_middle : next, low = is_middle ? after_those : after_next;
   const double shift = 0x1.8p52, shifted = magnitude * high + shift;
   const double r = fma(magnitude, low, fma(magnitude, high, shift - shifted));
-  int64_t bits;
-  memcpy(&bits, &shifted, sizeof bits);
-  const int32_t quadrant = (int32_t)bits + is_cosine;
+  const int32_t quadrant = (int32_t)rvm_bits_of_f64(shifted) + is_cosine;
   const float t = (float)(r * 0x1.921fb54442d18p0), s = t * t;
   float sine = -1.941154624e-4f;
   sine = sine * s + 8.331290446e-3f;
@@ -169,9 +171,9 @@ RVM_MATH float rvm_sine_or_cosine_f32(float x, int is_cosine) {
   cosine = cosine * s + 4.166661948e-2f;
   cosine = cosine * s + -0.5f;
   cosine = cosine * s + 1.0f;
-  const int32_t sign = is_cosine ? 0 : rvm_bits_of_float(x) & INT32_MIN;
+  const int32_t sign = is_cosine ? 0 : rvm_bits_of_f32(x) & INT32_MIN;
   const int32_t flip = (int32_t)((uint32_t)(quadrant & 2) << 30);
-  return rvm_float_of_bits(rvm_bits_of_float(quadrant & 1 ? cosine : sine) ^ sign ^ flip);
+  return rvm_f32_of_bits(rvm_bits_of_f32(quadrant & 1 ? cosine : sine) ^ sign ^ flip);
 }
 
 RVM_MATH float rvm_sin_f32(float x) { return rvm_sine_or_cosine_f32(x, 0); }

@@ -1,10 +1,10 @@
-/* kernel_numbers.h: numbers in generated kernels: conversions that C leaves undefined, bits, powers of integers. */
+/* kernel_numbers.h: numbers in generated kernels: conversions that C leaves undefined, and powers of integers. */
 #ifndef RELVM_KERNEL_NUMBERS_H
 #define RELVM_KERNEL_NUMBERS_H
 
-#include <math.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "kernel_math.h"
 
 /* Float to integer as NumPy has it on x86-64: towards zero; what does not fit, NaN included, is the type's smallest value
    (64 and 32 bits) or the low bits of the 32-bit result (narrower types). */
@@ -34,9 +34,10 @@ RVM_NARROW(u8, uint8_t)
 #undef RVM_NARROW
 
 /* The nearest number of the type, with a fraction that towards zero; NaN is 0.  What is converted fits, so that this needs
-   no more than three comparisons. */
+   no more than three comparisons.  Of two choices that follow each other the C compiler makes branches, and no vectors: the
+   first is made by bits. */
 static inline uint8_t rvm_saturate_u8(float x) {
-  const float above = x > 0.0f ? x : 0.0f;
+  const float above = rvm_f32_of_bits(rvm_bits_of_f32(x) & -(int32_t)(x > 0.0f));
   return (uint8_t)(int32_t)(above < 255.0f ? above : 255.0f);
 }
 static inline int8_t rvm_saturate_i8(float x) {
@@ -44,22 +45,6 @@ static inline int8_t rvm_saturate_i8(float x) {
   within = within < 127.0f ? within : 127.0f;
   return (int8_t)(int32_t)(x == x ? within : 0.0f);
 }
-
-/* The bits of a float as a signed number, and the float of such bits. */
-#define RVM_BITS(name, type, bits)                       \
-  static inline bits rvm_bits_of_##name(type x) {        \
-    bits result;                                         \
-    memcpy(&result, &x, sizeof result);                  \
-    return result;                                       \
-  }                                                      \
-  static inline type rvm_##name##_of_bits(bits x) {      \
-    type result;                                         \
-    memcpy(&result, &x, sizeof result);                  \
-    return result;                                       \
-  }
-RVM_BITS(f32, float, int32_t)
-RVM_BITS(f64, double, int64_t)
-#undef RVM_BITS
 
 /* base to the power of exponent modulo 2^64. */
 static inline uint64_t rvm_power_u64(uint64_t base, uint64_t exponent) {

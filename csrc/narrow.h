@@ -11,29 +11,29 @@
 
 /* The code without sign of |x|. */
 RVM_MATH uint32_t rvm_narrow_code(float x, int M, int B, uint32_t largest, uint32_t beyond, uint32_t nan) {
-  const uint32_t bits = (uint32_t)rvm_bits_of_float(x) & 0x7fffffffu;
+  const uint32_t bits = (uint32_t)rvm_bits_of_f32(x) & 0x7fffffffu;
   const int cut = 23 - M;
   const uint32_t rounded = bits + (1u << (cut - 1)) - 1 + (bits >> cut & 1);
   const uint32_t normal = (rounded >> cut) - ((uint32_t)(127 - B) << M);
   /* The sum's last bit is worth the smallest subnormal number, so the addition rounds to it. */
   const int32_t shift = (127 + 24 - B - M) << 23;
-  const float sum = rvm_float_of_bits((int32_t)bits) + rvm_float_of_bits(shift);
-  const uint32_t subnormal = (uint32_t)(rvm_bits_of_float(sum) - shift);
+  const float sum = rvm_f32_of_bits((int32_t)bits) + rvm_f32_of_bits(shift);
+  const uint32_t subnormal = (uint32_t)(rvm_bits_of_f32(sum) - shift);
   const uint32_t code = bits < (uint32_t)(128 - B) << 23 ? subnormal : normal;
   return bits > 0x7f800000u ? nan : code > largest || bits == 0x7f800000u ? beyond : code;
 }
 
 /* The number of a code without sign; codes above `largest` are not of this form. */
 RVM_MATH float rvm_narrow_number(uint32_t code, int M, int B) {
-  const float scale = rvm_float_of_bits((254 - B) << 23);
-  return rvm_float_of_bits((int32_t)(code << (23 - M))) * scale;
+  const float scale = rvm_f32_of_bits((254 - B) << 23);
+  return rvm_f32_of_bits((int32_t)(code << (23 - M))) * scale;
 }
 
 RVM_MATH float rvm_negated_if(float x, uint32_t is_negative) {
-  return rvm_float_of_bits(rvm_bits_of_float(x) | (int32_t)(is_negative << 31));
+  return rvm_f32_of_bits(rvm_bits_of_f32(x) | (int32_t)(is_negative << 31));
 }
 
-RVM_MATH uint32_t rvm_sign_of(float x) { return (uint32_t)rvm_bits_of_float(x) >> 31; }
+RVM_MATH uint32_t rvm_sign_of(float x) { return (uint32_t)rvm_bits_of_f32(x) >> 31; }
 
 /* With a sign in front, infinity or not, and NaN of either sign. */
 #define RVM_NARROW_FLOAT(name, type, M, B, sign_bit, largest, infinity, nan)                       \
@@ -83,21 +83,21 @@ RVM_NARROW_UNSIGNED_ZERO(f8e5m2fnuz, 2, 16)
 
 /* The upper half of a float. */
 RVM_MATH uint16_t rvm_bf16_of_f32(float x) {
-  const uint32_t bits = (uint32_t)rvm_bits_of_float(x);
+  const uint32_t bits = (uint32_t)rvm_bits_of_f32(x);
   const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   return (uint16_t)(x == x ? rounded : (bits >> 16 & 0x8000) | 0x7fc0);
 }
-RVM_MATH float rvm_f32_of_bf16(uint16_t x) { return rvm_float_of_bits((int32_t)((uint32_t)x << 16)); }
+RVM_MATH float rvm_f32_of_bf16(uint16_t x) { return rvm_f32_of_bits((int32_t)((uint32_t)x << 16)); }
 
 /* Powers of two from 2^-127 on, and NaN. */
 RVM_MATH float rvm_f32_of_f8e8m0fnu(uint8_t x) {
-  const float y = rvm_float_of_bits(x ? (int32_t)((uint32_t)x << 23) : 0x00400000);
+  const float y = rvm_f32_of_bits(x ? (int32_t)((uint32_t)x << 23) : 0x00400000);
   return x == 0xff ? NAN : y;
 }
 /* The nearest, halves to the larger one, but below 2^-126 all that is above 2^-127 to the former; what is not above 0, and
    infinity, have no such number: NaN.  As ml_dtypes. */
 RVM_MATH uint8_t rvm_f8e8m0fnu_of_f32(float x) {
-  const uint32_t bits = (uint32_t)rvm_bits_of_float(x), half = bits < 0x00800000 ? 0x003fffff : 0x00400000;
+  const uint32_t bits = (uint32_t)rvm_bits_of_f32(x), half = bits < 0x00800000 ? 0x003fffff : 0x00400000;
   return (uint8_t)(x > 0.0f && x < INFINITY ? (bits + half) >> 23 : 0xff);
 }
 
@@ -114,10 +114,10 @@ RVM_NARROW_INTEGER(2, 3, 2)
 /* A double as a float that rounds to the same narrower float: what is cut off shows in the last bit. */
 RVM_MATH float rvm_odd_f32_of_f64(double x) {
   const float near = (float)x;
-  const int32_t bits = rvm_bits_of_float(near);
+  const int32_t bits = rvm_bits_of_f32(near);
   const int inexact = (double)near != x && x == x && (bits & INT32_MAX) != 0x7f800000;
   const int32_t towards_zero = fabs((double)near) > fabs(x) ? bits - 1 : bits;
-  return inexact ? rvm_float_of_bits(towards_zero | 1) : near;
+  return inexact ? rvm_f32_of_bits(towards_zero | 1) : near;
 }
 
 #endif

@@ -18,13 +18,14 @@ from relvm.errors import RelvmMemoryError
 from relvm.ir.dims import DimVar, format_dim
 from relvm.tables import STATUS, csrc_directory
 
-# Which header has what kernels call, by the names; csrc/kernel_numbers.h has the rest.
+# Which header has what kernels call, by the names.
+_NARROW = r"(b?f16|f8e\w+|f6e\w+|f4e\w+|[iu][24])"
 _HEADERS = {
     "attention.h": r"rvm_attention\(",
     "byte_tile.h": r"rvm_(tile|taps)_bytes\(|rvm_words_of_",
-    "kernel_math.h": r"rvm_(exp|log|log1p|tanh|erf|sin|cos)_f32\(",
-    "narrow.h": r"rvm_(\w+_of_(f32|i8)|(f32|i8)_of_\w+|odd_f32_of_f64)\(",
-    "kernel_numbers.h": r"rvm_(\w+_of_(f32|f64|bits)|bits_of_\w+|saturate_\w+|power_\w+)\(",
+    "kernel_math.h": r"rvm_((exp|log|log1p|tanh|erf|sin|cos)_f32|bits_of_\w+|\w+_of_bits)\(",
+    "kernel_numbers.h": r"rvm_([iu](8|16|32|64)_of_f(32|64)|saturate_\w+|power_\w+)\(",
+    "narrow.h": rf"rvm_(\w+_of_{_NARROW}|{_NARROW}_of_\w+|odd_f32_of_f64)\(",
     "tile.h": r"rvm_(tile|taps|columns)_f32\(|rvm_copy_bytes\(|rvm_transposed_tile\(",
     "winograd.h": r"rvm_winograd_",
 }

@@ -307,18 +307,18 @@ def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending
                 raise RelvmTypeError(f"{where}: expected a tuple of {len(fields)}")
             for i, (field, part) in enumerate(zip(fields, value, strict=True)):
                 _match(f"{where}, item {i}", field, part, dims, pending)
-        case ListType(item):
+        case ListType(item):  # what is inside gives no variable its value: it waits for those that do
             if not isinstance(value, list | tuple):
                 raise RelvmTypeError(f"{where}: expected a list, got {type(value).__name__}")
             for i, part in enumerate(value):
                 if item is None:
                     raise RelvmTypeError(f"{where}, item {i}: expected no value, got {type(part).__name__}")
-                _match_inside(f"{where}, item {i}", item, part, dims, pending)
+                pending.append((f"{where}, item {i}", item, part))
         case OptionalType(inner):
             if value is not None and inner is None:
                 raise RelvmTypeError(f"{where}: expected no value, got {type(value).__name__}")
             if value is not None:
-                _match_inside(where, inner, value, dims, pending)
+                pending.append((where, inner, value))
         case FuncType():
             if not callable(value):
                 raise RelvmTypeError(f"{where}: expected a function, got {type(value).__name__}")
@@ -328,11 +328,6 @@ def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending
                 raise RelvmTypeError(f"{where}: expected a {dtype} scalar, got {type(value).__name__}")
             if expected is not None:
                 _match_dims(where, (expected,), (value,), dims, pending, "")
-
-
-def _match_inside(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending: list) -> None:
-    """What is inside a list or an optional value gives no variable its value: the others do, so it waits for them."""
-    pending.append((where, type_, value))
 
 
 def _match_dims(

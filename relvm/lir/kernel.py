@@ -319,16 +319,16 @@ def as_scalar(value, dtype: DType) -> Scalar:
     return Size(value)
 
 
-def smaller(size: Scalar, other: Scalar | int) -> Scalar:
-    """The smaller of two sizes."""
+def smaller(number: Scalar, other: Scalar | int) -> Scalar:
+    """The smaller of two numbers; an int stands for an i64."""
     other = as_scalar(other, I64)
-    return Select(size < other, size, other)
+    return Select(number < other, number, other)
 
 
-def larger(size: Scalar, other: Scalar | int) -> Scalar:
-    """The larger of two sizes."""
+def larger(number: Scalar, other: Scalar | int) -> Scalar:
+    """The larger of two numbers; an int stands for an i64."""
     other = as_scalar(other, I64)
-    return Select(size > other, size, other)
+    return Select(number > other, number, other)
 
 
 @dataclass

@@ -19,6 +19,7 @@ from relvm.ops.comparison import (
     not_equal,
 )
 from relvm.ops.convolution import conv
+from relvm.ops.coupling import couple
 from relvm.ops.cumulation import cumulative_product, cumulative_sum
 from relvm.ops.decision import tree_leaves
 from relvm.ops.elimination import triangular

@@ -56,19 +56,13 @@ def _top_positions(k: KernelBuilder, inputs, outputs, *, axis: int, largest: boo
             return k.declare("better", comes_first(one, other, largest).either(tie))
 
         heap = Heap(k, out, target, step, levels, is_better)
-        with k.loop(count, name="n") as n:
-            heap.put(n, n)
-        half = k.declare("half", count / 2)
-        with k.loop(half, name="n") as n:
-            heap.sift(half - 1 - n, count)
+        heap.number(count)
+        heap.arrange(count)
         first = Literal(0, I64)
         with k.loop(Select(count > 0, size, first), start=count, name="n") as n, k.branch(is_better(n, heap.at(first))):
             heap.put(first, n)
             heap.sift(first, count)
-        with k.loop(count - 1, name="n") as n:
-            last = k.declare("last", count - 1 - n)
-            heap.swap(first, last)
-            heap.sift(first, last)
+        heap.sort(count)
 
 
 def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
@@ -117,6 +111,25 @@ class Heap:
                 with k.branch(self.is_better(self.at(node), self.at(child))):
                     self.swap(node, child)
                     k.assign(node, child)
+
+    def number(self, size: Scalar) -> None:
+        """Has each of the first nodes hold its own number."""
+        with self.k.loop(size, name="n") as n:
+            self.put(n, n)
+
+    def arrange(self, size: Scalar) -> None:
+        """Makes a heap of the first nodes."""
+        half = self.k.declare("half", size / 2)
+        with self.k.loop(half, name="n") as n:
+            self.sift(half - 1 - n, size)
+
+    def sort(self, size: Scalar) -> None:
+        """Makes of a heap of that size a row, the best first."""
+        root = Literal(0, I64)
+        with self.k.loop(size - 1, name="n") as n:
+            last = self.k.declare("last", size - 1 - n)
+            self.swap(root, last)
+            self.sift(root, last)
 
 
 @op("top_positions", numpy=numpy_top_positions, lower=Loops(_top_positions))
@@ -171,17 +184,10 @@ def _row_order(k: KernelBuilder, inputs, outputs) -> None:
             k.assign(order, found)
         return k.declare("better", (order < 0).either(order.equals(0).both(p < q)))
 
-    first = Literal(0, I64)
-    heap = Heap(k, out, first, Literal(1, I64), heap_levels(k, count), is_better)
-    with k.loop(count, name="n") as n:
-        heap.put(n, n)
-    half = k.declare("half", count / 2)
-    with k.loop(half, name="n") as n:
-        heap.sift(half - 1 - n, count)
-    with k.loop(count - 1, name="n") as n:
-        last = k.declare("last", count - 1 - n)
-        heap.swap(first, last)
-        heap.sift(first, last)
+    heap = Heap(k, out, Literal(0, I64), Literal(1, I64), heap_levels(k, count), is_better)
+    heap.number(count)
+    heap.arrange(count)
+    heap.sort(count)
 
 
 @op("row_order", numpy=_numpy_row_order, lower=Loops(_row_order))

@@ -238,7 +238,7 @@ class _Reader:
 
     def escape(self) -> Part:
         letter = self.ahead
-        if letter in _PLACES and letter:
+        if letter in _PLACES:
             self.take()
             return Place(_PLACES[letter])
         ranges, other = self.escaped()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmIndexError
+from relvm.errors import RelvmArgumentError, RelvmArithmeticError, RelvmIndexError
 from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
@@ -43,6 +42,30 @@ def _check_images(k: KernelBuilder, op: str, images: Buffer, count: AnyDim) -> N
         k.fail((image < 0).either(image >= size), "INDEX_ERROR", f"{op}: image %lld is outside of %lld", image, size)
 
 
+# Of a place of a region, along an axis; a place as large as that, or without a size, is a mistake.
+_MOST_SAMPLES = 2**15
+_ENDLESS = "{}: region %lld is not finite, or larger than {} elements for each place of the result"
+
+
+def _numpy_sides(op: str, regions: np.ndarray, size: tuple[int, int], scale: float) -> None:
+    starts = regions[:, 1::-1] * regions.dtype.type(scale)
+    sides = regions[:, :1:-1] * regions.dtype.type(scale) - starts
+    bounded = np.isfinite(sides) & (sides < np.array(size) * _MOST_SAMPLES)
+    if not bounded.all():
+        number = np.argmin(bounded.all(axis=1))
+        raise RelvmArithmeticError(_ENDLESS.format(op, _MOST_SAMPLES).replace("%lld", str(number)))
+
+
+def _check_sides(k: KernelBuilder, op: str, regions: Buffer, size: tuple[int, int], scale: float) -> None:
+    message = _ENDLESS.format(op, _MOST_SAMPLES)
+    with k.loop(k.size(regions.shape[:1]), name="n") as n:
+        for first, places in ((1, size[0]), (0, size[1])):
+            start = k.declare("start", regions[n, first] * scale)
+            side = k.declare("side", regions[n, first + 2] * scale - start)
+            bounded = (side - side).equals(0).both(side < float(places * _MOST_SAMPLES))
+            k.fail(bounded.equals(False), "ARITHMETIC_ERROR", message, n)
+
+
 def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorType, size: object) -> TensorType:
     """The type of the result."""
     expect_float(op, x=x)
@@ -75,6 +98,7 @@ def _numpy_tap(at: float, size: int) -> tuple[bool, int, int, float]:
 
 def _numpy_align_regions(x, regions, images, *, size, mode, samples, scale, half_pixel) -> np.ndarray:
     _numpy_images("align_regions", images, len(x))
+    _numpy_sides("align_regions", regions, size, scale)
     sizes, result = x.shape[2:], np.zeros((len(regions), x.shape[1], *size), x.dtype)
     shift = x.dtype.type(0.5 if half_pixel else 0.0)
     for n, region in enumerate(regions):
@@ -116,6 +140,7 @@ def _align_regions(k: KernelBuilder, inputs, outputs, *, size, mode, samples, sc
     """The elements around a sample, and their weights, are found once for all channels."""
     (x, regions, images), (out,) = inputs, outputs
     _check_images(k, "align_regions", images, x.shape[0])
+    _check_sides(k, "align_regions", regions, size, scale)
     dtype, channels = x.dtype, as_scalar(x.shape[1], I64)
     height, width = (as_scalar(dim, I64) for dim in x.shape[2:])
     with part_loops(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
@@ -190,8 +215,8 @@ def align_regions(
     half_pixel: the first element's middle is at 0.5, not at 0, where no side of a region counts as less than 1.
     Result: (m, channels, *size), the dtype of x; a sample more than one element outside of x is 0.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode, a size or number of samples that is
-    none.  RelvmShapeError: two numbers of regions.  At run time RelvmIndexError: no such image.
-    Source: ONNX RoiAlign-22.
+    none.  RelvmShapeError: two numbers of regions.  At run time RelvmIndexError: no such image; RelvmArithmeticError: a
+    region that is not finite, or endless.   Source: ONNX RoiAlign-22.
     """
     expect(mode in _MODES, "align_regions: mode is {!r}, expected avg or max", mode, error=RelvmArgumentError)
     whole = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 0
@@ -208,6 +233,7 @@ def align_regions(
 
 def _numpy_pool_regions(x, regions, images, *, size, scale) -> np.ndarray:
     _numpy_images("pool_regions", images, len(x))
+    _numpy_sides("pool_regions", regions, size, scale)
     result = np.zeros((len(regions), x.shape[1], *size), x.dtype)
     for n, region in enumerate(regions):
         scaled = region * x.dtype.type(scale)
@@ -228,6 +254,7 @@ def _numpy_pool_regions(x, regions, images, *, size, scale) -> np.ndarray:
 def _pool_regions(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
     (x, regions, images), (out,) = inputs, outputs
     _check_images(k, "pool_regions", images, x.shape[0])
+    _check_sides(k, "pool_regions", regions, size, scale)
     dtype, channels = x.dtype, as_scalar(x.shape[1], I64)
     height, width = (as_scalar(dim, I64) for dim in x.shape[2:])
 
@@ -238,7 +265,7 @@ def _pool_regions(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
         return Select(value > 0, Select(value < extent.to(dtype), value, extent.to(dtype)), Literal(0.0, dtype)).to(I64)
 
     with part_loops(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
-        bounds: list[Callable | Local] = []
+        bounds: list[Local] = []
         for first, bins, at, extent in ((1, size[0], place / size[1], height), (0, size[1], place % size[1], width)):
             start = k.declare("start", rounded("round", regions[n, first] * scale))
             side = k.declare("side", rounded("round", regions[n, first + 2] * scale) - start + 1)
@@ -267,8 +294,8 @@ def pool_regions(
     size: height and width; parts overlap where they do not divide the region.   Result: (m, channels, *size), the dtype
     of x; 0 where a part has no element.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: a size that is none.  RelvmShapeError: two
-    numbers of regions.  At run time RelvmIndexError: no such image.
-    Source: ONNX MaxRoiPool-22, its kernel in ONNX Runtime.
+    numbers of regions.  At run time RelvmIndexError: no such image; RelvmArithmeticError: a region that is not finite,
+    or endless.   Source: ONNX MaxRoiPool-22, its kernel in ONNX Runtime.
     """
     is_number = isinstance(scale, int | float)
     expect(is_number, "pool_regions: scale is {!r}, expected a number", scale, error=RelvmArgumentError)

@@ -27,7 +27,7 @@ def expect_float(op: str, **args: TensorType) -> None:
 
 
 def expect_numeric(op: str, **args: TensorType) -> None:
-    _expect_dtype(op, args, "an integer or float dtype", lambda dtype: not dtype.is_bool)
+    _expect_dtype(op, args, "an integer or float dtype", lambda dtype: dtype.is_integer or dtype.is_float)
 
 
 def expect_bool(op: str, **args: TensorType) -> None:

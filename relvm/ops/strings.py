@@ -87,7 +87,7 @@ def string_equal(x: TensorType, y: TensorType) -> TensorType:
 
 def _numpy_lookup(x: np.ndarray, keys: np.ndarray, table: np.ndarray) -> np.ndarray:
     places = {key: place for place, key in reversed(list(enumerate(keys)))}
-    return np.array([places.get(text, -1) for text in x.reshape(-1)], np.int64).reshape(x.shape)
+    return texts.each(lambda text: places.get(text, -1), x, np.int64)
 
 
 @op("string_lookup", numpy=_numpy_lookup, lower=Builtin("string_lookup"), strings=True)
@@ -247,9 +247,7 @@ def string_tokens(x: TensorType, program: TensorType) -> TensorType:
 
 
 def _numpy_of_number(x: np.ndarray) -> np.ndarray:
-    made = np.empty(x.shape, object)
-    made.reshape(-1)[:] = [texts.of_number(number) for number in x.reshape(-1)]
-    return made
+    return texts.each(texts.of_number, x, object)
 
 
 @op("string_of_number", numpy=_numpy_of_number, lower=Builtin("string_of_number"), strings=True, moves=True)

@@ -8,7 +8,7 @@ from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.lir.kernel import KernelBuilder, Literal, Scalar, Select, as_scalar, larger, smaller
 from relvm.ops.lowering import Loops, part_loops
 from relvm.ops.ordering import Heap, comes_first, heap_levels, numpy_top_positions
 from relvm.ops.rules import expect_equal_dims, expect_tensor
@@ -61,7 +61,7 @@ def _suppress_overlaps(k: KernelBuilder, inputs, outputs, *, centred: bool) -> N
         box = [k.declare("box", boxes[image, at, i]) for i in range(4)]
         pairs = []
         for first, second in zip(box[:2], box[2:], strict=True):
-            low, high = _smaller(first, second), _larger(first, second)
+            low, high = smaller(first, second), larger(first, second)
             if centred:
                 low, high = first - second / 2, first + second / 2
             pairs.append((k.declare("low", low), k.declare("high", high)))
@@ -82,9 +82,7 @@ def _suppress_overlaps(k: KernelBuilder, inputs, outputs, *, centred: bool) -> N
                 k.store(out, (start + left,), n)
                 k.assign(left, left + 1)
         heap = Heap(k, out, start, Literal(1, I64), levels, is_worse)
-        half = k.declare("half", left / 2)
-        with k.loop(half, name="n") as n:
-            heap.sift(half - 1 - n, left)
+        heap.arrange(left)
         with k.loop(Select((left > 0).both(chosen < limit[()]), size, zero), name="n"):
             at = k.declare("at", heap.at(zero))
             k.assign(left, left - 1)
@@ -105,20 +103,12 @@ def _suppress_overlaps(k: KernelBuilder, inputs, outputs, *, centred: bool) -> N
 
 
 def _overlap(k: KernelBuilder, first, second) -> Scalar:
-    sides = [k.declare("side", _smaller(a[1], b[1]) - _larger(a[0], b[0])) for a, b in zip(first, second, strict=True)]
+    sides = [k.declare("side", smaller(a[1], b[1]) - larger(a[0], b[0])) for a, b in zip(first, second, strict=True)]
     areas = [k.declare("area", (box[0][1] - box[0][0]) * (box[1][1] - box[1][0])) for box in (first, second)]
     some = [value > 0 for value in (*sides, *areas)]
     common = k.declare("common", sides[0] * sides[1])
     all_ = some[0].both(some[1]).both(some[2]).both(some[3])
     return k.declare("part", Select(all_, common / (areas[0] + areas[1] - common), Literal(0.0, F32)))
-
-
-def _smaller(x: Scalar, y: Scalar) -> Scalar:
-    return Select(x < y, x, y)
-
-
-def _larger(x: Scalar, y: Scalar) -> Scalar:
-    return Select(x > y, x, y)
 
 
 @op("suppress_overlaps", numpy=_numpy_suppress_overlaps, lower=Loops(_suppress_overlaps))

@@ -16,8 +16,8 @@ _FLOAT = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s
 _INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 
 
-def each(function: Callable[[str], Any], x: np.ndarray, dtype: Any) -> np.ndarray:
-    """The function of each string."""
+def each(function: Callable[[Any], Any], x: np.ndarray, dtype: Any) -> np.ndarray:
+    """The function of each element."""
     result = np.empty(x.shape, dtype)
     result.reshape(-1)[:] = [function(text) for text in x.reshape(-1)]
     return result

@@ -145,11 +145,16 @@ def each_row(
 
 
 def numpy_windows(x: np.ndarray, window: Window, fill: float) -> np.ndarray:
-    """(batch, channel, output spatial..., window spatial...): what each window sees, the padding being `fill`."""
+    """(batch, channel, output spatial..., window spatial...): what each window sees, the padding being `fill`.  A
+    window that is larger than the padded input has no place on that axis."""
     rank = len(window.sizes)
     margins = [(0, 0), (0, 0), *zip(window.pads[:rank], window.pads[rank:], strict=True)]
     padded = np.pad(x, margins, constant_values=fill)
     spans = tuple((size - 1) * dilation + 1 for size, dilation in zip(window.sizes, window.dilations, strict=True))
+    rooms = [size - span for size, span in zip(padded.shape[2:], spans, strict=True)]
+    if min(rooms) < 0:
+        places = (max(room // stride + 1, 0) for room, stride in zip(rooms, window.strides, strict=True))
+        return np.empty((*x.shape[:2], *places, *window.sizes), x.dtype)
     views = np.lib.stride_tricks.sliding_window_view(padded, spans, tuple(range(2, 2 + rank)))
     steps = [slice(None, None, step) for step in (*window.strides, *window.dilations)]
     return views[(slice(None), slice(None), *steps)]

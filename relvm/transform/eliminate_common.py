@@ -72,7 +72,7 @@ class _Eliminator:
     def binding(self, binding: Binding | MatchCast, added: list[Hashable]) -> Binding | MatchCast | None:
         """`binding` over the variables that are left; None where one of them serves for it.  Its value is added."""
         var, value = binding.var, self.value(binding.value)
-        if isinstance(binding, Binding) and (key := _key(value)) is not None:
+        if isinstance(binding, Binding) and (key := key_of(value)) is not None:
             key = (key, var.type)
             if key in self.values:
                 self.renamed[var] = self.values[key]
@@ -93,7 +93,7 @@ class _Eliminator:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
 
-def _key(value: Expr) -> Hashable:
+def key_of(value: Expr) -> Hashable:
     """What is equal for two values only if they are the same whenever they are computed; None: no key."""
     match value:
         case OpCall(op, args, attributes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import replace
 
 import numpy as np
@@ -32,9 +33,14 @@ from relvm.ir.prims import evaluate_row, find_row
 from relvm.ir.stages import Stage
 from relvm.ir.structure import map_blocks, with_bindings, with_value
 from relvm.ir.types import OBJECT, ShapeType, TensorType
+from relvm.transform.eliminate_common import key_of
 from relvm.transform.passes import function_pass
 
 SIZE_LIMIT_BYTES = 64 << 20  # a folded constant is not larger than this and its arguments together
+
+Made = dict[
+    Hashable, tuple[OpCall, Constant | None]
+]  # keys of calls, as long as these keep the keys' arrays -> results
 
 
 @function_pass("fold_constants", at=Stage.NORMAL)
@@ -43,39 +49,41 @@ def fold_constants(function: Function) -> Function:
 
     y = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))   ->   const(f32[2], [4, 6])
 
-    An item of a known tuple is taken, an if on a known condition keeps the branch that it must take, an if between
-    a value and itself is that value, and the shape of a tensor of known sizes is a constant.
+    What is made of one constant several times is one constant, and that itself where an operator leaves it as it is:
+    weights that layers share are not multiplied.  An item of a known tuple is taken, an if on a known condition keeps
+    the branch that it must take, an if between a value and itself is that value, and the shape of a tensor of known
+    sizes is a constant.
     """
-    known: dict[Var, Expr] = {}
-    return map_blocks(lambda block: _block(block, known), function)
+    known, made = {}, {}
+    return map_blocks(lambda block: _block(block, known, made), function)
 
 
-def _block(block: Block, known: dict[Var, Expr]) -> Block:
+def _block(block: Block, known: dict[Var, Expr], made: Made) -> Block:
     """known: variables whose value is a constant (its uses are replaced) or a tuple of atoms."""
     bindings = []
     for binding in block.bindings:
         if not isinstance(binding, Binding):
             bindings.append(with_value(binding, _atom(binding.value, known)))
             continue
-        bindings += _fold(binding, known)
+        bindings += _fold(binding, known, made)
     result = _atom(block.result, known)
     return with_bindings(block, bindings, result)
 
 
-def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
+def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding]:
     value = binding.value
     match value:
         case If(cond, then, orelse):
             cond = _atom(cond, known)
             if isinstance(cond, Constant | Prim):
-                taken = _block(then if np.asarray(cond.value).item() else orelse, known)
+                taken = _block(then if np.asarray(cond.value).item() else orelse, known, made)
                 return [*taken.bindings, *_named(binding, taken.result, known)]
-            then, orelse = _block(then, known), _block(orelse, known)
+            then, orelse = _block(then, known, made), _block(orelse, known, made)
             if then.result is orelse.result and not then.bindings and not orelse.bindings and cond.type != OBJECT:
                 return _named(binding, then.result, known)
             return [replace(binding, value=replace(value, cond=cond, then=then, orelse=orelse))]
         case Function():
-            return [with_value(binding, map_blocks(lambda block: _block(block, known), value))]
+            return [with_value(binding, map_blocks(lambda block: _block(block, known, made), value))]
     value = _atom(value, known) if isinstance(value, Var) else _with_known_atoms(value, known)
     match value:
         case TupleItem(tuple_, index) if isinstance(known.get(tuple_), Tuple):
@@ -86,7 +94,7 @@ def _fold(binding: Binding, known: dict[Var, Expr]) -> list[Binding]:
             return _named(binding, Shape(dims), known)
         case Tuple():
             known[binding.var] = value
-        case OpCall() if folded := evaluate(value):
+        case OpCall() if folded := _evaluate_once(value, made):
             known[binding.var] = folded
             return []
         case PrimCall() if folded := _evaluate_scalar(value):
@@ -112,6 +120,15 @@ def _atom(expr: Expr, known: dict[Var, Expr]) -> Expr:
     return expr if value is None or isinstance(value, Tuple) else value
 
 
+def _evaluate_once(call: OpCall, made: Made) -> Constant | None:
+    key = key_of(call) if all(isinstance(arg, Constant | Shape) for arg in call.args) else None
+    if key is None:
+        return None
+    if key not in made:
+        made[key] = call, evaluate(call)
+    return made[key][1]
+
+
 def evaluate(call: OpCall) -> Constant | None:
     """The call's value, or None where an argument is not known or the result is large."""
     if call.op.effect is not Effect.PURE or not isinstance(call.type, TensorType) or not call.args:
@@ -132,7 +149,8 @@ def evaluate(call: OpCall) -> Constant | None:
         return None
     result = np.asarray(call.op.numpy(*args, **dict(call.attributes)), dtype=call.type.dtype.numpy)
     assert result.shape == call.type.shape, f"{call.op}: NumPy gives shape {result.shape}, the type rule {call.type}"
-    return constant(result)
+    same = next((arg for arg, array in zip(call.args, args, strict=True) if array is result), None)
+    return same or constant(result)
 
 
 def _evaluate_scalar(call: PrimCall) -> Prim | None:

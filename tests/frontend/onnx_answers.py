@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frontend.onnx_models import onnx
 from modes import C_WAYS, FEWER_WAYS, assert_same_bits, machines, plain
 
 from relvm.frontend.onnx import from_onnx
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Module
 from relvm.vm.runtime import VirtualMachine
-
-onnx = pytest.importorskip("onnx")
 
 _LAST_PLACES = {"float16": 2**-9, "bfloat16": 2**-6}  # two units in the last place, relative
 

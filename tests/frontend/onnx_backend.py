@@ -12,13 +12,12 @@ from collections.abc import Iterator
 
 import pytest
 from frontend.onnx_excluded import OTHERWISE, REFUSED
+from frontend.onnx_models import onnx
 from modes import MODES
+from onnx.backend.test import BackendTest
 
-onnx = pytest.importorskip("onnx")
-from onnx.backend.test import BackendTest  # noqa: E402  (after the check that onnx is there)
-
-from relvm.errors import RelvmError  # noqa: E402
-from relvm.frontend.onnx.backend import RelvmBackend  # noqa: E402
+from relvm.errors import RelvmError
+from relvm.frontend.onnx.backend import RelvmBackend
 
 VERSION, CASES, PASSING = "1.23.2", 2033, 2008  # of onnx, of its suite, of these at least
 

@@ -9,11 +9,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
-
-onnx = pytest.importorskip("onnx")
-from onnx import numpy_helper  # noqa: E402  (after the check that onnx is there)
-from onnx.backend.test.loader import load_model_tests  # noqa: E402
+from frontend.onnx_models import onnx
+from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from frontend.onnx_answers import against_onnxruntime
 from frontend.onnx_models import parse_model
 from modes import machines, plain
 
@@ -44,6 +45,13 @@ def test_symbolic_sizes_and_shared_heads() -> None:
                 plain(one["main"](q, k, v, keys, values)), (y, all_keys, all_values, shares), strict=True
             ):
                 np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def test_a_cap_below_0_is_none() -> None:
+    graph = "g (float[n, 2, s, 4] q, float[n, 2, t, 4] k) => (y) { y = Attention<softcap = -2.0> (q, k, k) }"
+    random = np.random.default_rng(3)
+    arrays = [random.standard_normal((1, 2, size, 4)).astype(np.float32) for size in (3, 5)]
+    against_onnxruntime(parse_model(graph, 23), *arrays, rtol=1e-4)
 
 
 def test_heads_that_do_not_divide_are_refused() -> None:

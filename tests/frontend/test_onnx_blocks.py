@@ -1,7 +1,8 @@
-"""MatMulNBits, against ONNX Runtime."""
+"""MatMulNBits and GatherBlockQuantized, against ONNX Runtime."""
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from frontend.onnx_answers import against_onnxruntime
@@ -67,3 +68,43 @@ def test_what_is_refused(attributes: dict) -> None:
     known = weights(64, 24, 4, 32, "none", "float32")
     with pytest.raises(RelvmUnsupportedError, match="MatMulNBits"):
         from_onnx(model(known, 64, 24, "float32", **attributes))
+
+
+def rows(known: dict[str, np.ndarray], places: list, **attributes: int):
+    inputs = [name if name in known or name == "places" else "" for name in ("data", "places", "scales", "zeros")]
+    node = helper.make_node("GatherBlockQuantized", inputs, ["y"], domain="com.microsoft", **attributes)
+    return make_model([node], [("places", "int64", places)], ["y"], known)
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize(("bits", "block", "width"), [(4, 16, 48), (4, 32, 40), (8, 16, 20)])
+def test_rows_of_blocks(bits: int, block: int, width: int, zeros: bool) -> None:
+    count, blocks = 7, -(-width // block)
+    known = {
+        "data": RANDOM.integers(0, 256, (count, width * bits // 8), np.uint8),
+        "scales": RANDOM.uniform(0.01, 0.03, (count, blocks)).astype(np.float32),
+    }
+    if zeros:
+        known["zeros"] = RANDOM.integers(0, 256, (count, -(-blocks * bits // 8)), np.uint8)
+    proto = rows(known, ["n", "m"], bits=bits, block_size=block, quantize_axis=-1)
+    against_onnxruntime(proto, np.array([[0, 6, -1], [-7, 3, 3]]), rtol=1e-6, atol=1e-6)
+
+
+def test_rows_that_there_are_not_are_zeros() -> None:
+    known = {"data": RANDOM.integers(0, 256, (3, 5, 8), np.uint8), "scales": np.ones((3, 5, 1), np.float16)}
+    proto = rows(known, ["n"], block_size=16, quantize_axis=2)
+    against_onnxruntime(proto, np.array([2, 3, -4, 9**9]), rtol=0, atol=0)
+
+
+def test_rows_of_four_bits_along_another_axis() -> None:
+    data = RANDOM.integers(-8, 8, (32, 6)).astype(ml_dtypes.int4)
+    known = {"data": data, "scales": RANDOM.uniform(1, 2, (2, 6)).astype(np.float32)}
+    proto = rows(known, ["n"], block_size=16, gather_axis=1, quantize_axis=0)
+    against_onnxruntime(proto, np.array([5, 0, -2]), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("attributes", [{"bits": 3}, {"quantize_axis": 0}, {"gather_axis": 1, "quantize_axis": 0}])
+def test_what_rows_are_refused(attributes: dict) -> None:
+    known = {"data": np.zeros((16, 16), np.uint8), "scales": np.ones((16, 2), np.float32)}
+    with pytest.raises(RelvmUnsupportedError, match="GatherBlockQuantized"):
+        from_onnx(rows(known, ["n"], block_size=16, **attributes))

@@ -147,3 +147,19 @@ def test_bytes_are_given_back_where_the_numbers_are_the_same(zero: int) -> None:
     proto, x = parse_model(text), np.arange(-128, 128).astype(np.int8)
     assert ("saturate(" in print_module(from_onnx(proto))) == (zero == 4)
     assert_answers(c_answers(proto, [x]), onnxruntime_answers(proto, [x]))
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_squeeze_of_axes_that_only_the_machine_knows(size: int) -> None:
+    program = """
+    g (uint8[n, 1, 4] x) => (y)
+    <float s = {0.5}, uint8 z = {100}>
+    {
+      a = DequantizeLinear(x, s, z)
+      b = Squeeze(a)
+      c = QuantizeLinear(b, s, z)
+      y = DequantizeLinear(c, s, z)
+    }
+    """
+    proto, x = parse_model(program, opset=21), numbers("uint8", size, 1, 4)
+    assert_answers(c_answers(proto, [x]), onnxruntime_answers(proto, [x]), rtol=1e-6, atol=1e-6)

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from frontend.onnx_models import onnx
 
-onnx = pytest.importorskip("onnx")
-from relvm.frontend.onnx.support import as_markdown, rows  # noqa: E402  (after the check that onnx is there)
+from relvm.frontend.onnx.support import as_markdown, rows
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "onnx.md"
 MARK = "<!-- the table -->\n"

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from frontend.onnx_models import make_model
+from frontend.onnx_models import make_model, onnx
+from onnx import TensorProto, helper, numpy_helper
 
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.files import read_model
 from relvm.ir.reference import evaluate
-
-onnx = pytest.importorskip("onnx")
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 LARGE = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
 X = np.ones((2, 64), np.float32)

@@ -105,6 +105,19 @@ def test_a_function_of_the_model_goes_before_an_operator() -> None:
     )
 
 
+def test_a_function_of_the_model_computes_with_sizes() -> None:
+    function = '<domain: "", opset_import: ["" : 18]> Neg (x) => (y) { y = Add(x, x) }'
+    model = model_of("g (float[n, 3] x) => (y) { s = Shape(x) y = Neg(s) }", function)
+    assert_answers(outputs(run_everywhere(from_onnx(model), X)), [np.array([4, 6])])
+
+
+def test_an_identity_of_another_domain_in_a_loop() -> None:
+    function = '<domain: "own", opset_import: ["" : 18]> Identity (x) => (y) { y = Neg(x) }'
+    graph = """g (float[2, 3] x) => (y) { n = Constant <value_int = 3> () y = Loop (n, "", x) <
+        body = b (int64 i, bool c, float[2, 3] s) => (d, t) { d = Identity(c) t = own.Identity(s) }> }"""
+    assert_answers(outputs(run_everywhere(from_onnx(model_of(graph, function)), X)), [-X])
+
+
 def test_shapes_are_computed_through_calls() -> None:
     function = """<domain: "own", opset_import: ["" : 18]> flat (x, like) => (y)
     { shape = Shape(like) y = Reshape(x, shape) }"""

@@ -7,13 +7,13 @@ import itertools
 import numpy as np
 import pytest
 from frontend.onnx_answers import against_onnxruntime, assert_answers, c_answers
+from frontend.onnx_models import onnx
+from modes import FEWER_WAYS, machines
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
-
-onnx = pytest.importorskip("onnx")
-from onnx import helper, numpy_helper  # noqa: E402  (after the check that onnx is there)
-from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 RANDOM = np.random.default_rng(8)
 FEATURES = 5
@@ -172,7 +172,8 @@ def test_linear_classifiers(classes: int, transform: str) -> None:
         "classlabels_ints": [5, 2, 8][:classes],
         "post_transform": transform,
     }
-    against_onnxruntime(model("LinearClassifier", 2, **attributes), ROWS, rtol=1e-4)
+    for columns in (FEATURES, "m"):
+        against_onnxruntime(model("LinearClassifier", 2, shape=("n", columns), **attributes), ROWS, rtol=1e-4)
 
 
 @pytest.mark.parametrize("targets", [1, 2])
@@ -206,6 +207,9 @@ def test_support_vectors(kernel: str) -> None:
             "classlabels_ints": [3, 1, 4][:classes],
         }
         against_onnxruntime(model("SVMClassifier", 2, **shared, **classifier), ROWS, rtol=1e-4, atol=1e-5)
+        pairs = len(classifier["rho"])
+        sigmoids = {"prob_a": RANDOM.uniform(-3, -1, pairs).tolist(), "prob_b": RANDOM.uniform(-1, 1, pairs).tolist()}
+        against_onnxruntime(model("SVMClassifier", 2, **shared, **classifier, **sigmoids), ROWS, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
@@ -213,6 +217,7 @@ def test_rows_are_normalised(norm: str) -> None:
     rows = ROWS.copy()
     rows[3] = 0
     against_onnxruntime(model("Normalizer", 1, norm=norm), rows)
+    against_onnxruntime(model("Normalizer", 1, norm=norm, shape=("n",)), rows[0])
 
 
 def test_features_are_prepared() -> None:
@@ -226,6 +231,14 @@ def test_features_are_prepared() -> None:
     integers = {"imputed_value_int64s": [9], "replaced_value_int64": 2}
     against_onnxruntime(model("Imputer", 1, dtype=np.int64, **integers), counts)
     against_onnxruntime(model("OneHotEncoder", 1, dtype=np.int64, cats_int64s=[2, 0, 3], zeros=1), counts)
+
+
+def test_what_is_no_category_is_told_when_it_comes() -> None:
+    made = model("OneHotEncoder", 1, dtype=np.int64, shape=("n",), cats_int64s=[2, 0, 3], zeros=0)
+    against_onnxruntime(made, np.array([3, 0, 0, 2]))
+    for machine in machines(from_onnx(made), FEWER_WAYS).values():
+        with pytest.raises(RelvmShapeError, match="elements that are no category"):
+            machine["main"](np.array([3, 1]))
 
 
 def test_labels_are_encoded() -> None:
@@ -243,6 +256,9 @@ def test_what_is_not_there_yet_is_refused() -> None:
     one = {"coefficients": [1.0] * 5, "intercepts": [0.0]}
     with pytest.raises(RelvmUnsupportedError, match="one class whose label is a string"):
         from_onnx(model("LinearClassifier", 2, classlabels_strings=["a"], **one))
+    nodes, leaves = trees(2, 2)
+    with pytest.raises(RelvmUnsupportedError, match="one class, with one score"):
+        from_onnx(model("TreeEnsembleClassifier", 2, **nodes, **says("class", leaves, [0]), classlabels_strings=["a"]))
 
 
 def test_columns_are_chosen_and_put_together() -> None:

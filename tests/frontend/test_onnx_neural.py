@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from frontend.onnx_answers import Machines, answers, assert_answers, machines_of_models, onnxruntime_answers
-from frontend.onnx_models import make_model
+from frontend.onnx_models import make_model, parse_model
+from modes import FEWER_WAYS
+from modes import machines as machines_of
 from onnx import ModelProto, helper
 
 from relvm.errors import RelvmError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
@@ -162,6 +164,9 @@ def resize_cases() -> list[Case]:
             attributes = {"coordinate_transformation_mode": how, "mode": mode}
             cases += [Case("Resize", x, attributes, (None, scales), 19) for scales in (larger, odd)]
     roi, sizes = np.float32([0, 0, 0.2, -0.1, 1, 1, 0.8, 1.2]), np.array([1, 2, 9, 4])
+    crop = {"coordinate_transformation_mode": "tf_crop_and_resize"}  # between two elements, and on the last one
+    tie = np.float32([0, 0, 0.1, -0.2, 1, 1, 0.8, 1])
+    cases.append(Case("Resize", numbers(1, 2, 6, 5), crop, (tie, None, np.array([1, 2, 3, 7])), 13))
     for mode in ("nearest", "linear", "cubic"):
         crop = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 7.0, "mode": mode}
         cases.append(Case("Resize", x, crop, (roi, None, sizes), 13))
@@ -208,6 +213,7 @@ def transposed_cases() -> list[Case]:
         Case("ConvTranspose", x, wide, (w,), 11, fixed=(1, 2, 3)),
         Case("ConvTranspose", x, wide | {"auto_pad": "SAME_UPPER"}, (w,), 11, fixed=(1, 2, 3)),
         Case("ConvTranspose", numbers(1, 2, 4), {"strides": [3]}, (numbers(2, 5, 3),), 11),
+        Case("ConvTranspose", numbers(1, 2, 3), {}, (numbers(2, 3, 2),), 11, fixed=()),
         Case("ConvTranspose", numbers(1, 2, 2, 3, 2), {"strides": [1, 2, 3]}, (numbers(2, 2, 2, 2, 2),), 11),
     ]
     return cases
@@ -310,6 +316,20 @@ REFUSED = [
     (Case("DepthToSpace", IMAGE, {"blocksize": 2, "mode": "RGB"}), "mode 'RGB'", RelvmUnsupportedError),
     (Case("SpaceToDepth", IMAGE[0], {"blocksize": 2}), "expected one of rank 4", RelvmUnsupportedError),
 ]
+
+
+def test_statistics_of_another_dtype_in_training() -> None:
+    text = """g (float[n, 3, m] x, float[3] s, float[3] b, double[3] mean, double[3] variance) => (y, p, q)
+    { y, p, q = BatchNormalization<training_mode = 1> (x, s, b, mean, variance) }"""
+    x, mean, variance = numbers(4, 3, 5), np.arange(3.0), np.arange(1.0, 4.0)
+    got = answers(
+        machines_of(from_onnx(parse_model(text, 15)), FEWER_WAYS),
+        "main",
+        [x, *np.ones((2, 3), np.float32), mean, variance],
+    )
+    found = x.astype(float).mean((0, 2)), x.astype(float).var((0, 2))
+    for _, p, q in got.values():
+        assert_answers((p, q), [old * 0.9 + new * 0.1 for old, new in zip((mean, variance), found, strict=True)])
 
 
 @pytest.mark.parametrize(("case", "message", "error"), REFUSED, ids=lambda v: str(v) if isinstance(v, Case) else "")

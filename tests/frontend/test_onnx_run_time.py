@@ -8,7 +8,7 @@ from frontend.onnx_answers import against_onnxruntime
 from frontend.onnx_models import parse_model
 from modes import WAYS, machines
 
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmMemoryError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 
 X = np.random.default_rng(5).standard_normal((3, 2, 4)).astype(np.float32)
@@ -41,6 +41,14 @@ GRAPHS: dict[str, tuple[str, tuple[np.ndarray, ...]]] = {
         """g (float[n, 2, m] x, int64[1] axes) => (int32[p, q] y)
            { i = Cast<to = 6>(x)  y = ReduceMean<keepdims = 0>(i, axes) }""",
         (whole(-2),),
+    ),
+    "the mean of all integers": (
+        """g (float[n, 2, m] x) => (int32 y, int64[a] z)
+           { i = Cast<to = 6>(x)  y = ReduceMean<keepdims = 0>(i)
+             first = Constant<value_int = -9223372036854775807>()  last = Constant<value_int = 9223372036854775807>()
+             size = Size(x)  step = Constant<value_int = 4611686018427387904>()  zero = Sub(size, size)
+             from = Add(first, zero)  z = Range(from, last, step) }""",
+        (),
     ),
     "a shape with 0 and -1": (
         "g (float[n, 2, m] x, int64[3] shape) => (float[p, q, r] y) { y = Reshape(x, shape) }",
@@ -233,6 +241,12 @@ WRONG: dict[str, tuple[str, tuple[np.ndarray, ...], str]] = {
         (np.float32(0.5), np.bool_(True)),
         "elements that training drops at random",
     ),
+    "numbers without an end": (
+        """g (float[n, 2, m] x, float last) => (float[k] y)
+           { zero = Constant<value_float = 0.0>()  one = Constant<value_float = 1.0>()  y = Range(zero, last, one) }""",
+        (np.float32(np.inf),),
+        "numbers without an end",
+    ),
     "an axis of sums outside": (GRAPHS["an axis of sums"][0], (whole(-4),), r"axes outside \[-3, 3\)"),
 }
 
@@ -251,6 +265,13 @@ def test_sizes_of_parts_below_0() -> None:
     for machine in machines(from_onnx(model), WAYS).values():
         with pytest.raises(RelvmShapeError, match="dimension 0 is -1, below 0"):
             machine["main"](X, whole(-1, 4))
+
+
+def test_margins_that_no_tensor_has() -> None:
+    model = parse_model("g (float[n, 2, m] x, int64[6] pads) => (float[a, b, c] y) { y = Pad(x, pads) }", 18)
+    for machine in machines(from_onnx(model), WAYS).values():
+        with pytest.raises((RelvmShapeError, RelvmMemoryError)):
+            machine["main"](X, whole(2**63 - 1, 0, 0, 2**63 - 1, 0, 0))
 
 
 def test_a_result_whose_rank_only_the_machine_knows_is_refused() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from ops.sample_values import FLOATS, INTEGERS, NUMBERS, Sample, array
 
-from relvm.errors import RelvmIndexError
+from relvm.errors import RelvmArithmeticError, RelvmIndexError
 
 _KEEP2, _KEEP4 = frozenset((2,)), frozenset((4,))
 
@@ -58,6 +58,9 @@ def region_samples() -> Iterator[Sample]:
         for image in (3, -1):
             args = (x, np.zeros((1, 4)), np.array([image]))
             yield Sample(op, args, {"size": (2, 2)}, _KEEP4, RelvmIndexError)
+        for number, scale in ((np.nan, 1.0), (-np.inf, 1.0), (1.0, 1e30), (1e6, 1.0)):
+            args = (x, np.array([[0, 0, 1, number]]), np.array([1]))
+            yield Sample(op, args, {"size": (2, 2), "scale": scale}, _KEEP4, RelvmArithmeticError)
 
 
 def suppression_samples() -> Iterator[Sample]:
@@ -88,6 +91,12 @@ def row_samples() -> Iterator[Sample]:
         ("f32", (4, 1, 1)),
     ):
         yield Sample("triangular", (array(dtype, *shape, special=False),))
+    random = np.random.default_rng(31)
+    for dtype, classes in itertools.product((np.float32, np.float64), (1, 2, 5)):
+        above = np.triu(random.uniform(0.02, 0.98, (9, classes, classes)), 1)
+        yield Sample(
+            "couple", ((above + np.tril(1 - np.swapaxes(above, 1, 2), -1)).astype(dtype),), {}, frozenset((classes,))
+        )
     yield Sample("triangular", (np.array([[0, 2, 1], [0, 0, 3], [4, 1, 1]], np.float32),))
     yield Sample("triangular", (np.array([[1, 2, 3], [2, 4, 6], [0, 0, 0]], np.float64),))
 

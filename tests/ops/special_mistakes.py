@@ -78,6 +78,11 @@ def region_mistakes() -> list[Mistake]:
         Mistake("triangular", (tensor("i32", "3, 3"),), "x has dtype i32"),
         Mistake("triangular", (tensor("f32", "3"),), "x has rank 1, expected at least 2"),
         Mistake("triangular", (F32,), "a matrix is not square: 3 and 4", RelvmShapeError),
+        Mistake("couple", (tensor("i32", "3, 3, 3"),), "x has dtype i32"),
+        Mistake("couple", (tensor("f32", "3, 3"),), "x has rank 2, expected 3"),
+        Mistake("couple", (tensor("f32", "n, 3, 4"),), "a matrix is not square: 3 and 4", RelvmShapeError),
+        Mistake("couple", (tensor("f32", "n, m, m"),), "m classes, expected a known number"),
+        Mistake("couple", (tensor("f32", "n, 513, 513"),), "513 classes, expected a known number from 1 to 512"),
         Mistake("bit_cast", (F32,), "from f32 to i64, which has other bits", attributes={"to": "i64"}),
     ]
     for op in ("align_regions", "pool_regions"):

@@ -24,7 +24,7 @@ def string_mistakes() -> list[Mistake]:
         Mistake(
             "scatter_elements",
             (text, numbers, text),
-            "x has dtype str, expected an integer dtype",
+            "x has dtype str, expected an integer or float dtype",
             attributes={"axis": 0, "reduction": "add"},
         ),
         Mistake("string_positions", (ListType(F32),), "x is list[f32[3, 4]], expected a tensor"),

@@ -61,3 +61,16 @@ LARGE[0, 0, 0, 0] = 1e31
 )
 def test_others_are_left_as_they_are(weights: np.ndarray, attributes: str, dims: str) -> None:
     assert operators(convolution(weights, attributes, dims)) == ["conv"]
+
+
+def test_what_is_made_of_one_matrix_twice_is_packed_once() -> None:
+    weights = base64.b64encode(weights_of(24, 24).tobytes()).decode()
+    module = parse_module(f"""def main(x: f32[n, 24]) => {{
+      w = const(f32[24, 24], "{weights}")
+      a = matmul(matmul(x, identity(w)), identity(w))
+      return matmul(matmul(a, abs(w)), abs(w))
+    }}""")
+    packing = next(at for at, one in enumerate(build_pipeline("c")) if one.name == "pack_weights")
+    packed = run_passes(module, build_pipeline("c")[: packing + 1])["main"].body.bindings
+    first, second, third, fourth = (binding.value.args[1].value for binding in packed)
+    assert first is second and third is fourth and first is not third

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from frontend.onnx_models import onnx
 
-onnx = pytest.importorskip("onnx")
-
-from relvm import vm  # noqa: E402  (after the check that onnx is there)
-from relvm.frontend.onnx import from_onnx  # noqa: E402
-from relvm.ir.expr import Module  # noqa: E402
+from relvm import vm
+from relvm.frontend.onnx import from_onnx
+from relvm.ir.expr import Module
 
 pytestmark = pytest.mark.usefixtures("cache")
 

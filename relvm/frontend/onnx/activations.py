@@ -7,6 +7,7 @@ import math
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.sizes import places
 from relvm.frontend.onnx.terms import Term, per_channel, term
 from relvm.ir.dims import product
 from relvm.ir.dtypes import F64
@@ -174,7 +175,7 @@ def _hardmax(node: Node) -> Expr:
         before = len(shape) - len(axes)
         x, axes = x.reshape(product(shape[:before]), product(shape[before:])), (1,)
     place = x.apply(ops.argmax, axis=axes[0], keepdims=True)
-    positions = Term(node, node.emit(ops.iota(node.shape([x.shape[axes[0]]]))))
+    positions = places(node, x.shape[axes[0]])
     after = tuple(range(1, len(x.shape) - axes[0] % len(x.shape)))
     chosen = place.apply(ops.equal, positions.apply(ops.expand_dims, axes=after))
     return chosen.cast(x.type.dtype).reshape(*shape).expr

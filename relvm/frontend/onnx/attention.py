@@ -102,7 +102,7 @@ def _attention(node: Node) -> tuple[Expr, ...]:
         scale = 1 / math.sqrt(q.shape[3])
     outputs = [scores_of(q, k) * scale]
     cap = node.attribute("softcap", 0.0)
-    outputs.append((outputs[0] / cap).apply(ops.tanh) * cap if cap else outputs[0])
+    outputs.append((outputs[0] / cap).apply(ops.tanh) * cap if cap > 0 else outputs[0])
     outputs.append(_masked(node, outputs[1], past))
     wide = outputs[2]
     if node.attribute("softmax_precision"):

@@ -46,7 +46,7 @@ def _attention(node: Node) -> tuple[Expr, ...]:
     if node.has(4):
         before = wide_of(shaped(node, 4))
         past = before.shape[3]
-        k, v = (_item(before, 0, i).apply(ops.concat, new, axis=2) for i, new in enumerate((k, v)))
+        k, v = (before.at(i, 0).apply(ops.concat, new, axis=2) for i, new in enumerate((k, v)))
     result = _result(node, (q, k, v), past, mask=3, bias=5)
     made = joined(result).cast(own).expr
     if not any(node.proto.output[1:]):
@@ -82,15 +82,11 @@ def _packed(node: Node) -> tuple[Term, Term, Term]:
     """q, k and v, each (batch, length, width) or (batch, heads, length, size)."""
     q = wide_of(shaped(node, 0))
     if len(q.shape) == 5:
-        return tuple(_item(q, 3, i).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(3))
+        return tuple(q.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(3))
     k = wide_of(shaped(node, 1))
     if len(k.shape) == 5:
-        return q, *(_item(k, 3, i).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(2))
+        return q, *(k.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(2))
     return q, k, wide_of(shaped(node, 2))
-
-
-def _item(x: Term, axis: int, index: int) -> Term:
-    return x.apply(ops.slice, begin=(index,), end=(index + 1,), axes=(axis,)).apply(ops.squeeze, axes=(axis,))
 
 
 def _columns(x: Term, sizes: list[int]) -> list[Term]:
@@ -191,7 +187,7 @@ def _group_query_attention(node: Node) -> tuple[Expr, Expr, Expr]:
     k, v = (_kept(node, index, new, (starts, at), total) for index, new in ((3, k), (4, v)))
     scores = scores_of(q, k) * _scale(node, q)
     cap = node.attribute("softcap", 0.0)
-    scores = (scores / cap).apply(ops.tanh) * cap if cap else scores
+    scores = (scores / cap).apply(ops.tanh) * cap if cap > 0 else scores
     if node.has(10):
         scores = scores + wide_of(term(node, 10))
     key, place = places(node, k.shape[2]), at.apply(ops.expand_dims, axes=(1, 3))

@@ -13,12 +13,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, defs, helper
+from onnx import ModelProto, NodeProto, helper
 from onnx.backend.base import Backend, BackendRep
 
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmNameError, near_matches
 from relvm.frontend.onnx import from_onnx
+from relvm.frontend.onnx.forms import newest_versions
 
 __all__ = ["RelvmBackend", "RelvmRep", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]
 
@@ -150,7 +151,7 @@ class RelvmBackend(Backend):
         ]
         results = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
         graph = helper.make_graph([node], node.op_type, infos, results)
-        version = kwargs.pop("opset_version", None) or _newest(node.domain)
+        version = kwargs.pop("opset_version", None) or newest_versions().get(node.domain, 1)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid(node.domain, version)])
         return cls.run_model(model, list(map(np.asarray, arrays)), device, **kwargs)
 
@@ -163,12 +164,6 @@ class RelvmBackend(Backend):
 def _expect_device(device: str) -> None:
     if not RelvmBackend.supports_device(device):
         raise RelvmArgumentError(f"prepare: no device {device}; there is CPU")
-
-
-def _newest(domain: str) -> int:
-    """The version of a domain's newest operator."""
-    versions = [schema.since_version for schema in defs.get_all_schemas() if schema.domain == domain]
-    return max(versions, default=1)
 
 
 def _dicts(pair: Sequence[np.ndarray]) -> Any:

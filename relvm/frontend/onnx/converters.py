@@ -10,7 +10,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.dequantised import convolution_of_bytes, product_of_bytes
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import is_known, is_symbolic, none_of, scalar, sizes_of
+from relvm.frontend.onnx.sizes import filled, is_known, is_symbolic, none_of, scalar, sizes_of
 from relvm.frontend.onnx.slicing import FAR, symbolic_slice
 from relvm.frontend.onnx.strings import strings_of
 from relvm.frontend.onnx.terms import Term, operands
@@ -161,7 +161,7 @@ def _constant(node: Node) -> Constant:
         return constant(np.array(text, STR.numpy))
     listed = node.attribute("value_strings")
     if listed is not None:
-        return constant(strings_of([each.decode() for each in listed]))
+        return constant(strings_of(listed))
     value = node.attribute("value")
     if value is None:
         kind = node.proto.attribute[0].name if node.proto.attribute else "none"
@@ -172,8 +172,8 @@ def _constant(node: Node) -> Constant:
 @converts("ConstantOfShape")
 def _constant_of_shape(node: Node) -> Expr:
     value = node.attribute("value")
-    fill = constant(np.float32(0) if value is None else np.asarray(value).reshape(()))
-    return ops.broadcast_to(fill, node.shape(sizes_of(node, 0, "the shape")))
+    fill = np.float32(0) if value is None else np.asarray(value).reshape(())
+    return filled(node, fill, *sizes_of(node, 0, "the shape"))
 
 
 @converts("Shape")

@@ -15,7 +15,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.frontend.onnx.matching import converted
 from relvm.frontend.onnx.quantised_windows import convolved_bytes
-from relvm.frontend.onnx.registry import Converter, Node
+from relvm.frontend.onnx.registry import Converter, Fork, Node
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dtypes import F32, I8, I32, U8, DType
 from relvm.ir.expr import Constant, Expr, constant
@@ -40,18 +40,19 @@ def keep(node: Node, result: Expr, x: Expr, scale: Expr, zero: Expr | None, axis
     type_ = x.type
     if type_.dtype not in (I8, U8) or type_.shape is None or scale.type.dtype != F32 or scale.type.shape is None:
         return
-    single = all(dim == 1 for dim in scale.type.shape)
-    if not single and scale.type.rank != 1:
+    is_single = all(dim == 1 for dim in scale.type.shape)
+    if not is_single and scale.type.rank != 1:
         return
     zero = constant(np.zeros((), type_.dtype.numpy)) if zero is None else zero
-    scale, zero = (_single(node, each) for each in (scale, zero))
-    if zero.type.dtype != type_.dtype or (single and zero.type.rank != 0):
+    scale, zero = (single(node, each) for each in (scale, zero))
+    if zero.type.dtype != type_.dtype or (is_single and zero.type.rank != 0):
         return
-    node.graph.dequantised[result] = Dequantised(x, scale, zero, None if single else axis)
+    node.graph.dequantised[result] = Dequantised(x, scale, zero, None if is_single else axis)
 
 
-def _single(node: Node, x: Expr) -> Expr:
-    shape = x.type.shape
+def single(node: Node, x: Expr | None) -> Expr | None:
+    """A tensor of one element as one of rank 0; anything else as it is."""
+    shape = x.type.shape if x is not None else ()
     return node.emit(ops.reshape(x, node.shape([]))) if shape and all(dim == 1 for dim in shape) else x
 
 
@@ -104,7 +105,10 @@ def moved(node: Node, convert: Converter) -> Any:
     source = _made_of(node, 0) if node.proto.op_type in _MOVES and not node.proto.domain else None
     if source is None or source.axis is not None or sum(map(bool, node.proto.output)) != 1:
         return converted(convert, node)
-    made = converted(convert, replace(node, inputs=[source.bytes, *node.inputs[1:]]))
+    try:
+        made = converted(convert, replace(node, inputs=[source.bytes, *node.inputs[1:]]))
+    except Fork:  # what either way makes becomes the node's value as it is
+        return converted(convert, node)
     made = made[0] if isinstance(made, tuple) else made
     x = node.graph.known_shape(node.emit(made))
     wide = (Term(node, x).cast(I32) - Term(node, source.zero).cast(I32)).cast(F32) * Term(node, source.scale)

@@ -1,6 +1,6 @@
-"""The form of an ONNX model, whatever its nodes compute: versions, names, the order of nodes, how deep graphs nest.
+"""The form of an ONNX model, whatever its nodes compute: versions, names, how deep graphs nest.
 
-Source: onnx/docs/IR.md: names are given once, every node stands after those that make its inputs.
+Source: onnx/docs/IR.md: names are given once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def opsets_of(imports: Iterable[Any], here: str) -> dict[str, int]:
     for entry in imports:
         domain, version = plain_domain(entry.domain), entry.version
         name = shown(domain) or "ai.onnx"
-        newest = _newest().get(domain)
+        newest = newest_versions().get(domain)
         if version < 1:
             raise RelvmFormatError(f"{here}: opset {version} of {name}, expected a number from 1 on")
         if found.setdefault(domain, version) != version:
@@ -52,7 +52,8 @@ def opsets_of(imports: Iterable[Any], here: str) -> dict[str, int]:
 
 
 @cache
-def _newest() -> Mapping[str, int]:
+def newest_versions() -> Mapping[str, int]:
+    """Of ONNX's own domains those that the installed onnx package has."""
     from onnx import defs
     from onnx.helper import VERSION_TABLE
 
@@ -60,12 +61,12 @@ def _newest() -> Mapping[str, int]:
 
 
 def expect_model(model: Any, place: str) -> None:
-    """Checks a ModelProto.
+    """Checks a ModelProto whose nodes are in order (order.py).
 
     Raises
     ------
     RelvmFormatError
-        A value of two makers, a node before what makes its input, a name that is no UTF-8, two functions of one name.
+        A value of two makers, nodes in a circle, a name that is no UTF-8, two functions of one name.
     RelvmUnsupportedError
         A newer IR than the installed onnx package has; graphs that nest, or calls that repeat, beyond the limits.
     """
@@ -116,16 +117,26 @@ def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainM
         for name in node.input:
             if name and name not in inside and name in later:
                 raise RelvmFormatError(
-                    f"{here} needs {shown(name)!r}, which {node_name(later[name])} makes after it:"
-                    " nodes must stand in the order in which they run, and in no circle"
+                    f"{here} needs {shown(name)!r}, which {node_name(later[name])} makes from it:"
+                    " nodes must stand in no circle"
                 )
-        for attribute in node.attribute:
-            for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                _expect_graph(graph, place, inside, depth + 1)
+        for graph in graphs_of(node):
+            _expect_graph(graph, place, inside, depth + 1)
         for name in node.output:
             if name and name in makers:
                 raise RelvmFormatError(f"{here} makes {shown(name)!r}, which {makers[name]} gives already")
             makers[name] = node_name(node)
+
+
+def graphs_in(attribute: Any) -> list[Any]:
+    """The graphs that an AttributeProto holds."""
+    return [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
+
+
+def graphs_of(node: Any) -> Iterator[Any]:
+    """The graphs that are attributes of a node."""
+    for attribute in node.attribute:
+        yield from graphs_in(attribute)
 
 
 def node_name(node: Any) -> str:
@@ -140,6 +151,11 @@ def _expect_text(name: Any, here: str) -> None:
 
 
 # ---- functions ----
+
+
+def key_of(node: Any) -> Key:
+    """Of the function that a node calls, if it calls one."""
+    return plain_domain(node.domain), node.op_type, node.overload
 
 
 def functions_of(model: Any) -> dict[Key, Any]:
@@ -171,7 +187,7 @@ def _extent_of(
     total = deepest = 0
     for node in _all_nodes(nodes):
         total += 1
-        key = (plain_domain(node.domain), node.op_type, node.overload)
+        key = key_of(node)
         function = functions.get(key)
         if function is None:
             continue
@@ -190,6 +206,5 @@ def _extent_of(
 def _all_nodes(nodes: Any) -> Iterator[Any]:
     for node in nodes:
         yield node
-        for attribute in node.attribute:
-            for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                yield from _all_nodes(graph.node)
+        for graph in graphs_of(node):
+            yield from _all_nodes(graph.node)

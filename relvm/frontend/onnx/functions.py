@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
-from relvm.frontend.onnx.forms import Key, opsets_of, plain_domain
+from relvm.frontend.onnx.forms import Key, graphs_in, key_of, opsets_of
 from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Converter, Node, converter_for
 from relvm.frontend.onnx.schemas import schema_of
@@ -34,13 +34,12 @@ class _Call:
 
 def converter_of(graph: GraphImporter, proto: Any, opset: int) -> Converter | None:
     """What converts a node: its function in the model, its converter, or its function in ONNX; None: nothing does."""
-    domain = plain_domain(proto.domain)
-    key = (domain, proto.op_type, proto.overload)
+    key = key_of(proto)
     if own := graph.functions.get(key):
         return lambda node: _inlined(node, _Call(key, own, {a.name: a for a in own.attribute_proto}))
-    if convert := converter_for(domain, proto.op_type):
+    if convert := converter_for(*key[:2]):
         return convert
-    schema = schema_of(domain, proto.op_type, opset)
+    schema = schema_of(*key[:2], opset)
     if schema is None or not (schema.has_function or schema.has_context_dependent_function):
         return None
     return lambda node: _inlined(node, _of_onnx(node, key, schema))
@@ -133,7 +132,7 @@ def _bound(proto: Any, attributes: Mapping[str, Any]) -> Any:
         added = copy.attribute.add()
         added.CopyFrom(value)
         added.name = attribute.name
-        for graph in (*([added.g] if added.HasField("g") else []), *added.graphs):
+        for graph in graphs_in(added):
             inner = [_bound(node, attributes) for node in graph.node] if value is attribute else list(graph.node)
             del graph.node[:]
             graph.node.extend(inner)

@@ -9,7 +9,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.activations import gelu
-from relvm.frontend.onnx.normalization import centred, inverse_deviation
+from relvm.frontend.onnx.normalization import axes_from, centred, inverse_deviation
 from relvm.frontend.onnx.quantised import as_operator
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import filled, places
@@ -125,9 +125,7 @@ def _skip_simplified_layer_normalization(node: Node) -> tuple[Expr, Expr, Expr, 
 def _simplified_layer_normalization(node: Node) -> tuple[Expr, Expr]:
     """RMSNormalization, as ONNX Runtime had it in ONNX's own domain before that was there."""
     x = term(node, 0)
-    rank = node.type(0).rank
-    axes = tuple(range(node.axis(-1, rank), rank))
-    inverse = inverse_deviation((x * x).mean(axes), node.attribute("epsilon", 1e-5))
+    inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
     return (x * inverse * term(node, 1)).expr, inverse.expr
 
 

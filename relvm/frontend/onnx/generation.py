@@ -13,11 +13,11 @@ import relvm.ops as ops
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.frontend.onnx.host import HostValue
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import is_known, none_of, number_of, places, run_time_sizes, scalar, sizes_of
+from relvm.frontend.onnx.sizes import is_known, none_of, number_of, places, run_time_sizes, scalar, size_of, sizes_of
 from relvm.frontend.onnx.slicing import part
 from relvm.frontend.onnx.terms import Term, term
-from relvm.ir.dims import AnyDim, Dim, dim_op, exact_quotient, product
-from relvm.ir.dtypes import F64, I64
+from relvm.ir.dims import AnyDim, dim_op, exact_quotient, product
+from relvm.ir.dtypes import F64, I64, U64
 from relvm.ir.expr import Constant, Expr
 from relvm.ops.rules import expect_equal_dims
 
@@ -55,16 +55,19 @@ def _range_count(node: Node) -> AnyDim:
             first, last, step = (float(value.expr.value) for value in (start, limit, delta))
             return max(0, math.ceil((last - first) / step))
         start, limit, delta = (value.cast(F64) for value in (start, limit, delta))
-        count = ((limit - start) / delta).apply(ops.ceil).cast(I64)
-        return run_time_sizes(count.apply(ops.maximum, 0))[0]
+        count = ((limit - start) / delta).apply(ops.ceil)
+        none_of((count < 2.0**62).apply(ops.logical_not), "numbers without an end")
+        return run_time_sizes(count.apply(ops.maximum, 0).cast(I64))[0]
     if all(is_known(node, i) for i in range(3)):
         (first,), (last,), (step,) = (node.dims(i, "a bound of a Range") for i in range(3))
         if isinstance(step, int):
             apart = last - first if step > 0 else first - last
             return dim_op("max", dim_op("floordiv", apart + (abs(step) - 1), abs(step)), 0)
     start, limit, delta = (value.cast(I64) for value in (start, limit, delta))
-    up, down = (limit - start + delta - 1) / delta, (start - limit - delta - 1) / (0 - delta)
-    return run_time_sizes((delta > 0).chosen(up, down).apply(ops.maximum, 0))[0]
+    up = delta > 0
+    apart, step = (up.chosen(a, b).cast(U64) for a, b in ((limit - start, start - limit), (delta, 0 - delta)))
+    count = ((apart - 1) / step + 1).cast(I64)
+    return run_time_sizes(up.chosen(limit > start, start > limit).chosen(count, 0))[0]
 
 
 @converts("Tile")
@@ -93,13 +96,10 @@ def repeated(x: Term, repeats: Sequence[AnyDim]) -> Term:
 @converts("Split")
 def _split(node: Node) -> tuple:
     """Opset 18 has num_outputs, of which the last may be shorter; before it parts without sizes are equal."""
-    axis, count = node.attribute("axis", 0), len(node.proto.output)
-    value = node.inputs[0]
+    value, count = node.inputs[0], len(node.proto.output)
     x = None if isinstance(value, HostValue) else Term(node, node.known_shape(0))
     shape = value.array.shape if x is None else x.shape
-    if not -len(shape) <= axis < len(shape):
-        raise RelvmShapeError(f"axis {axis} of a tensor of rank {len(shape)}")
-    axis %= len(shape)
+    axis = node.axis(0, len(shape))
     sizes = _split_sizes(node, shape[axis], count)
     if len(sizes) != count:
         raise RelvmShapeError(f"{len(sizes)} sizes for {count} outputs")
@@ -175,15 +175,10 @@ def _eye_like(node: Node) -> Expr:
 def _one_hot(node: Node) -> Expr:
     """An index outside [-depth, depth) makes a row of which every element is off."""
     indices, values = term(node, 0).cast(I64), term(node, 2)
-    (depth,) = sizes_of(node, 1, "the depth")
+    depth = size_of(node, 1, "the depth")
     rank = node.type(0).rank + 1
-    axis = node.attribute("axis", -1)
-    if not -rank <= axis < rank:
-        raise RelvmShapeError(f"axis {axis} of a result of rank {rank}")
-    axis %= rank
+    axis = node.axis(-1, rank)
     indices = (indices < 0).chosen(indices + number_of(node, depth), indices)
-    if isinstance(depth, Dim) and rank == 1:  # a number of shape [1] was added
-        indices = indices.reshape()
     indices = indices.apply(ops.expand_dims, axes=(axis,))
     classes = places(node, depth).reshape(depth, *[1] * (rank - 1 - axis))
     off, on = (values.apply(ops.slice, begin=(i,), end=(i + 1,)).reshape() for i in range(2))

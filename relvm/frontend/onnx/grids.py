@@ -8,25 +8,14 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import number_of, places, sizes_of
+from relvm.frontend.onnx.sizes import number_of, numbers_of, places, sizes_of
 from relvm.frontend.onnx.terms import Term, per_channel, term
 from relvm.frontend.onnx.windows import pads_of
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import DType
-from relvm.ir.expr import Expr
+from relvm.ir.expr import Expr, constant
 
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"}
-
-
-def _reversed_last(x: Term) -> Term:
-    """Coordinates in the order of axes: ONNX has that along the last axis first."""
-    far = 2**63 - 1
-    return x.apply(ops.slice, begin=(far,), end=(-far,), axes=(-1,), steps=(-1,))
-
-
-def _joined_sizes(node: Node, sizes: list[AnyDim], dtype: DType) -> Term:
-    """Sizes as a vector to compute with."""
-    return Term(node, node.emit(ops.shape_to_tensor(node.shape(sizes)))).cast(dtype)
 
 
 @converts("GridSample")
@@ -40,8 +29,8 @@ def _grid_sample(node: Node) -> Expr:
     if grid.type.rank != len(sizes) + 2:
         raise RelvmShapeError(f"a grid of rank {grid.type.rank} for x of rank {len(sizes) + 2}")
     aligned = bool(node.attribute("align_corners", 0))
-    extents = _joined_sizes(node, sizes, grid.type.dtype)
-    at = _reversed_last(grid) + 1
+    extents = numbers_of(node, sizes).cast(grid.type.dtype)
+    at = grid.backwards(-1) + 1  # ONNX has the coordinate along the last axis first
     at = at / 2 * (extents - 1) if aligned else (at * extents - 1) / 2
     return ops.sample(x.expr, at.expr, mode=_MODES[asked], padding=padding, align_corners=aligned)
 
@@ -113,7 +102,7 @@ def _window_places(node, kernel, strides, dilations, pads, out, dtype) -> Term:
     """Where the elements of each place's window are without offsets: (window, places, 2)."""
     parts = []
     for axis in range(2):
-        taps = Term(node, node.graph.constant(np.arange(kernel[axis]) * dilations[axis], "a constant"))
+        taps = Term(node, constant(np.arange(kernel[axis]) * dilations[axis]))
         first = places(node, out[axis]) * strides[axis] - pads[axis]
         shape = [[kernel[0], 1, 1, 1], [1, kernel[1], 1, 1]][axis], [[1, 1, out[0], 1], [1, 1, 1, out[1]]][axis]
         whole = node.shape([*kernel, *out])

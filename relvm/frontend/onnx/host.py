@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relvm.frontend.onnx.forms import plain_domain
 from relvm.ir.bounds import range_of
 from relvm.ir.dims import Dim, dim_op, product
 from relvm.ir.dtypes import BOOL, I32, I64, DType
@@ -46,7 +47,7 @@ def evaluate(node: Node) -> HostValue | None:
     Only a node with a symbolic input (or Shape itself) is evaluated: plain constants are folded later, as everything
     else.
     """
-    if node.proto.domain not in ("", "ai.onnx"):
+    if plain_domain(node.proto.domain):
         return None
     if node.proto.op_type == "Shape":
         return _shape(node)

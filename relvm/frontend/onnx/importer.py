@@ -9,6 +9,7 @@ An If becomes an If whose branches see the values around them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ import relvm.frontend.onnx.squeeze
 import relvm.frontend.onnx.strings
 import relvm.frontend.onnx.training
 import relvm.frontend.onnx.transposed
-import relvm.frontend.onnx.uniqueness  # noqa: F401
+import relvm.frontend.onnx.uniqueness  # noqa: F401  (these declare the converters)
 import relvm.ops as ops
 from relvm.errors import (
     RelvmArgumentError,
@@ -62,9 +63,10 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
-from relvm.frontend.onnx import control, dequantised, forms, functions, host, schemas, types
+from relvm.frontend.onnx import control, dequantised, forms, functions, host, matching, schemas, types
 from relvm.frontend.onnx.files import ModelFile, read_model
 from relvm.frontend.onnx.names import identifier, shown
+from relvm.frontend.onnx.order import in_order
 from relvm.frontend.onnx.registry import Fork, Node, supported
 from relvm.ir.bounds import LOWER, UPPER
 from relvm.ir.dims import AnyDim, Dim, DimVar, as_var, dim_var
@@ -142,6 +144,7 @@ def from_onnx(model: Any, *, dims: Mapping[str, int | tuple[int, int]] | None = 
     for name, size in (dims or {}).items():
         _expect_size(name, size)
     try:
+        file = replace(file, proto=in_order(file.proto))
         forms.expect_model(file.proto, file.place)
         importer = GraphImporter(forms.opsets_of(file.proto.opset_import, file.place), dict(dims or {}), file, None)
         importer.functions.update(forms.functions_of(file.proto))
@@ -186,6 +189,7 @@ class GraphImporter:
         self.forks: int = outer.forks if outer else 0  # how many Ifs that parted the ways this graph is behind
         self.own_dims: set[DimVar] = set()  # that `known_shape` made: no parameter's shape gives them
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
+        self.taken: set[str] = outer.taken if outer else set()  # the names of variables in dim_names
         self.functions: dict[forms.Key, Any] = outer.functions if outer else {}
         self.calls: tuple[forms.Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
         self.declared: dict[str, Any] = {}  # TypeProtos: what the graph says of the values that its nodes make
@@ -196,7 +200,7 @@ class GraphImporter:
         """The graph as a function."""
         self.initializers(graph)
         self.declared = {info.name: info.type for info in (*graph.value_info, *graph.output)}
-        params, names = [], set()
+        params, inputs, names = [], [], set()
         for info in graph.input:
             if info.name in self.values:
                 here = f"{self.place}: initializer {shown(info.name)!r}"
@@ -204,6 +208,7 @@ class GraphImporter:
                 continue
             name = identifier(info.name, names)
             params.append(Var(name, type=types.graph_input(self, info)))
+            inputs.append(info.name)
             self.values[info.name] = params[-1]
         try:
             body = self.body(graph)
@@ -212,10 +217,7 @@ class GraphImporter:
         self.expect_no_problems()
         assert body is not None
         attributes = (
-            (
-                "input_names",
-                tuple(info.name for info in graph.input if info.name not in {i.name for i in graph.initializer}),
-            ),
+            ("input_names", tuple(inputs)),
             ("output_names", tuple(info.name for info in graph.output)),
             *self.map_outputs(graph),
             *self.bounds(),
@@ -319,8 +321,7 @@ class GraphImporter:
         key = dim.dim_param if dim.dim_param not in ("", "?") else f"{name}_dim{axis}"
         if key not in self.dim_names:
             size = self.fixed_dims.get(key)
-            taken = {var.name for var in map(as_var, self.dim_names.values()) if var}
-            self.dim_names[key] = size if isinstance(size, int) else dim_var(identifier(key, taken))
+            self.dim_names[key] = size if isinstance(size, int) else dim_var(identifier(key, self.taken))
         return self.dim_names[key]
 
     def bounds(self) -> Attributes:
@@ -379,19 +380,18 @@ class GraphImporter:
         if convert is None:
             full = shown(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
             raise RelvmUnsupportedError(f"the operator {full} is not supported{near_matches(full, supported())}")
-        schema = None if self.is_own(proto) else schemas.schema_of(proto.domain, proto.op_type, opset)
+        is_own = forms.key_of(proto) in self.functions
+        schema = None if is_own else schemas.schema_of(proto.domain, proto.op_type, opset)
         if schema:
             schemas.expect_form(proto, schema)
         inputs = [self.lookup(name, here) if name else None for name in proto.input]
         if schema:
             schemas.expect_types(inputs, schema)
         node = Node(self, proto, opset, here, inputs)
+        if is_own:
+            return matching.converted(convert, node)
         known = host.evaluate(node)
         return known if known is not None else dequantised.moved(node, convert)
-
-    def is_own(self, proto: Any) -> bool:
-        """Whether the node calls a function of the model."""
-        return (forms.plain_domain(proto.domain), proto.op_type, proto.overload) in self.functions
 
     def lookup(self, name: str, here: str) -> Value | None:
         """The value of that name in this graph or one around it; None: the function's caller gives none."""

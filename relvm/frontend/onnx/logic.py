@@ -7,24 +7,32 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.terms import operands, term
+from relvm.frontend.onnx.terms import Term, operands, term
+from relvm.ir.dtypes import F32
 from relvm.ir.expr import Expr, constant
 
 
 @converts("IsNaN")
 def _is_nan(node: Node) -> Expr:
-    return ops.not_equal(node.tensor(0), node.tensor(0))
+    x = _of_floats(node)
+    return x.apply(ops.not_equal, x).expr
 
 
 @converts("IsInf")
 def _is_inf(node: Node) -> Expr:
-    x = term(node, 0)
+    x = _of_floats(node)
     positive, negative = node.attribute("detect_positive", 1), node.attribute("detect_negative", 1)
     if positive and negative:
         return x.apply(ops.abs).apply(ops.equal, np.inf).expr
     if not positive and not negative:
         return x.apply(ops.not_equal, x).apply(ops.logical_and, x.apply(ops.equal, x)).expr
     return x.apply(ops.equal, np.inf if positive else -np.inf).expr
+
+
+def _of_floats(node: Node) -> Term:
+    """Input 0; of formats of 8 bits, which are only moved and converted, what they stand for."""
+    x = term(node, 0)
+    return x if x.type.dtype.is_arithmetic else x.cast(F32)
 
 
 @converts("Xor")

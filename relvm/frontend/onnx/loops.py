@@ -17,6 +17,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
+from relvm.frontend.onnx.forms import key_of
 from relvm.frontend.onnx.names import identifier
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.scalars import scalar_of, scalar_of_dim
@@ -80,7 +81,7 @@ def _loop(node: Node) -> tuple[Any, ...]:
 
     states = [_State(*each) for each in zip(names, initial, [o.name for o in body.output[1:]], strict=False)]
     rows = [info.name for info in body.output[1 + len(names) :]]
-    is_kept = _source(body, body.output[0].name) == condition
+    is_kept = _source(node, body, body.output[0].name) == condition
     if limit is None and is_kept and _is_true(go):
         raise RelvmUnsupportedError("the loop never ends: it has no limit, and its condition stays true")
     return _Repeated(node, body, limit, go, states, rows, None if is_kept else body.output[0].name, given).results(
@@ -226,7 +227,7 @@ class _Repeated:
         that is asked.  places: None: the rows as lists, and no states."""
         node = self.node
         count = Var("round", type=PrimType(I64))
-        carried = [state for state in self.states if _source(self.body, state.output) != state.input]
+        carried = [state for state in self.states if _source(self.node, self.body, state.output) != state.input]
         initial = [node.graph.tensor(state.initial) for state in carried]
         types, own = [value.type for value in initial], set()
         while True:  # each time round a size more has a name of its own, or a list holds more
@@ -351,10 +352,11 @@ def _stacked(graph: GraphImporter, rows: Expr, axis: int, reverse: bool) -> Expr
     return graph.emit(ops.slice(whole, begin=(-1,), end=(-(2**31),), axes=(axis,), steps=(-1,)), "rows")
 
 
-def _source(body: Any, name: str) -> str:
+def _source(node: Node, body: Any, name: str) -> str:
     """The value that `name` is, behind Identity."""
     makers = {output: proto for proto in body.node for output in proto.output}
-    while name in makers and makers[name].op_type == "Identity":
+    identity = ("", "Identity", "")
+    while name in makers and key_of(makers[name]) == identity and identity not in node.graph.functions:
         name = makers[name].input[0]
     return name
 

@@ -64,9 +64,13 @@ def _counts(node: Node, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
     return before, after
 
 
+_FARTHEST = 2**60  # more than any axis has; sums of such do not wrap
+
+
 def _at_run_time(node: Node, mode: str) -> Term:
     """Axis by axis, the numbers and the axes being what only the machine knows."""
     x, pads = Term(node, node.known_shape(0)), term(node, 1).cast(I64)
+    pads = pads.apply(ops.clip, min=-_FARTHEST, max=_FARTHEST)
     rank = len(x.shape)
     count = count_of(term(node, 3), "the axes of a Pad") if node.has(3) else rank
     pads = Term(node, node.graph.checked(pads.expr, (2 * count,)))

@@ -7,10 +7,11 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.generation import shaped
-from relvm.frontend.onnx.ml_scores import DOMAIN, numbers, rows_of
+from relvm.frontend.onnx.ml_scores import DOMAIN, floats, numbers, rows_of
 from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.sizes import none_of
 from relvm.frontend.onnx.strings import place_among, texts
-from relvm.frontend.onnx.terms import Term, term
+from relvm.frontend.onnx.terms import term
 from relvm.ir.dims import product
 from relvm.ir.dtypes import F32, I64, STR
 from relvm.ir.expr import Expr, constant
@@ -18,7 +19,7 @@ from relvm.ir.expr import Expr, constant
 
 @converts("Scaler", domain=DOMAIN)
 def _scaler(node: Node) -> Expr:
-    x = _floats(node)
+    x = floats(term(node, 0))
     for name, op in (("offset", ops.subtract), ("scale", ops.multiply)):
         values = numbers(node, name, x.type.dtype.numpy)
         if values is not None:
@@ -26,14 +27,9 @@ def _scaler(node: Node) -> Expr:
     return x.cast(F32).expr
 
 
-def _floats(node: Node) -> Term:
-    x = term(node, 0)
-    return x if x.type.dtype.is_float and not x.type.dtype.is_narrow_float else x.cast(F32)
-
-
 @converts("Normalizer", domain=DOMAIN)
 def _normalizer(node: Node) -> Expr:
-    """Rows divided by their largest absolute value, the sum of these, or their length; what would be 0 counts as 1."""
+    """Rows divided by their largest value, the sum of absolute ones, or their length; what would be 0 counts as 1."""
     x = rows_of(node, 0).cast(F32)
     match node.attribute("norm", "MAX"):
         case "MAX":
@@ -44,7 +40,7 @@ def _normalizer(node: Node) -> Expr:
             size = (x * x).sum((1,)).apply(ops.sqrt)
         case other:
             raise RelvmFormatError(f"norm is {other!r}, expected MAX, L1 or L2")
-    return size.apply(ops.equal, 0).chosen(x, x / size).expr
+    return size.apply(ops.equal, 0).chosen(x, x / size).reshape(*term(node, 0).shape).expr
 
 
 @converts("Imputer", domain=DOMAIN)
@@ -88,18 +84,19 @@ def _feature_vectorizer(node: Node) -> Expr:
             parts[i] = parts[i].apply(ops.slice, begin=(0,), end=(size,), axes=(1,))
         elif size > columns:
             parts[i] = parts[i].apply(ops.pad, pads=(0, 0, 0, size - columns))
-    return parts[0].expr if len(parts) == 1 else ops.concat(*(part.expr for part in parts), axis=1)
+    return ops.concat(*(part.expr for part in parts), axis=1)
 
 
 @converts("OneHotEncoder", domain=DOMAIN)
 def _one_hot(node: Node) -> Expr:
     """1 where an element is a category; what is none gives zeros where `zeros` says so, else it must not be there."""
-    if not node.attribute("zeros", 1):
-        raise RelvmUnsupportedError("zeros=0, which refuses what is no category, is not supported")
     x, categories, names = shaped(node, 0), numbers(node, "cats_int64s", np.int64), texts(node, "cats_strings")
     if x.type.dtype == STR and names is not None:
         x, categories = place_among(x, names), np.arange(len(names))
     if categories is None or x.type.dtype == STR:
         raise RelvmFormatError(f"there are no categories for x of {x.type.dtype}")
     spread = x.cast(I64).apply(ops.expand_dims, axes=(len(x.shape),))
-    return spread.apply(ops.equal, constant(categories)).cast(F32).expr
+    found = spread.apply(ops.equal, constant(categories)).cast(F32)
+    if not node.attribute("zeros", 1):
+        none_of(found.sum((len(x.shape),)) < 1, "elements that are no category")
+    return found.expr

@@ -10,10 +10,12 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError
+from relvm.frontend.onnx.conversion import converted
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.ml_scores import DOMAIN, numbers
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.strings import place_among, text_of_number, texts
+from relvm.frontend.onnx.sizes import filled
+from relvm.frontend.onnx.strings import place_among, texts
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dtypes import F32, I64, STR, DType
 from relvm.ir.expr import Expr, Tuple, TupleItem, constant
@@ -131,7 +133,7 @@ def _dense(node: Node, places: Term, values: Term, size: int) -> Term:
     dtype = values.type.dtype
     zero = np.array("" if dtype == STR else 0, dtype.numpy)
     dims = (*values.shape[:-1], size + 1)
-    empty = Term(node, node.emit(ops.broadcast_to(constant(zero), node.shape(list(dims)))))
+    empty = Term(node, node.emit(filled(node, zero, *dims)))
     everywhere = places.apply(ops.broadcast_to, node.shape(list(values.shape)))
     full = empty.apply(ops.scatter_elements, everywhere, values, axis=-1)
     return full.apply(ops.slice, begin=(0,), end=(size,), axes=(len(dims) - 1,))
@@ -161,7 +163,7 @@ def _cast_map(node: Node) -> Expr:
         raise RelvmFormatError(f"cast_to is {name!r} and map_form {form!r}: there is no such")
     if keys.type.dtype != I64:
         raise RelvmFormatError(f"keys of {keys.type.dtype}, expected i64")
-    values = _cast(values, _CAST_TO[name])
+    values = Term(node, node.emit(converted(values, _CAST_TO[name])))
     if form == "DENSE":
         order = keys.apply(ops.top_positions, node.shape([keys.shape[0]]), axis=0, largest=False)
         return values.apply(ops.gather, order, axis=-1).apply(ops.expand_dims, axes=(0,)).expr
@@ -169,13 +171,3 @@ def _cast_map(node: Node) -> Expr:
     outside = (keys < 0).apply(ops.logical_or, keys.apply(ops.greater_equal, size))
     row = _dense(node, outside.chosen(size, keys), values, size)
     return row.apply(ops.expand_dims, axes=(0,)).expr
-
-
-def _cast(values: Term, dtype: DType) -> Term:
-    if values.type.dtype == dtype:
-        return values
-    if dtype == STR:
-        return Term(values.node, values.node.emit(text_of_number(values)))
-    if values.type.dtype == STR:
-        return values.apply(ops.string_to_number, to=dtype.name)
-    return values.cast(dtype)

@@ -14,6 +14,7 @@ from relvm.frontend.onnx.ml_scores import (
     column_of_largest,
     labelled,
     labels_of,
+    needed,
     numbers,
     rows_of,
     transformed,
@@ -37,17 +38,10 @@ def _linear(x: Term, coefficients: np.ndarray, intercepts: np.ndarray | None, ou
     return scores.apply(ops.add, constant(intercepts.astype(own)))
 
 
-def _needed(node: Node, name: str) -> np.ndarray:
-    found = numbers(node, name)
-    if found is None:
-        raise RelvmFormatError(f"there is no attribute {name}")
-    return found
-
-
 @converts("LinearRegressor", domain=DOMAIN)
 def _regressor(node: Node) -> Expr:
     targets = node.attribute("targets", 1)
-    scores = _linear(rows_of(node, 0), _needed(node, "coefficients"), numbers(node, "intercepts"), targets)
+    scores = _linear(rows_of(node, 0), needed(node, "coefficients"), numbers(node, "intercepts"), targets)
     return transformed(node, scores).expr
 
 
@@ -55,10 +49,13 @@ def _regressor(node: Node) -> Expr:
 def _classifier(node: Node) -> tuple[Expr, Expr]:
     """One row of coefficients is that of the second of two classes."""
     labels = labels_of(node, "ints")
-    coefficients, intercepts = _needed(node, "coefficients"), numbers(node, "intercepts")
+    coefficients, intercepts = needed(node, "coefficients"), numbers(node, "intercepts")
     x = rows_of(node, 0)
     columns = x.shape[1]
-    outputs = len(coefficients) // columns if isinstance(columns, int) and columns else len(intercepts or labels or [0])
+    if isinstance(columns, int) and columns:
+        outputs = len(coefficients) // columns
+    else:
+        outputs = next((len(known) for known in (intercepts, labels) if known is not None), 1)
     scores = _linear(x, coefficients, intercepts, outputs)
     if outputs == 1 and labels is not None and len(labels) == 2:
         scores = beside(0 - scores, scores)
@@ -99,11 +96,11 @@ def _kernel(node: Node, x: Term, vectors: np.ndarray) -> Term:
 
 @converts("SVMRegressor", domain=DOMAIN)
 def _svm_regressor(node: Node) -> Expr:
-    x, coefficients = rows_of(node, 0), _needed(node, "coefficients")
+    x, coefficients = rows_of(node, 0), needed(node, "coefficients")
     count = node.attribute("n_supports", 0)
-    rho = _needed(node, "rho")
+    rho = needed(node, "rho")
     if count:
-        vectors = _needed(node, "support_vectors").reshape(count, -1)
+        vectors = needed(node, "support_vectors").reshape(count, -1)
         scores = _linear(_kernel(node, x, vectors), coefficients, rho[:1], 1)
     else:
         scores = _linear(x, coefficients, rho[:1], 1)
@@ -114,9 +111,11 @@ def _svm_regressor(node: Node) -> Expr:
 
 @converts("SVMClassifier", domain=DOMAIN)
 def _svm_classifier(node: Node) -> tuple[Expr, Expr]:
+    """The class that wins most duels, and how they end, or the probabilities of the classes where prob_a and prob_b
+    are; these need not be largest for the winner.  Source: ONNX Runtime."""
     labels = labels_of(node, "ints")
     classes = len(labels) if labels is not None else 1
-    x, coefficients, rho = rows_of(node, 0), _needed(node, "coefficients"), _needed(node, "rho")
+    x, coefficients, rho = rows_of(node, 0), needed(node, "coefficients"), needed(node, "rho")
     counts = numbers(node, "vectors_per_class", np.int64)
     if counts is None:
         scores = _linear(x, coefficients, rho[:1], classes)
@@ -124,13 +123,12 @@ def _svm_classifier(node: Node) -> tuple[Expr, Expr]:
     if len(counts) != classes:
         raise RelvmFormatError(f"vectors_per_class has {len(counts)} numbers for {classes} classes")
     total = int(counts.sum())
-    kernels = _kernel(node, x, _needed(node, "support_vectors").reshape(total, -1))
+    kernels = _kernel(node, x, needed(node, "support_vectors").reshape(total, -1))
     duels = _linear(kernels, _duels(coefficients.reshape(-1, total), counts), rho, classes * (classes - 1) // 2)
+    chosen = labelled(node, column_of_largest(_votes(duels, classes)), labels)
     prob_a, prob_b = numbers(node, "prob_a"), numbers(node, "prob_b")
     if prob_a is not None and prob_b is not None:
-        raise RelvmUnsupportedError("probabilities of support vector machines (prob_a, prob_b) are not supported")
-    votes = _votes(duels, classes)
-    chosen = labelled(node, column_of_largest(votes), labels)
+        return chosen, transformed(node, _probabilities(duels, classes, prob_a, prob_b)).expr
     if classes != 2:
         return chosen, transformed(node, duels).expr
     return chosen, transformed(node, beside(0 - duels, duels)).expr
@@ -146,6 +144,20 @@ def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
         row[starts[j] : starts[j + 1]] = coefficients[i, starts[j] : starts[j + 1]]
         rows.append(row)
     return np.concatenate(rows)
+
+
+def _probabilities(duels: Term, classes: int, slopes: np.ndarray, shifts: np.ndarray) -> Term:
+    """The probability of each class, by Platt's sigmoid of each duel: (rows, classes)."""
+    pairs, own = list(itertools.combinations(range(classes), 2)), duels.type.dtype.numpy
+    if not len(slopes) == len(shifts) == len(pairs):
+        raise RelvmFormatError(f"prob_a and prob_b have {len(slopes)} and {len(shifts)} numbers for {len(pairs)} pairs")
+    lost = duels.apply(ops.multiply, constant(slopes.astype(own))).apply(ops.add, constant(shifts.astype(own)))
+    first = (0 - lost).apply(ops.sigmoid).apply(ops.clip, min=1e-7, max=1 - 1e-7)
+    place = np.zeros((classes, classes), np.int64)
+    for number, (i, j) in enumerate(pairs):
+        place[i, j], place[j, i] = number, number + len(pairs)
+    matrix = beside(first, 1 - first).apply(ops.gather, constant(place), axis=1)
+    return matrix.apply(ops.couple)
 
 
 def _votes(duels: Term, classes: int) -> Term:

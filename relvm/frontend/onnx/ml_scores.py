@@ -17,10 +17,14 @@ from relvm.ir.expr import Expr, constant
 DOMAIN = "ai.onnx.ml"
 
 
+def floats(x: Term) -> Term:
+    """x as f32, or as it is where that is f64."""
+    return x if x.type.dtype.is_float and not x.type.dtype.is_narrow_float else x.cast(F32)
+
+
 def rows_of(node: Node, index: int) -> Term:
     """Input `index` as a matrix of floats, a vector being one row."""
-    x = Term(node, node.known_shape(index))
-    x = x if x.type.dtype.is_float and x.type.dtype.bits >= 32 else x.cast(F32)
+    x = floats(Term(node, node.known_shape(index)))
     return x.apply(ops.expand_dims, axes=(0,)) if x.type.rank == 1 else x
 
 
@@ -29,6 +33,14 @@ def numbers(node: Node, name: str, dtype: np.dtype | type = np.float32) -> np.nd
     found = node.attribute(f"{name}_as_tensor")
     found = node.attribute(name) if found is None else found
     return None if found is None or len(found) == 0 else np.asarray(found, dtype).reshape(-1)
+
+
+def needed(node: Node, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray:
+    """The same; RelvmFormatError where there is neither."""
+    found = numbers(node, name, dtype)
+    if found is None:
+        raise RelvmFormatError(f"there is no attribute {name}")
+    return found
 
 
 def labels_of(node: Node, kind: str) -> np.ndarray | None:

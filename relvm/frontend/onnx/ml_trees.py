@@ -18,6 +18,7 @@ from relvm.frontend.onnx.ml_scores import (
     column_of_largest,
     labelled,
     labels_of,
+    needed,
     numbers,
     rows_of,
     transformed,
@@ -36,10 +37,10 @@ _MODES = {
     "BRANCH_EQ": "==",
     "BRANCH_NEQ": "!=",
 }
-_AGGREGATES = {"SUM", "AVERAGE", "MIN", "MAX"}
-_MODES_5 = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
-_AGGREGATES_5 = ("AVERAGE", "SUM", "MIN", "MAX")
-_TRANSFORMS_5 = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+# The names that the numbers of TreeEnsemble stand for.
+_MODES_5 = (*_MODES, "BRANCH_MEMBER")
+_AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +109,12 @@ class Forest:
 def _named_forest(node: Node, prefix: str, targets: int) -> Forest:
     """Of nodes that are named by their tree and number.  prefix: `class` or `target`."""
     tree, number = (_integers(node, f"nodes_{name}") for name in ("treeids", "nodeids"))
-    modes = list(map(_text, node.attribute("nodes_modes", [])))
+    modes = node.attribute("nodes_modes", [])
     count = len(modes)
     row = {each: i for i, each in enumerate(zip(tree.tolist(), number.tolist(), strict=False))}
     features, yes, no = (_integers(node, f"nodes_{name}") for name in ("featureids", "truenodeids", "falsenodeids"))
-    thresholds = numbers(node, "nodes_values", np.float64)
-    tracks = _integers(node, "nodes_missing_value_tracks_true", np.zeros(count, np.int64))
+    thresholds = needed(node, "nodes_values", np.float64)
+    tracks = _tracks(node, count)
     if (
         not count
         or {len(t) for t in (tree, number, features, yes, no, thresholds, tracks)} != {count}
@@ -139,7 +140,7 @@ def _named_forest(node: Node, prefix: str, targets: int) -> Forest:
     weights = np.full((count, targets), np.nan)
     for t, n, target, weight in zip(
         *(_integers(node, f"{prefix}_{name}").tolist() for name in ("treeids", "nodeids", "ids")),
-        numbers(node, f"{prefix}_weights", np.float64).tolist(),
+        needed(node, f"{prefix}_weights", np.float64).tolist(),
         strict=True,
     ):
         if (t, n) not in row or not 0 <= target < targets:
@@ -156,15 +157,14 @@ def _named_forest(node: Node, prefix: str, targets: int) -> Forest:
     return Forest(features, thresholds, np.array(tests), *ways, np.array(sorted(roots)), weights)
 
 
-def _text(value: bytes | str) -> str:
-    return value.decode() if isinstance(value, bytes) else value
+def _integers(node: Node, name: str) -> np.ndarray:
+    return needed(node, name, np.int64)
 
 
-def _integers(node: Node, name: str, default: np.ndarray | None = None) -> np.ndarray:
-    found = numbers(node, name, np.int64)
-    if found is None and default is None:
-        raise RelvmFormatError(f"there is no attribute {name}")
-    return default if found is None else found
+def _tracks(node: Node, count: int) -> np.ndarray:
+    """Of each node whether it holds for NaN."""
+    found = numbers(node, "nodes_missing_value_tracks_true", np.int64)
+    return np.zeros(count, np.int64) if found is None else found
 
 
 @converts("TreeEnsembleRegressor", domain=DOMAIN)
@@ -198,6 +198,8 @@ def _classifier(node: Node) -> tuple[Expr, Expr]:
     if len(named) != 1 or classes > 2:
         scores = _with_base(node, scores, classes)
         return labelled(node, column_of_largest(scores), labels), transformed(node, scores).expr
+    if classes == 1:
+        raise RelvmUnsupportedError("one class, with one score, is not supported")
     score = scores.apply(ops.slice, begin=(named[0],), end=(named[0] + 1,), axes=(1,))
     base = numbers(node, "base_values")
     if base is not None:
@@ -224,12 +226,19 @@ def _ensemble(node: Node) -> Expr:
     """Nodes and leaves in tables of their own; a set of values that a feature may have is a chain of nodes."""
     targets, own = node.attribute("n_targets", 1), node.type(0).dtype
     forest = _tabled_forest(node, targets)
-    aggregate = _AGGREGATES_5[node.attribute("aggregate_function", 1)]
-    scores = forest.scores(rows_of(node, 0), aggregate)
-    transform = _TRANSFORMS_5[node.attribute("post_transform", 0)]
+    scores = forest.scores(rows_of(node, 0), _meant(node, "aggregate_function", 1, _AGGREGATES))
+    transform = _meant(node, "post_transform", 0, _TRANSFORMS)
     if transform != "NONE":
         raise RelvmUnsupportedError(f"post_transform {transform} is not supported")
     return scores.cast(own if own.is_float else F32).expr
+
+
+def _meant(node: Node, name: str, default: int, names: tuple[str, ...]) -> str:
+    """What the number of an attribute stands for."""
+    number = node.attribute(name, default)
+    if not 0 <= number < len(names):
+        raise RelvmFormatError(f"{name} is {number}, expected 0 to {len(names) - 1}")
+    return names[number]
 
 
 def _tabled_forest(node: Node, targets: int) -> Forest:
@@ -240,7 +249,7 @@ def _tabled_forest(node: Node, targets: int) -> Forest:
     at_leaf = [_integers(node, f"nodes_{name}") for name in ("trueleafs", "falseleafs")]
     roots = _integers(node, "tree_roots")
     count, leaves = len(features), len(target)
-    tracks = _integers(node, "nodes_missing_value_tracks_true", np.zeros(count, np.int64))
+    tracks = _tracks(node, count)
     tables = (modes, splits, tracks, *ways, *at_leaf)
     if {len(table) for table in tables} != {count} or len(weights) != leaves:
         raise RelvmFormatError("the tables of nodes_ or of leaf_ differ in length")

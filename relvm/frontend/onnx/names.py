@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+_NO_LETTER = re.compile(r"\W", re.ASCII)
 _LONGEST = 100  # characters of a name that a message has
 
 
 def identifier(name: str, taken: set[str]) -> str:
     """`name` with what an identifier cannot have replaced by _, different from those `taken`, which it joins."""
-    base = "".join(ch if ch.isascii() and (ch.isalnum() or ch == "_") else "_" for ch in name)
+    base = _NO_LETTER.sub("_", name)
     base = base if base and not base[0].isdigit() else f"v{base}"
     unique, count = base, 0
     while unique in taken:

@@ -16,7 +16,7 @@ from relvm.frontend.onnx.strings import place_among, texts
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dims import AnyDim, dim_op
 from relvm.ir.dtypes import F32, I64, STR
-from relvm.ir.expr import Expr
+from relvm.ir.expr import Expr, constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +84,7 @@ def _tf_idf_vectorizer(node: Node) -> Expr:
         counts.append(total)
     place = np.zeros(size, np.int64)  # where the count of each element of the result stands; the first is 0
     place[np.concatenate(columns)] = 1 + np.arange(sum(map(len, columns)))
-    joined = counts[0].apply(ops.concat, *counts[1:], axis=1) if len(counts) > 1 else counts[0]
-    found = joined.apply(ops.gather, Term(node, node.graph.constant(place, "a constant")), axis=1)
+    found = counts[0].apply(ops.concat, *counts[1:], axis=1).apply(ops.gather, constant(place), axis=1)
     return _weighted(node, found).reshape(*batch, size).expr
 
 
@@ -101,7 +100,7 @@ def _count(rows: Term, grams: _Grams, distance: int) -> Term:
     same: Term | None = None
     for i in range(length):
         element = rows.apply(ops.gather, places(node, windows) + i * distance, axis=1)
-        wanted = Term(node, node.graph.constant(grams.rows[:, i].reshape(-1, 1), "a constant"))
+        wanted = constant(grams.rows[:, i].reshape(-1, 1))
         equal = element.apply(ops.expand_dims, axes=(1,)).apply(ops.equal, wanted)
         same = equal if same is None else same.apply(ops.logical_and, equal)
     assert same is not None
@@ -119,4 +118,4 @@ def _weighted(node: Node, counts: Term) -> Term:
     factors = np.ones(counts.shape[1], np.float32)
     for column, weight in zip(node.attribute("ngram_indexes"), weights, strict=True):
         factors[column] = weight
-    return counts * Term(node, node.graph.constant(factors, "a constant"))
+    return counts.apply(ops.multiply, constant(factors))

@@ -44,7 +44,8 @@ def _batch_normalization(node: Node) -> Expr | tuple[Expr, ...]:
         kept, momentum = (mean, variance), node.attribute("momentum", 0.9)
         mean, _, variance = centred(x, (0, *range(2, rank)))
         channels = term(node, 1).shape
-        means = ((old * momentum + new * (1 - momentum)) for old, new in zip(kept, (mean, variance), strict=True))
+        found = (each.cast(kept[0].type.dtype) for each in (mean, variance))
+        means = ((old * momentum + new * (1 - momentum)) for old, new in zip(kept, found, strict=True))
         running = tuple(each.reshape(*channels).expr for each in means)
     factor = scale.cast(variance.type.dtype) * inverse_deviation(variance, epsilon)
     shift = bias.cast(mean.type.dtype) - mean * factor
@@ -84,7 +85,7 @@ def _group_normalization(node: Node) -> Expr:
 def _layer_normalization(node: Node) -> tuple[Expr, Expr, Expr]:
     x, own = term(node, 0), node.type(0).dtype
     stash, wide = _computed_in(node, own)
-    mean, apart, variance = centred(x.cast(wide), _axes_from(node))
+    mean, apart, variance = centred(x.cast(wide), axes_from(node))
     inverse = inverse_deviation(variance, node.attribute("epsilon", 1e-5))
     result = (apart * inverse).cast(own) * term(node, 1)
     if node.has(2):
@@ -97,11 +98,11 @@ def _rms_normalization(node: Node) -> Expr:
     x, own = term(node, 0), node.type(0).dtype
     _, wide = _computed_in(node, own)
     x = x.cast(wide)
-    inverse = inverse_deviation((x * x).mean(_axes_from(node)), node.attribute("epsilon", 1e-5))
+    inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
     return ((x * inverse).cast(own) * term(node, 1)).expr
 
 
-def _axes_from(node: Node) -> tuple[int, ...]:
+def axes_from(node: Node) -> tuple[int, ...]:
     """All axes from `axis` on."""
     rank = node.type(0).rank
     return tuple(range(node.axis(-1, rank), rank))

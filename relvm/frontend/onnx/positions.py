@@ -6,7 +6,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import number_of, places, run_time_sizes, sizes_of
+from relvm.frontend.onnx.sizes import number_of, places, run_time_sizes, size_of
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import BOOL, I64
@@ -54,12 +54,12 @@ def _tensor_scatter(node: Node) -> Expr:
     """The update along an axis, from the position on that each of the batch has; circular: past the end comes the
     start."""
     x, update = shaped(node, 0), shaped(node, 1)
-    axis, mode, rank = node.attribute("axis", -2), node.attribute("mode", "linear"), len(x.shape)
-    if not -rank <= axis < rank or axis % rank == 0:
-        raise RelvmShapeError(f"axis {axis} of a tensor of rank {rank}, expected one after the batch")
+    mode, rank = node.attribute("mode", "linear"), len(x.shape)
+    axis = node.axis(-2, rank)
+    if axis == 0:
+        raise RelvmShapeError("axis is that of the batch, expected one after it")
     if mode not in ("linear", "circular"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
-    axis %= rank
     dims = [1] * rank
     at = places(node, *dims[:axis], update.shape[axis], *dims[axis + 1 :])
     if node.has(2):
@@ -83,11 +83,8 @@ def _depth(indices: Term) -> int:
 def _top_k(node: Node) -> tuple[Expr, Expr]:
     """The values are sorted whether that is asked for or not."""
     x = shaped(node, 0)
-    (count,) = [node.attribute("k")] if node.opset < 10 else sizes_of(node, 1, "the number of elements")
-    axis = node.attribute("axis", -1)
-    if not -len(x.shape) <= axis < len(x.shape):
-        raise RelvmShapeError(f"axis {axis} of a tensor of rank {len(x.shape)}")
-    axis %= len(x.shape)
+    count = node.attribute("k") if node.opset < 10 else size_of(node, 1, "the number of elements")
+    axis = node.axis(-1, len(x.shape))
     shape = node.shape([*x.shape[:axis], count, *x.shape[axis + 1 :]])
     found = x.apply(ops.top_positions, shape, axis=axis, largest=bool(node.attribute("largest", 1)))
     return x.apply(ops.gather_elements, found, axis=axis).expr, found.expr

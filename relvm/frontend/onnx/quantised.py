@@ -9,7 +9,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.conversion import converted
-from relvm.frontend.onnx.dequantised import bytes_again, keep
+from relvm.frontend.onnx.dequantised import bytes_again, keep, single
 from relvm.frontend.onnx.quantised_windows import convolved_bytes
 from relvm.frontend.onnx.registry import Node, converter_for, converts
 from relvm.frontend.onnx.terms import Term
@@ -46,18 +46,12 @@ def _optional(node: Node, index: int) -> Expr | None:
     return node.tensor(index) if node.has(index) else None
 
 
-def _single(node: Node, value: Expr | None) -> Expr | None:
-    """A tensor of one element as one of rank 0; anything else as it is."""
-    shape = value.type.shape if value is not None else ()
-    return node.emit(ops.reshape(value, node.shape([]))) if shape and all(dim == 1 for dim in shape) else value
-
-
 def _along(node: Node, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
     """A scale or zero point so that it broadcasts with x: one number, one for each place of an axis, or for each block
     of `block` places."""
     if block:
-        return _of_blocks(node, value, x, axis, block)
-    value = _single(node, value)
+        return of_blocks(node, value, x, axis, block)
+    value = single(node, value)
     if value is None or value.type.rank == 0:
         return value
     if value.type.rank != 1 or x.rank is None or value.type.shape is None:
@@ -66,7 +60,7 @@ def _along(node: Node, value: Expr | None, x: TensorType, axis: int, block: int)
     return node.emit(ops.reshape(value, node.shape([*value.type.shape, *[1] * (x.rank - 1 - axis)])))
 
 
-def _of_blocks(node: Node, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
+def of_blocks(node: Node, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
     """Each number repeated for its block, the last block cut off where the axis ends."""
     if value is None:
         return None
@@ -187,12 +181,12 @@ def _zero_of(node: Node, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Ex
     """A zero point as matmul_integer takes it: a vector gets the axis `new`."""
     if zero is None:
         return constant(np.zeros((), x.type.dtype.numpy))
-    zero = _single(node, zero)
-    return node.emit(ops.expand_dims(zero, axes=new)) if zero.type.rank == 1 else zero
+    return _scale_of(node, zero, new)
 
 
 def _scale_of(node: Node, scale: Expr, new: tuple[int, ...]) -> Expr:
-    scale = _single(node, scale)
+    """A scale, or a zero point, one number or a vector, which gets the axis `new`."""
+    scale = single(node, scale)
     return node.emit(ops.expand_dims(scale, axes=new)) if scale.type.rank == 1 else scale
 
 
@@ -230,12 +224,12 @@ def _integer_convolution(
     node: Node, x: int, w: int, x_zero: Expr | None, w_zero: Expr | None, bias: Expr | None
 ) -> Expr:
     """The sums as i32; the padding counts as the zero point."""
-    as_bytes = convolved_bytes(node, node.tensor(x), node.tensor(w), _single(node, x_zero), _single(node, w_zero))
+    as_bytes = convolved_bytes(node, node.tensor(x), node.tensor(w), single(node, x_zero), single(node, w_zero))
     if as_bytes is not None:
         if bias is None:
             return as_bytes
         return ops.add(node.emit(as_bytes), _per_filter(node, bias, node.type(x).rank - 2))
-    data = shifted(node, node.tensor(x), _single(node, x_zero))
+    data = shifted(node, node.tensor(x), single(node, x_zero))
     weights = shifted(node, node.tensor(w), _per_filter(node, w_zero, node.type(w).rank - 1))
     return as_operator(node, "Conv", data, weights, bias)
 
@@ -243,8 +237,7 @@ def _integer_convolution(
 def as_operator(node: Node, op_type: str, *inputs: Expr | None, opset: int | None = None) -> Expr:
     """What the ONNX operator of that name, of that opset or the model's, makes of these with the node's attributes."""
     convert = converter_for("", op_type)
-    if convert is None:
-        raise RelvmUnsupportedError(f"{op_type} is not supported")
+    assert convert is not None
     proto = type(node.proto)()
     proto.CopyFrom(node.proto)
     proto.op_type, proto.domain = op_type, ""
@@ -254,7 +247,7 @@ def as_operator(node: Node, op_type: str, *inputs: Expr | None, opset: int | Non
 
 def _per_filter(node: Node, value: Expr | None, trailing: int) -> Expr | None:
     """A number, or one for each filter followed by `trailing` axes."""
-    value = _single(node, value)
+    value = single(node, value)
     if value is None or value.type.rank == 0:
         return value
     return node.emit(ops.reshape(value, node.shape([*value.type.shape, *[1] * trailing])))
@@ -263,7 +256,7 @@ def _per_filter(node: Node, value: Expr | None, trailing: int) -> Expr | None:
 @converts("QLinearConv")
 def _qlinear_conv(node: Node) -> Expr:
     """The bias is i32, of the scale of the products."""
-    x_scale, y_scale, y_zero = (_single(node, node.tensor(i)) for i in (1, 6, 7))
+    x_scale, y_scale, y_zero = (single(node, node.tensor(i)) for i in (1, 6, 7))
     total = _integer_convolution(node, 0, 3, node.tensor(2), node.tensor(5), _optional(node, 8))
     w_scale = _per_filter(node, node.tensor(4), node.type(3).rank - 2)
     return _requantised(node, total, (x_scale, w_scale, y_scale), y_zero)
@@ -281,14 +274,12 @@ def _qlinear_binary(node: Node) -> Expr:
 
 def _dequantised_input(node: Node, index: int) -> Expr:
     """The tensor at `index`, its scale and its zero point, which may be left out, being the inputs after it."""
-    return dequantised(
-        node, *(_single(node, _optional(node, index + i)) if i else node.tensor(index) for i in range(3))
-    )
+    return dequantised(node, *(single(node, _optional(node, index + i)) if i else node.tensor(index) for i in range(3)))
 
 
 def _quantised_as(node: Node, x: Expr, index: int, dtype: DType) -> Expr:
     """x by the scale at `index` and the zero point after it."""
-    return quantised(node, x, _single(node, node.tensor(index)), _single(node, _optional(node, index + 1)), dtype)
+    return quantised(node, x, single(node, node.tensor(index)), single(node, _optional(node, index + 1)), dtype)
 
 
 @converts("QLinearSigmoid", "QLinearLeakyRelu", domain=_MICROSOFT)
@@ -315,13 +306,13 @@ def _qgemm(node: Node) -> Expr:
     total = _product(node, a, b, node.tensor(2), node.tensor(5))
     if node.has(6):
         total = node.emit(ops.add(total, node.tensor(6)))
-    scale = _single(node, node.tensor(1))
+    scale = single(node, node.tensor(1))
     if node.attribute("alpha", 1.0) != 1.0:
         scale = node.emit(ops.multiply(scale, constant(np.array(node.attribute("alpha"), np.float32))))
     right = _scale_of(node, node.tensor(4), (0,))
     if node.has(7):
-        scales = (scale, right, _single(node, node.tensor(7)))
-        return _requantised(node, total, scales, _single(node, node.tensor(8)))
+        scales = (scale, right, single(node, node.tensor(7)))
+        return _requantised(node, total, scales, single(node, node.tensor(8)))
     return _scaled(node, total, scale, right, None)
 
 

@@ -127,7 +127,7 @@ class _Sizes:
         """
         node = self.node
         given = node.attribute("activations")
-        names = list(usual * self.directions) if given is None else [name.decode().lower() for name in given]
+        names = list(usual * self.directions) if given is None else [name.lower() for name in given]
         for name in names:
             if name not in ACTIVATIONS:
                 raise RelvmUnsupportedError(f"activation {name} is not supported")

@@ -63,9 +63,7 @@ def _dynamic_quantize_lstm(node: Node) -> tuple[Expr, Expr, Expr]:
         raise RelvmUnsupportedError(f"direction {direction!r} is not supported")
     if node.has(7) or node.attribute("clip") or node.attribute("input_forget", 0):
         raise RelvmUnsupportedError("peepholes, clip and input_forget are not supported")
-    names = [name.decode() for name in node.attribute("activations", [])] or [*_ACTIVATIONS[:2], "Tanh"] * len(
-        backwards
-    )
+    names = node.attribute("activations") or [*_ACTIVATIONS[:2], "Tanh"] * len(backwards)
     names = [name.capitalize() for name in names]
     if len(names) != 3 * len(backwards) or not set(names) <= set(_ACTIVATIONS):
         raise RelvmUnsupportedError(f"activations {names}, expected three of {_ACTIVATIONS} for each direction")
@@ -79,24 +77,24 @@ def _dynamic_quantize_lstm(node: Node) -> tuple[Expr, Expr, Expr]:
 
 def _stack(parts: tuple[Term, ...], axis: int) -> Expr:
     first, *others = (part.apply(ops.expand_dims, axes=(axis,)) for part in parts)
-    return (first.apply(ops.concat, *others, axis=axis) if others else first).expr
+    return first.apply(ops.concat, *others, axis=axis).expr
 
 
 def _one_way(node: Node, way: int, backward: bool, activations: list[str]) -> tuple[Term, Term, Term]:
     """The states h of all steps, (steps, batch, hidden), and both after the last one."""
     x = shaped(node, 0)
     steps, batch, _ = x.shape
-    r, r_scale, r_zero = (_of_way(node, index, way) for index in (2, 10, 11))
-    total = quantised_product(node, x.expr, *(_of_way(node, index, way).expr for index in (1, 8, 9)))
+    r, r_scale, r_zero = (term(node, index).at(way, 0) for index in (2, 10, 11))
+    total = quantised_product(node, x.expr, *(term(node, index).at(way, 0).expr for index in (1, 8, 9)))
     gates = Term(node, total)
     if node.has(3):
         first, second = (
-            _of_way(node, 3, way).apply(ops.slice, begin=(part * r.shape[1],), end=((part + 1) * r.shape[1],))
+            term(node, 3).at(way, 0).apply(ops.slice, begin=(part * r.shape[1],), end=((part + 1) * r.shape[1],))
             for part in (0, 1)
         )
         gates = gates + (first + second)
     states = [
-        _of_way(node, index, way).expr if node.has(index) else filled(node, np.float32(0), batch, r.shape[0])
+        term(node, index).at(way, 0).expr if node.has(index) else filled(node, np.float32(0), batch, r.shape[0])
         for index in (5, 6)
     ]
     lengths = shaped(node, 4) if node.has(4) else None
@@ -107,12 +105,6 @@ def _one_way(node: Node, way: int, backward: bool, activations: list[str]) -> tu
         gates, turned = (_reversed(gates, lengths), False) if backward else (gates, False)
     h, c, rows = _steps(node, (*states, r.expr, r_scale.expr, r_zero.expr, gates.expr, alive.expr), turned, activations)
     return (_reversed(rows, lengths) if backward and lengths is not None else rows), h, c
-
-
-def _of_way(node: Node, index: int, way: int) -> Term:
-    """What an input has for one direction."""
-    x = term(node, index)
-    return x.apply(ops.slice, begin=(way,), end=(way + 1,)).apply(ops.squeeze, axes=(0,))
 
 
 def _reversed(x: Term, lengths: Term) -> Term:

@@ -111,7 +111,5 @@ def _extreme_position(node: Node) -> Expr:
     x = term(node, 0)
     if not node.attribute("select_last_index", 0):
         return op(x.expr, axis=axis, keepdims=keepdims)
-    far = 2**63 - 1
-    backwards = x.apply(ops.slice, begin=(far,), end=(-far,), axes=(axis,), steps=(-1,))
-    found = backwards.apply(op, axis=axis, keepdims=keepdims)
-    return (number_of(node, x.shape[axis] - 1) - found).reshape(*found.shape).expr
+    found = x.backwards(axis).apply(op, axis=axis, keepdims=keepdims)
+    return (number_of(node, x.shape[axis] - 1) - found).expr

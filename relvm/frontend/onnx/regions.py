@@ -15,7 +15,7 @@ from relvm.frontend.onnx.sizes import scalar
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import product
 from relvm.ir.dtypes import F32, I64
-from relvm.ir.expr import Expr
+from relvm.ir.expr import Expr, constant
 
 
 @converts("RoiAlign")
@@ -40,7 +40,7 @@ def _roi_align(node: Node) -> Expr:
 def _max_roi_pool(node: Node) -> Expr:
     """A row of regions is the image's number, then the region."""
     rows = term(node, 1)
-    images = rows.apply(ops.slice, begin=(0,), end=(1,), axes=(1,)).apply(ops.squeeze, axes=(1,)).cast(I64)
+    images = rows.at(0, 1).cast(I64)
     regions = rows.apply(ops.slice, begin=(1,), end=(5,), axes=(1,))
     scale = node.attribute("spatial_scale", 1.0)
     return ops.pool_regions(
@@ -67,4 +67,4 @@ def _non_max_suppression(node: Node) -> Expr:
 
 
 def _number(node: Node, value: np.generic) -> Term:
-    return Term(node, node.graph.constant(np.asarray(value), "a constant"))
+    return Term(node, constant(value))

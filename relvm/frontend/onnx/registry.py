@@ -80,6 +80,8 @@ class Node:
                 value = helper.get_attribute_value(attribute)
                 if attribute.type == attribute.TENSOR:
                     return self.graph.file.array(value, f"{self.here}: attribute {name}")
+                if attribute.type == attribute.STRINGS:
+                    return [text.decode() for text in value]
                 return value.decode() if isinstance(value, bytes) else value
         return default
 
@@ -129,6 +131,8 @@ class Node:
     def dims(self, index: int, what: str) -> list[AnyDim]:
         """Input `index`, a list of dimensions, symbolic ones included."""
         match self.inputs[index]:
+            case HostValue(array=array) | Constant(value=array) if array.ndim > 1:
+                raise RelvmShapeError(f"{what}: numbers of shape {array.shape}, expected a list of them")
             case HostValue(array=array):
                 return [dim if not isinstance(dim, np.integer) else int(dim) for dim in array.reshape(-1)]
             case Constant(value=array):

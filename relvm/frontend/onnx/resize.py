@@ -22,6 +22,7 @@ from relvm.frontend.onnx.sampling import (
     NEAREST_MODES,
     Axis,
     Quotient,
+    Roi,
     Scale,
     clamped_table,
     nearest_positions,
@@ -37,7 +38,7 @@ from relvm.ir.expr import Expr
 from relvm.ir.operator import Operator
 from relvm.ops.rules import expect_axes
 
-_WHOLE = (0.0, 1.0)  # the roi where none is stated
+_WHOLE = (Fraction(0), Fraction(1))  # the roi where none is stated
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class _Target:
     axis: int
     size: AnyDim
     scale: Scale | None
-    roi: tuple[float | Term, float | Term]
+    roi: Roi
     may_stay: bool = False
 
 
@@ -88,11 +89,14 @@ def _elements(node: Node, index: int, count: int, dtype: DType) -> list[Term]:
     return [numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for i in range(count)]
 
 
-def _roi(node: Node, axes: list[int]) -> list[tuple[float | Term, float | Term]]:
+def _roi(node: Node, axes: list[int]) -> list[Roi]:
     if not is_known(node, 1):
         bounds = _elements(node, 1, 2 * len(axes), F64)
     else:
-        bounds = node.known(1, "the roi of a Resize").reshape(-1).tolist()
+        known = node.known(1, "the roi of a Resize").astype(np.float64)
+        if not np.isfinite(known).all():
+            raise RelvmShapeError(f"the roi is {known.tolist()}, expected finite numbers")
+        bounds = [_ratio(bound) for bound in known.reshape(-1).tolist()]
     if len(bounds) != 2 * len(axes):
         raise RelvmShapeError(f"a roi of {len(bounds)} numbers for {len(axes)} axes, expected two for each")
     return list(zip(bounds[: len(axes)], bounds[len(axes) :], strict=True))

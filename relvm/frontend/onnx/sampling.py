@@ -37,6 +37,7 @@ class Quotient:
 
 
 Scale = Fraction | Quotient
+Roi = tuple[Fraction, Fraction] | tuple[Term, Term]  # where a part of an axis of length 1 starts and ends
 LARGEST_DENOMINATOR = 4096  # of a short fraction
 
 
@@ -61,7 +62,7 @@ class Axis:
     dim: AnyDim
     size: AnyDim
     scale: Scale | None
-    roi: tuple[float | Term, float | Term]
+    roi: Roi
 
     def number(self, dim: AnyDim) -> Term:
         """A dimension as f64[1]."""
@@ -84,7 +85,7 @@ def places_on(axis: Axis, how: str) -> Term:
     In align_corners the length is `dim * scale`, not rounded, as in ONNX's reference and its test cases.  In
     tf_half_pixel_for_nn an axis that keeps its size is left as it is.
     """
-    place = Term(axis.node, axis.node.emit(ops.iota(axis.node.shape([axis.size])))).cast(F64)
+    place = numbered(axis.node, axis.size).cast(F64)
     length = axis.number(axis.size)
     match how:
         case "asymmetric":
@@ -109,10 +110,20 @@ def places_on(axis: Axis, how: str) -> Term:
                 exact = axis.number(axis.dim) * axis.scale.numerator / axis.scale.denominator
             return exact.apply(ops.equal, 1).chosen(0, place * axis.last / (exact - 1))
         case "tf_crop_and_resize":
-            start, end = axis.roi
-            inside = place * (axis.last * (end - start)) / (length - 1) + axis.last * start
-            return (length > 1).chosen(inside, axis.last * ((start + end) / 2))
+            start, end, whole = _whole_numbers(axis.roi)
+            inside = (place * (end - start) + (length - 1) * start) * axis.last / ((length - 1) * whole)
+            return (length > 1).chosen(inside, axis.last * (start + end) / (2 * whole))
     raise RelvmUnsupportedError(f"coordinate_transformation_mode {how!r} is not supported")
+
+
+def _whole_numbers(roi: Roi) -> tuple[float | Term, float | Term, float]:
+    """The ends of a roi and what 1 is beside them: whole numbers where they are known, of which places between elements
+    and on the edge are exact."""
+    start, end = roi
+    if isinstance(start, Term):
+        return start, end, 1.0
+    whole = math.lcm(start.denominator, end.denominator)
+    return float(start * whole), float(end * whole), float(whole)
 
 
 def nearest_positions(axis: Axis, places: Term, how: str) -> Term:

@@ -157,11 +157,10 @@ def _concat_from_sequence(node: Node) -> Expr:
 @converts("SplitToSequence")
 def _split_to_sequence(node: Node) -> Expr:
     """Parts of one position where there are no sizes: only there may the axis go (keepdims 0)."""
-    x, axis = node.tensor(0), node.attribute("axis", 0)
+    x = node.tensor(0)
     if not isinstance(x.type, TensorType):
         raise RelvmTypeError(f"input 0 is {x.type}, expected a tensor")
-    if x.type.rank is not None and not -x.type.rank <= axis < x.type.rank:
-        raise RelvmShapeError(f"axis {axis} of a tensor of rank {x.type.rank}")
+    axis = node.attribute("axis", 0) if x.type.rank is None else node.axis(0, x.type.rank)
     is_dropped = not node.has(1) and not node.attribute("keepdims", 1)
     sizes = _known_sizes(node, None if x.type.shape is None else x.type.shape[axis])
     if sizes is not None and len(sizes) <= MOST_KNOWN_ITEMS:

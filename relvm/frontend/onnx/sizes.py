@@ -13,7 +13,7 @@ from relvm.frontend.onnx.registry import Node
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dims import AnyDim, as_var, dim_var
 from relvm.ir.dtypes import I64
-from relvm.ir.expr import Constant, Expr, MatchCast, Var
+from relvm.ir.expr import Constant, Expr, MatchCast, Var, constant
 from relvm.ir.types import ShapeType
 
 
@@ -45,6 +45,16 @@ def sizes_of(node: Node, index: int, what: str, count: int | None = None) -> lis
         tensor = Term(node, node.graph.checked(tensor.expr, (count,)))
     count_of(tensor, what)
     return list(run_time_sizes(tensor))
+
+
+def size_of(node: Node, index: int, what: str) -> AnyDim:
+    """Input `index`, one number, as a size; where only the machine knows it, a new variable."""
+    if not is_known(node, index):
+        return run_time_sizes(scalar(node, index))[0]
+    sizes = node.dims(index, what)
+    if len(sizes) != 1:
+        raise RelvmShapeError(f"{what}: {len(sizes)} numbers, expected one")
+    return sizes[0]
 
 
 def run_time_sizes(tensor: Term) -> tuple[AnyDim, ...]:
@@ -88,8 +98,9 @@ def numbers_of(node: Node, dims: Sequence[AnyDim]) -> Term:
 
 
 def number_of(node: Node, dim: AnyDim) -> Term | int:
-    """A dimension as something to compute with: a number, or i64[1]."""
-    return dim if isinstance(dim, int) else numbers_of(node, [dim])
+    """A dimension as something to compute with: a number, or a tensor of rank 0, which leaves others' shapes as they
+    are."""
+    return dim if isinstance(dim, int) else numbers_of(node, [dim]).reshape()
 
 
 def places(node: Node, *dims: AnyDim) -> Term:
@@ -104,4 +115,4 @@ def scalar(node: Node, index: int) -> Term:
 
 def filled(node: Node, value: np.generic, *dims: AnyDim) -> Expr:
     """A tensor of that shape, every element of it being the value."""
-    return ops.broadcast_to(node.graph.constant(np.asarray(value), "a constant"), node.shape(list(dims)))
+    return ops.broadcast_to(constant(value), node.shape(list(dims)))

@@ -10,12 +10,12 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import number_of, places, scalar, sizes_of
+from relvm.frontend.onnx.sizes import number_of, places, scalar, size_of
 from relvm.frontend.onnx.terms import Term, term
 from relvm.frontend.onnx.waves import LONGEST, frames, transform
 from relvm.ir.dims import dim_op
 from relvm.ir.dtypes import F64, I64, DType
-from relvm.ir.expr import Constant, Expr
+from relvm.ir.expr import Constant, Expr, constant
 
 # A window is the sum of these factors times cos(0), cos(t), cos(2 * t), t going once around.
 _WINDOWS = {
@@ -28,7 +28,7 @@ _WINDOWS = {
 @converts(*_WINDOWS)
 def _window(node: Node) -> Expr:
     """Periodic: the element after the last would be the first; else the last is."""
-    (size,) = sizes_of(node, 0, "the size of a window")
+    size = size_of(node, 0, "the size of a window")
     dtype = node.graph.element_type(node.attribute("output_datatype", 1), node.proto.op_type)
     steps = number_of(node, size if node.attribute("periodic", 1) else size - 1)
     steps = steps.cast(F64) if isinstance(steps, Term) else steps
@@ -50,8 +50,8 @@ def _dft(node: Node) -> Expr:
     if axis == -1 or (axis is not None and not -rank <= axis < rank - 1):
         raise RelvmShapeError(f"axis {axis} of a signal of rank {rank}, whose last axis is that of its parts")
     if axis is None or not _is_number(node, 1) or not isinstance(x.shape[axis], int):
-        at = term(node, 2).reshape(1) if axis is None else Term(node, node.graph.constant(np.array([axis]), "an axis"))
-        length = sizes_of(node, 1, "the length of a DFT")[0] if node.has(1) else None
+        at = term(node, 2).reshape(1) if axis is None else Term(node, constant(np.array([axis])))
+        length = size_of(node, 1, "the length of a DFT") if node.has(1) else None
         return transform(x, at.cast(I64), length, _parts(x), inverse=inverse, onesided=onesided).expr
     axis %= rank
     size, parts = x.shape[axis], _parts(x)
@@ -65,7 +65,7 @@ def _dft(node: Node) -> Expr:
     rows = x.apply(ops.slice, begin=(0,), end=(kept,), axes=(axis,)).apply(ops.transpose, perm=order)
     dims = rows.shape[:-2]
     matrix = matrix.reshape(kept * parts, -1)
-    rows = rows.reshape(*dims, kept * parts).apply(ops.matmul, node.graph.constant(matrix, "a matrix"))
+    rows = rows.reshape(*dims, kept * parts).apply(ops.matmul, constant(matrix))
     back = tuple(order.index(i) for i in range(rank))
     return rows.reshape(*dims, *result).apply(ops.transpose, perm=back).expr
 
@@ -85,9 +85,7 @@ def _stft(node: Node) -> Expr:
         length = int(node.known(3, "the length of a frame").item())
     matrix = _matrix(length, length, parts, onesided, False, x.type.dtype)
     count = matrix.shape[2]
-    filters = Term(
-        node, node.graph.constant(matrix.transpose(2, 3, 1, 0).reshape(count * 2, parts, length), "a matrix")
-    )
+    filters = Term(node, constant(matrix.transpose(2, 3, 1, 0).reshape(count * 2, parts, length)))
     if node.has(2):
         filters = filters * term(node, 2)
     spectra = x.apply(ops.transpose, perm=(0, 2, 1)).apply(ops.conv, filters, strides=(step,))
@@ -149,7 +147,7 @@ def _mel_weight_matrix(node: Node) -> Expr:
 
     Source: onnx/reference/ops/op_mel_weight_matrix.py.
     """
-    (bands,), (length,) = sizes_of(node, 0, "the number of bands"), sizes_of(node, 1, "the length of a transform")
+    bands, length = size_of(node, 0, "the number of bands"), size_of(node, 1, "the length of a transform")
     rate, lowest, highest = (scalar(node, i).cast(F64) for i in (2, 3, 4))
     low, high = (2595 / math.log(10) * (edge / 700).apply(ops.log1p) for edge in (lowest, highest))
     count = number_of(node, bands + 2)

@@ -12,7 +12,7 @@ from relvm.frontend.onnx.positions import true_positions
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dims import product
-from relvm.ir.dtypes import I64, STR
+from relvm.ir.dtypes import BF16, F32, I64, STR
 from relvm.ir.expr import Expr, constant
 from relvm.ops.patterns import program_of
 from relvm.ops.strings import string_table
@@ -21,9 +21,7 @@ from relvm.ops.strings import string_table
 def texts(node: Node, name: str) -> np.ndarray | None:
     """An attribute that is a list of strings as an array of str; None where there is none, or an empty one."""
     found = node.attribute(name)
-    if not found:
-        return None
-    return strings_of([each.decode() if isinstance(each, bytes) else each for each in found])
+    return strings_of(found) if found else None
 
 
 def strings_of(values: Sequence[str]) -> np.ndarray:
@@ -114,12 +112,10 @@ def _without(words: Term, stopwords: np.ndarray, case_matters: bool) -> Term:
 
 
 def text_of_number(x: Term) -> Expr:
-    """Numbers as strings.  Source: ONNX Cast-25."""
+    """Numbers as strings; those of bf16 as the same numbers of f32 are.  Source: ONNX Cast-25."""
     dtype = x.type.dtype
     if dtype == STR:
         return x.expr
     if not (dtype.is_bool or dtype.name == "f16" or dtype.is_arithmetic):
         raise RelvmUnsupportedError(f"elements of {dtype} as strings are not supported")
-    if dtype.name == "bf16":
-        raise RelvmUnsupportedError("elements of bf16 as strings are not supported")
-    return ops.string_of_number(x.expr)
+    return ops.string_of_number((x.cast(F32) if dtype == BF16 else x).expr)

@@ -65,6 +65,15 @@ class Term:
         """The sum along axes, which stay with size 1."""
         return self.apply(ops.sum, axes=axes, keepdims=True)
 
+    def at(self, index: int, axis: int) -> Term:
+        """What is at one place of an axis, which is gone."""
+        return self.apply(ops.slice, begin=(index,), end=(index + 1,), axes=(axis,)).apply(ops.squeeze, axes=(axis,))
+
+    def backwards(self, axis: int) -> Term:
+        """The last along an axis first."""
+        far = 2**63 - 1
+        return self.apply(ops.slice, begin=(far,), end=(-far,), axes=(axis,), steps=(-1,))
+
     def chosen(self, then: Any, orelse: Any) -> Term:
         """`then` where this bool term holds, else `orelse`; one of them at least is a term."""
         like = then if isinstance(then, Term) else orelse

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import Node, converts
@@ -65,8 +63,7 @@ def _adam(node: Node) -> tuple[Expr, ...]:
 
 
 def _powered(time: Term, base: float) -> Term:
-    number = time.node.graph.constant(np.asarray(base, time.type.dtype.numpy), "a constant")
-    return Term(time.node, number).apply(ops.power, time)
+    return Term(time.node, time.operand(base)).apply(ops.power, time)
 
 
 @converts("Momentum", domain=_TRAINING)

@@ -18,7 +18,9 @@ def _conv_transpose(node: Node) -> Expr:
     x, w, groups = term(node, 0), term(node, 1), node.attribute("group", 1)
     if x.type.shape is None or w.type.shape is None:
         raise RelvmUnsupportedError(f"ConvTranspose of types {x.type} and {w.type}: the shapes must be known")
-    (batch, channels, *places), (_, filters, *window) = x.shape, w.shape
+    (batch, channels, *places), (depths, filters, *window) = x.shape, w.shape
+    if not isinstance(channels, int):  # as many as the weights are for
+        x, channels = Term(node, node.graph.checked(x.expr, (batch, depths, *places))), depths
     if not isinstance(channels, int) or channels % groups:
         raise RelvmShapeError(f"{groups} groups do not divide {channels} channels")
     rank = len(places)
@@ -92,7 +94,6 @@ def _channels(node: Node, rows: AnyDim, block: AnyDim) -> AnyDim:
     if channels is None and isinstance(rows, int) and isinstance(block, int):
         raise RelvmShapeError(f"{rows} rows are no multiple of a block of {block}")
     if channels is None:
-        numbers = numbers_of(node, [rows, block])
-        above, below = (numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for i in range(2))
+        above, below = numbers_of(node, [rows]), numbers_of(node, [block])
         (channels,) = run_time_sizes(above / below.apply(ops.maximum, 1))
     return channels

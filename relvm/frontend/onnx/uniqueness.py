@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import relvm.ops as ops
-from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.positions import true_positions
 from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.sizes import places
+from relvm.frontend.onnx.sizes import numbers_of, places
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64, U8
@@ -17,20 +16,18 @@ from relvm.ir.expr import Expr
 @converts("Unique")
 def _unique(node: Node) -> tuple[Expr, ...]:
     """Sorted as rows, equal ones stand together; the first of each run is the first of them in the input."""
-    x, axis = shaped(node, 0), node.attribute("axis")
-    if axis is None:
-        x, axis = x.reshape(product(x.shape)), 0
+    x = shaped(node, 0)
+    if node.attribute("axis") is None:
+        x = x.reshape(product(x.shape))
     rank = len(x.shape)
-    if not -rank <= axis < rank:
-        raise RelvmShapeError(f"axis {axis} of a tensor of rank {rank}")
-    axis %= rank
+    axis = node.axis(0, rank)
     size, others = x.shape[axis], (*x.shape[:axis], *x.shape[axis + 1 :])
     front = x.apply(ops.transpose, perm=(axis, *(i for i in range(rank) if i != axis))) if axis else x
     rows = front.reshape(size, product(others))
     order = rows.apply(ops.row_order)
     starts, run, count = _runs(node, rows.apply(ops.gather, order, axis=0), size)
     firsts = order.apply(ops.gather, starts, axis=0)
-    ends = starts.apply(ops.concat, _vector(node, size), axis=0)
+    ends = starts.apply(ops.concat, numbers_of(node, [size]), axis=0)
     counts = ends.apply(ops.gather, places(node, count) + 1, axis=0) - starts
     run_of = order.apply(ops.scatter_elements, order, run, axis=0)
     if not node.attribute("sorted", 1):
@@ -53,7 +50,3 @@ def _runs(node: Node, rows: Term, size: AnyDim) -> tuple[Term, Term, AnyDim]:
     begins = changes.apply(ops.logical_or, here.apply(ops.equal, 0))
     starts, count = true_positions(begins)
     return starts, begins.cast(I64).apply(ops.cumulative_sum, axis=0) - 1, count
-
-
-def _vector(node: Node, size: AnyDim) -> Term:
-    return Term(node, node.emit(ops.shape_to_tensor(node.shape([size]))))

@@ -8,7 +8,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.axes import along, counted
 from relvm.frontend.onnx.registry import Node
-from relvm.frontend.onnx.sizes import none_of, numbers_of, places, run_time_sizes, scalar, sizes_of
+from relvm.frontend.onnx.sizes import none_of, numbers_of, places, run_time_sizes, scalar, size_of
 from relvm.frontend.onnx.slicing import part
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.dims import AnyDim, dim_op
@@ -47,9 +47,8 @@ def frames(x: Term, parts: int, *, onesided: bool) -> Term:
     node, (batch, size, _) = x.node, x.shape
     step = scalar(node, 1).cast(I64)
     none_of(step < 1, "steps below 1")
-    length = sizes_of(node, 3, "the length of a frame")[0] if node.has(3) else node.known_shape(2).type.shape[0]
-    numbers = numbers_of(node, [size, length])
-    room = numbers.apply(ops.slice, begin=(0,), end=(1,)) - numbers.apply(ops.slice, begin=(1,), end=(2,))
+    length = size_of(node, 3, "the length of a frame") if node.has(3) else node.known_shape(2).type.shape[0]
+    room = numbers_of(node, [size]) - numbers_of(node, [length])
     none_of(room < 0, "frames longer than the signal")
     (many,) = run_time_sizes(room / step + 1)
     rows = x.apply(ops.gather, places(node, many, 1) * step + places(node, length), axis=1)
@@ -72,7 +71,7 @@ def _of_whole(
         real, imaginary = real / whole, imaginary / whole
     rows = [_side_by_side(real, imaginary), _side_by_side(imaginary.apply(ops.negative), real)][:parts]
     rows = [row.reshape(size, 1, count * 2) for row in rows]
-    matrix = rows[0].apply(ops.concat, *rows[1:], axis=1) if parts == 2 else rows[0]
+    matrix = rows[0].apply(ops.concat, *rows[1:], axis=1)
     return matrix.reshape(size * parts, count * 2).cast(dtype), count, 2
 
 
