@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from relvm.aot.c_kernels import can_fail, scratch_bytes
 from relvm.aot.c_names import Names
-from relvm.aot.c_text import CTYPES, as_element, dim_text, element_as, letter_of, scalar_text
+from relvm.aot.c_text import CTYPES, as_element, dim_text, element_as, integer_text, letter_of, scalar_text
 from relvm.aot.lowered import (
     Branch,
     CallFunction,
     Check,
+    CheckRange,
     CheckSizes,
     Compute,
     Copy,
@@ -45,8 +46,8 @@ def print_function(
 ) -> str:
     """The C text of one function.
 
-    Its parameters: the memory of each pool that it needs, its input and output tensors, sizes, scalars, and where scalar
-    results go.
+    Its parameters: the memory of each pool that it needs, its input and output tensors, sizes, scalars, and where
+    scalar results go.
     """
     return _Printer(function, module, placements, names).text()
 
@@ -182,6 +183,9 @@ class _Printer:
                 return [f"if ({text} < 0{above}) return RVM_SHAPE_ERROR;", f"{name} = {text};"]
             case CheckSizes(left, right):
                 return [f"if ({self.dim(left)} != {self.dim(right)}) return RVM_SHAPE_ERROR;"]
+            case CheckRange(value, low, high):
+                text = self.scalar(value)
+                return [f"if ({text} < {integer_text(low)} || {text} > {integer_text(high)}) return RVM_TYPE_ERROR;"]
             case Check(cond, status):
                 return [f"if (!{self.scalar(cond)}) return RVM_{status};"]
             case Branch(cond, then, orelse):

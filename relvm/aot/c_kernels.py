@@ -165,10 +165,10 @@ class _PlainBody(KernelBody):
         return f"return RVM_{fail.status};"
 
     def parallel(self, loop: Parallel, indent: str) -> None:
-        """All parts as one."""
+        """All parts as one; none where there is nothing to do, which the body may rely on."""
         first, last = loop.first.name, loop.last.name
         self.own |= {first, last}
-        self.lines.append(f"{indent}{{")
+        self.lines.append(f"{indent}if ({self.scalar(loop.count)} > 0) {{")
         self.lines.append(f"{indent}  const int64_t {first} = 0, {last} = {self.scalar(loop.count)};")
         self.statements(loop.body, indent + "  ")
         self.lines.append(f"{indent}}}")

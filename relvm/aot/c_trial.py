@@ -23,8 +23,8 @@ _HEAD = """\
 """
 
 _COMPARE = """\
-/* An output passes whose values differ from those wanted by no more than this times the largest magnitude among them, and
-   times 1 at least. */
+/* An output passes whose values differ from those wanted by no more than this times the largest magnitude among them,
+   and times 1 at least. */
 #ifndef RELVM_TOLERANCE
 #define RELVM_TOLERANCE 0.0
 #endif
@@ -80,14 +80,14 @@ def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
 
 
 def _comparison(name: str, count: int) -> list[str]:
+    is_same = f"memcmp(got_{name}, want_{name}, {count} * sizeof got_{name}[0]) == 0"
     return [
         "{",
         "  double largest = 1.0, worst = 0.0;",
         "  long i;",
         f"  for (i = 0; i < {count}; i++)",
         f"    compare((double)got_{name}[i], (double)want_{name}[i], &largest, &worst);",
-        f'  failures += report("{name}", {count}, memcmp(got_{name}, want_{name}, {count} * sizeof got_{name}[0]) == 0, '
-        "largest, worst);",
+        f'  failures += report("{name}", {count}, {is_same}, largest, worst);',
         "}",
     ]
 

@@ -6,6 +6,7 @@ from relvm.aot.lowered import (
     Branch,
     CallFunction,
     Check,
+    CheckRange,
     CheckSizes,
     Compute,
     Copy,
@@ -76,6 +77,8 @@ def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: st
                 lines.append(f"{indent}{target.name} = size({_scalar(value)}){upper}")
             case CheckSizes(left, right):
                 lines.append(f"{indent}check {format_dim(left)} == {format_dim(right)}")
+            case CheckRange(value, low, high):
+                lines.append(f"{indent}check {_scalar(value)} in [{low}, {high}]")
             case Check(cond, status):
                 lines.append(f"{indent}check {_scalar(cond)} else {status}")
             case Branch(cond, then, orelse):

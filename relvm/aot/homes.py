@@ -1,8 +1,8 @@
 """Where the tensors are that a loop carries from round to round.
 
-A parameter that is only ever given constants, what the caller gave, or other such parameters, points to those.  Any other
-has a home: memory of its own that new values are copied to, as what they were computed in is written again in the next
-round.
+A parameter that is only ever given constants, what the caller gave, or other such parameters, points to those.  Any
+other has a home: memory of its own that new values are copied to, as what they were computed in is written again in the
+next round.
 """
 
 from __future__ import annotations

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from relvm.aot.call_graph import Loop, call_order
 from relvm.aot.config import AotConfig
+from relvm.aot.homes import give_homes
 from relvm.aot.lowered import (
     Branch,
     CallFunction,
     Check,
+    CheckRange,
     CheckSizes,
     Compute,
     Copy,
@@ -29,7 +31,6 @@ from relvm.aot.lowered import (
     Statement,
     WriteItem,
 )
-from relvm.aot.homes import give_homes
 from relvm.aot.ports import identifier, ports_of
 from relvm.aot.refusals import refuse
 from relvm.aot.storage import Place, Storage, StorageMap, assign_storage
@@ -395,8 +396,12 @@ class _Lowering:
             case "tensor_item":
                 return self.item(var.name, self.value(args[0]).storage)
             case "scalar_to_tensor":
-                made = self.made(var)
-                self.body.append(WriteItem(made.storage, 0, self.value(args[0])))
+                made, value = self.made(var), self.value(args[0])
+                dtype = self.storages[made.storage].dtype
+                if dtype.is_integer and dtype != I64:
+                    low, high = dtype.limits
+                    self.body.append(CheckRange(value, low, min(high, I64.limits[1])))
+                self.body.append(WriteItem(made.storage, 0, value))
                 return made
             case "make_closure":
                 function, *captured = map(self.value, args)

@@ -103,6 +103,15 @@ class CheckSizes:
 
 
 @dataclass(frozen=True)
+class CheckRange:
+    """TYPE_ERROR unless a scalar is in [low, high]."""
+
+    value: Scalar
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
 class Check:
     """A status unless a condition holds."""
 
@@ -164,6 +173,7 @@ Statement = (
     | SetScalar
     | SetSize
     | CheckSizes
+    | CheckRange
     | Check
     | Branch
     | CallFunction
@@ -208,8 +218,8 @@ class LoweredFunction:
 
 @dataclass(frozen=True)
 class LoweredModule:
-    """functions: callees before callers, the entry last.  names: of the entry's inputs and outputs in C, in the order of
-    its parameters and results.  calls: how kernels are called."""
+    """functions: callees before callers, the entry last.  calls: how kernels are called.  inputs, outputs: the entry's,
+    in the order of its parameters and results."""
 
     functions: tuple[LoweredFunction, ...]
     kernels: dict[str, Kernel]

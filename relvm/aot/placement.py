@@ -1,8 +1,8 @@
 """Where storages are: offsets in pools, by the planner that plans the machine's arenas (relvm/transform/storage.py).
 
-The points of a function are its statements in the order in which they are printed; a storage is alive from the first that
-names it to the last.  What a called function needs is one block of its caller's, alive at the call; so the entry's pools
-hold all that is ever needed, and it is known how much.
+The points of a function are its statements in the order in which they are printed; a storage is alive from the first
+that names it to the last.  What a called function needs is one block of its caller's, alive at the call; so the entry's
+pools hold all that is ever needed, and it is known how much.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class _Planner:
                     break
 
     def may_follow(self, source: int, result: int, point: int) -> bool:
-        """Whether the storage `result` can be where `source` is, which a kernel reads last where it writes the other."""
+        """Whether the storage `result`, which a kernel writes first, can be where `source` is, which it reads last."""
         before = self.lives.get(("storage", self.root(source)))
         after = self.lives.get(("storage", result))
         if before is None or after is None or before is after:

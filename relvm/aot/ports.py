@@ -11,10 +11,15 @@ from relvm.ir.dtypes import I64
 from relvm.ir.expr import Function
 from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
 
-_KEYWORDS = frozenset(
-    """auto break case char const continue default do double else enum extern float for goto if inline int long register
-    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while""".split()
-)
+_KEYWORDS_OF_C = """
+auto break case char const continue default do double else enum extern float for goto if inline int long register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+"""
+_KEYWORDS_OF_CPP = """
+and asm bool catch class compl delete explicit export false friend mutable namespace new not operator or private
+protected public template this throw true try typename using virtual xor
+"""
+_KEYWORDS = frozenset((_KEYWORDS_OF_C + _KEYWORDS_OF_CPP).split())  # C++ includes the header, too
 OUTPUT_NAMES = ("output_tensor_names", "output_names")  # attributes of a function that name its outputs
 
 
@@ -29,9 +34,9 @@ def identifier(name: str) -> str:
 def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
     """What a caller of the entry gives and takes.
 
-    Inputs have the names of the parameters, fields of tuples those with a number behind, sizes those of their variables;
-    outputs the names that the function's attribute output_tensor_names (or output_names) states, else output, or output0,
-    output1, ...
+    Inputs have the names of the parameters, fields of tuples those with a number behind, sizes those of their
+    variables; outputs the names that the function's attribute output_tensor_names (or output_names) states, else
+    output, or output0, output1, ...
 
     Raises
     ------
@@ -54,8 +59,8 @@ def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, 
 
 
 def _named_leaves(name: str, type_: Type):
-    """The tensors and scalars in a type, each with a name.  Of a parameter's those that are sizes are left out, of a result
-    (without a name) shapes are a scalar for each size."""
+    """The tensors and scalars in a type, each with a name.  Of a parameter's those that are sizes are left out, of a
+    result (without a name) shapes are a scalar for each size."""
     match type_:
         case TensorType() | PrimType(value=None):
             yield name, type_

@@ -25,8 +25,8 @@ CC ?= cc
 AR ?= ar
 CFLAGS ?= -O3
 TOLERANCE ?= 1e-5
-# -fwrapv: integers wrap around.  -ffp-contract=fast, -fopenmp-simd: what the machine's kernels are compiled with; without
-# them results differ in their last bits.
+# -fwrapv: integers wrap around.  -ffp-contract=fast, -fopenmp-simd: what the machine's kernels are compiled with;
+# without them results differ in their last bits.
 ALL_CFLAGS = -std=c99 -Wall -Wextra -Werror -pedantic -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast \\
   -fopenmp-simd -DRVM_OPENMP_SIMD -Iinclude -Isrc $(CFLAGS)
 OBJECTS = {objects}
@@ -78,7 +78,8 @@ class AotProgram:
         folder
             Made where it is not there; files of an earlier export are replaced.
         trial
-            Inputs, and what should come out, in the order of the entry's parameters and results: `make test` tries them.
+            Inputs, and what should come out, in the order of the entry's parameters and results: `make test` tries
+            them.
         """
         files = dict(self.sources.files)
         objects = " ".join(sorted(name[:-2] + ".o" for name in files if name.endswith(".c")))

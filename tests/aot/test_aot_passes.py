@@ -67,7 +67,7 @@ def test_what_does_not_fit_goes_into_the_next_pool() -> None:
     pools = (aot.Pool("fast", whole - 1), aot.Pool("slow"))
     program = exported(TWO_STEPS, pools=pools)
     fast, slow = program.sources.pool_bytes
-    assert 0 < slow
+    assert slow > 0
     assert fast < whole
 
 
