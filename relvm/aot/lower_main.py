@@ -34,6 +34,7 @@ from relvm.aot.lowered import (
 from relvm.aot.ports import identifier, ports_of
 from relvm.aot.refusals import refuse
 from relvm.aot.storage import Place, Storage, StorageMap, assign_storage
+from relvm.aot.values import Closure, Fields, Sizes, Tensor, Value, scalars_of, tensors_of, with_sizes
 from relvm.errors import RelvmNameError, near_matches
 from relvm.ir.bounds import Range, range_of, stated_ranges
 from relvm.ir.dims import AnyDim, DimVar, as_var, difference, evaluate_with, product, var_dim
@@ -66,39 +67,6 @@ from relvm.lir.kernel import Kernel
 
 _LETTERS = {"bool": "b", "i64": "i", "f64": "f"}
 _NAMED = {"list": "list", "string": "tensor of strings", "random": "random numbers", "print": "printing"}
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A tensor's storage, and its sizes."""
-
-    storage: int
-    dims: tuple[AnyDim, ...]
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """A shape."""
-
-    dims: tuple[AnyDim, ...]
-
-
-@dataclass(frozen=True)
-class Fields:
-    """A tuple."""
-
-    items: tuple[Value, ...]
-
-
-@dataclass(frozen=True)
-class Closure:
-    """A function whose last arguments are given."""
-
-    function: str
-    captured: tuple[Value, ...]
-
-
-Value = Tensor | Sizes | Fields | Closure | Scalar
 
 
 def lower_main(module: Module, config: AotConfig, entry: str = "main") -> LoweredModule:
@@ -184,7 +152,7 @@ class _Lowering:
 
     def function(self) -> LoweredFunction:
         head = self.section(self.loop.head)
-        type_ = _with_sizes(head.source.result_type) if self.is_entry else head.source.result_type
+        type_ = with_sizes(head.source.result_type) if self.is_entry else head.source.result_type
         results: list[ScalarVar] = []
         target = self.target("result", type_, list(self.found.results.ids), results)
         bodies: list[tuple[Statement, ...]] = []
@@ -363,7 +331,7 @@ class _Lowering:
         kernel = self.kernels[name]
         assert isinstance(kernel, Kernel), f"{name}: a kernel of another target"
         made = self.made(var)
-        tensors = [*map(self.value, args), *_tensors(made)]
+        tensors = [*map(self.value, args), *tensors_of(made)]
         sizes: dict[DimVar, AnyDim] = {}
         for buffer, tensor in zip((*kernel.inputs, *kernel.outputs), tensors, strict=True):
             for want, have in zip(buffer.shape, tensor.dims, strict=True):
@@ -452,8 +420,9 @@ class _Lowering:
         self.widen(function, sizes)
         results: list[ScalarVar] = []
         made = self.target(var.name, var.type, list(self.found.infos[var].ids), results)
-        scalars = tuple(s for param, arg in zip(function.params, args, strict=True) for s in _scalars(param.type, arg))
-        tensors = (tensor.storage for value in (*args, made) for tensor in _tensors(value))
+        params = zip(function.params, args, strict=True)
+        scalars = tuple(scalar for param, arg in params for scalar in scalars_of(param.type, arg))
+        tensors = (tensor.storage for value in (*args, made) for tensor in tensors_of(value))
         self.body.append(CallFunction(callee.function, tuple(tensors), tuple(sizes.values()), scalars, tuple(results)))
         return made
 
@@ -523,9 +492,9 @@ class _Lowering:
                 self.refuse(binding.var.name, f"size {var.name} that grows from round to round without a bound")
         changed = [(var, dim) for var, dim in sizes.items() if difference(var_dim(var), dim) != 0]
         params = zip(section.source.params, args, strict=True)
-        given = [scalar for param, arg in params for scalar in _scalars(param.type, arg)]
+        given = [scalar for param, arg in params for scalar in scalars_of(param.type, arg)]
         scalars = [(var, new) for var, new in zip(section.scalars, given, strict=True) if new is not var]
-        new = [tensor for arg in args for tensor in _tensors(arg)]
+        new = [tensor for arg in args for tensor in tensors_of(arg)]
         moves = [
             Move(param, tensor.storage, None, product((*tensor.dims, self.storages[tensor.storage].dtype.size_bytes)))
             for param, tensor in zip(section.inputs, new, strict=True)
@@ -568,35 +537,5 @@ class _Lowering:
         refuse(self.current, place, what)
 
 
-def _with_sizes(type_: Type) -> Type:
-    """A type with a tuple of i64 for each shape."""
-    match type_:
-        case ShapeType(rank=rank) if rank is not None:
-            return TupleType((PrimType(I64),) * rank)
-        case TupleType(fields):
-            return TupleType(tuple(map(_with_sizes, fields)))
-    return type_
-
-
 def _bounds(found: Range) -> tuple[int, int | None]:
     return int(found.low), None if isinstance(found.high, float) else int(found.high)
-
-
-def _tensors(value: Value):
-    match value:
-        case Tensor():
-            yield value
-        case Fields(items):
-            for item in items:
-                yield from _tensors(item)
-
-
-def _scalars(type_: Type, value: Value):
-    """The scalars that a parameter of a type takes of a value: those that are no sizes."""
-    match type_, value:
-        case PrimType(value=known), _:
-            if known is None or as_var(known) is None:
-                yield value
-        case TupleType(fields), Fields(items):
-            for field, item in zip(fields, items, strict=True):
-                yield from _scalars(field, item)

@@ -14,6 +14,7 @@ from relvm.aot.lower_main import lower_main
 from relvm.aot.lowered import LoweredModule
 from relvm.aot.placement import FunctionPlacement, place_storages
 from relvm.aot.trial import make_trial
+from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Module
 from relvm.ir.stages import Stage
 from relvm.transform.passes import run_passes
@@ -110,11 +111,15 @@ def build(
     Raises
     ------
     RelvmUnsupportedError
-        Something needs a machine; the message says what and where.
+        Something needs a machine; the message says what and where.  Or the interface is "packed", as that of the hosted
+        runtime is: there are no exports for these yet.
     RelvmMemoryError
         Tensors do not fit into the pools.
     """
     config = config or AotConfig()
+    if config.interface != "c":
+        given = f"interface={config.interface!r}, runtime={config.runtime!r}"
+        raise RelvmUnsupportedError(f'{given}: there is only interface="c" of the bare runtime so far')
     steps = [step for step in build_pipeline("c") if step.to <= Stage.LEGAL]
     legal = run_passes(module, steps, verified=verified)
     lowered = lower_main(legal, config, entry)

@@ -152,6 +152,8 @@ class _Assigner:
             if given is None:
                 if leaf.dtype is None or leaf.shape is None:
                     refuse(self.name, name, f"tensor whose shape is not known while compiling ({leaf})")
+                if leaf.dtype.is_string:
+                    refuse(self.name, name, "tensor of strings")
                 given = len(self.found.storages)
                 label = name if len(leaves) == 1 else f"{name}_{position}"
                 self.found.storages.append(Storage(label, place, leaf.dtype, leaf.shape))

@@ -116,6 +116,7 @@ REFUSED = {
         def main(x: f32[4]) => f32[4] { return packed("test.aot.host", x) : f32[4] }""",
     "main: .*: .*list": """
         def main(x: f32[4]) -> list[f32[4]] { return make_list(x, x) }""",
+    "main: x: .*tensor of strings": "def main(x: str[4]) -> str[4] { return x }",
     "main: y: .*device 1": """
         def main(x: f32[4]) -> f32[4] {
           y: f32[4] = builtin.to_device(x, 1)
@@ -128,6 +129,12 @@ REFUSED = {
 def test_what_needs_a_machine_is_refused_by_what_it_is_and_where(message: str) -> None:
     with pytest.raises(RelvmUnsupportedError, match=message):
         exported(REFUSED[message])
+
+
+@pytest.mark.parametrize("runtime", ["bare", "hosted"])
+def test_packed_interfaces_are_refused_until_they_exist(runtime: str) -> None:
+    with pytest.raises(RelvmUnsupportedError, match=f"interface='packed', runtime='{runtime}'"):
+        exported("def main(x: f32[4]) -> f32[4] { return x }", runtime=runtime, interface="packed", unpacked=False)
 
 
 def test_names_that_are_the_same_in_c_are_an_error() -> None:
