@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "kernel_math.h"
+#include "simd.h"
 #include "tile.h"
 
 enum {
@@ -75,7 +76,7 @@ static inline void rvm_attention_few_scores(int64_t rows, int64_t count, int64_t
       for (int64_t j = 0; j < count; j++) {
         const float *key = k.at + j * k.row;
         float sum = 0;
-#pragma omp simd reduction(+ : sum)
+RVM_SIMD(reduction(+ : sum))
         for (int64_t p = 0; p < depth; p++) sum += query[p] * key[p];
         row[j] = sum;
       }
@@ -123,7 +124,7 @@ static inline __attribute__((always_inline)) float rvm_attention_masked(int64_t 
                                                                         const float *bias, int64_t bias_step,
                                                                         float scale, float hidden) {
   float largest = -INFINITY;
-#pragma omp simd reduction(max : largest)
+RVM_SIMD(reduction(max : largest))
   for (int64_t j = 0; j < count; j++) {
     const float seen = row[j] * scale + bias[j * bias_step], score = allowed[j * allowed_step] ? seen : hidden;
     row[j] = score;
@@ -149,7 +150,7 @@ static inline void rvm_attention_powers(int64_t count, int columns, float found,
                                         float *total, float *out, int goes_on) {
   const float top = goes_on && *largest > found ? *largest : found, shift = top == -INFINITY ? 0.0f : top;
   float sum = 0;
-#pragma omp simd reduction(+ : sum)
+RVM_SIMD(reduction(+ : sum))
   for (int64_t j = 0; j < count; j++) {
     row[j] = rvm_exp_f32(row[j] - shift);
     sum += row[j];
@@ -171,7 +172,7 @@ static inline int rvm_attention_is_absent(float total, int absent) {
 
 /* A row divided by its total. */
 static inline void rvm_attention_divide(int64_t count, float total, float *row) {
-#pragma omp simd
+RVM_SIMD()
   for (int64_t j = 0; j < count; j++) row[j] /= total;
 }
 

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "simd.h"
+
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
@@ -211,7 +213,7 @@ static inline __attribute__((always_inline)) void rvm_words_of_bytes(int32_t *to
     return;
   }
 #endif
-#pragma omp simd
+RVM_SIMD()
   for (int64_t j = 0; j < count; j++) {
     const int64_t at = j * step;
     const uint32_t low = row[0][at] | (uint32_t)row[1][at] << 8;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "simd.h"
 #include "tile.h"
 
 enum {
@@ -53,7 +54,7 @@ static int64_t rvm_winograd_row(const rvm_winograd_image *image, int64_t channel
   memset(line, 0, (size_t)from * sizeof *line);
   memcpy(line + from, source + from, (size_t)(to - from) * sizeof *line);
   memset(line + to, 0, (size_t)(2 * pairs - to) * sizeof *line);
-#pragma omp simd reduction(+ : too_large)
+RVM_SIMD(reduction(+ : too_large))
   for (int64_t i = 0; i < pairs; i++) {
     const float a = line[2 * i], b = line[2 * i + 1];
     even[i] = a;
@@ -88,7 +89,7 @@ static __attribute__((noinline, unused)) void rvm_winograd_input(const float *pl
       float *restrict to = v + c * columns + low;
       /* Lanes behind the line's last tile are overwritten by what comes next. */
       for (int64_t j = 0; j < stop - low; j += RVM_WINOGRAD_LANES) {
-#pragma omp simd
+RVM_SIMD()
         for (int64_t l = j; l < j + RVM_WINOGRAD_LANES; l++) {
           float d[4][4], t[4][4];
 #pragma GCC unroll 4
@@ -138,7 +139,7 @@ static __attribute__((noinline, unused)) void rvm_winograd_output(int64_t rows, 
   for (int64_t r = 0; r < rows; r++) {
     float *restrict above = out + r * 4 * columns, *restrict below = above + 2 * columns;
     const float *restrict from = m + r * columns;
-#pragma omp simd
+RVM_SIMD()
     for (int64_t j = 0; j < columns; j++) {
       float t[2][4];
 #pragma GCC unroll 4

@@ -21,11 +21,17 @@ def test_every_path_a_document_names_exists(document: Path) -> None:
             assert (ROOT / name).exists() or (document.parent / name).exists(), f"{document.name} names {name}"
 
 
-ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+EXAMPLES = [
+    pytest.param(program, id=f"{name}-{number}")
+    for name in ("architecture", "aot")
+    for number, program in enumerate(
+        re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{name}.md").read_text(), flags=re.DOTALL)
+    )
+]
 
 
-@pytest.mark.parametrize("program", re.findall(r"```python\n(.*?)```", ARCHITECTURE, flags=re.DOTALL))
-def test_the_examples_of_the_architecture_run(program: str) -> None:
+@pytest.mark.parametrize("program", EXAMPLES)
+def test_examples_in_documents_run(program: str) -> None:
     exec(program, {})
 
 

@@ -46,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
     _add_compile(commands)
+    _add_export(commands)
     _add_show(commands)
     for name, help_text in (
         ("ops", "the operators"),
@@ -66,13 +67,7 @@ def _add_cache(commands) -> None:
 
 def _add_model(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument("model", metavar="MODEL", help=what)
-    command.add_argument(
-        "--dim",
-        action="append",
-        default=[],
-        metavar="NAME=SIZE",
-        help="fix a symbolic dimension of an ONNX model, or bound it: batch=1..32",
-    )
+    _add_dim(command)
     command.add_argument(
         "--target",
         default="auto",
@@ -82,16 +77,30 @@ def _add_model(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument("--unfused", action="store_true", help="a kernel for each operator")
 
 
-def _add_run(commands) -> None:
-    command = commands.add_parser("run", help="run a model")
-    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
-    command.add_argument("--function", default="main", help="which function to run (default: main)")
+def _add_dim(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="fix a symbolic dimension of an ONNX model, or bound it: batch=1..32",
+    )
+
+
+def _add_inputs(command: argparse.ArgumentParser) -> None:
     given = command.add_mutually_exclusive_group()
     given.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; once for each")
     given.add_argument(
         "--random", action="store_true", help="random inputs (symbolic dimensions are 1 unless --dim says)"
     )
     command.add_argument("--seed", type=int, default=0, help="for --random (default: 0)")
+
+
+def _add_run(commands) -> None:
+    command = commands.add_parser("run", help="run a model")
+    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    command.add_argument("--function", default="main", help="which function to run (default: main)")
+    _add_inputs(command)
     command.add_argument("--exec-mode", choices=("bytecode", "compiled", "auto"), help="default: bytecode")
     command.add_argument("--save-outputs", metavar="OUT.npz", help="write each output under its name")
     command.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times and print the median time")
@@ -108,6 +117,31 @@ def _add_compile(commands) -> None:
     command.add_argument("-o", "--output", required=True, metavar="MODEL.rvm", help="or LIBRARY.so, for C")
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
     command.set_defaults(run=_run_compile)
+
+
+def _add_export(commands) -> None:
+    command = commands.add_parser("export", help="write a model as C sources that need no machine")
+    command.add_argument("model", metavar="MODEL", help="an .onnx model or a .relvm text")
+    _add_dim(command)
+    command.add_argument("-o", "--output", required=True, metavar="FOLDER", help="`make` builds it")
+    command.add_argument("--function", default="main", help="the one to export, with all it calls (default: main)")
+    command.add_argument("--name", default="model", help="what all that is defined begins with (default: model)")
+    command.add_argument("--interface", choices=("c", "packed"), help="structs of pointers, or arrays of values")
+    command.add_argument("--unpacked", action="store_true", help="kernels take pointers and sizes")
+    command.add_argument("--runtime", choices=("bare", "hosted"), default="bare", help="default: bare")
+    command.add_argument("--alignment", type=int, default=16, metavar="BYTES", help="of tensors (default: 16)")
+    command.add_argument(
+        "--pool",
+        action="append",
+        default=[],
+        metavar="NAME[=BYTES]",
+        help="memory of a run, with the most that may be used of it; once for each, those preferred first",
+    )
+    command.add_argument("--constants-limit", type=int, metavar="BYTES", help="the most that constants may take")
+    command.add_argument("--workspace", choices=("static", "caller"), default="static", help="who gives the pools")
+    command.add_argument("--show", choices=("storage", "lowered", "placement"), help="print it, and write nothing")
+    _add_inputs(command)
+    command.set_defaults(run=_run_export)
 
 
 def _add_show(commands) -> None:
@@ -130,6 +164,12 @@ def _run_compile(options: argparse.Namespace) -> int:
     from relvm.cli.compile import compile_model
 
     return compile_model(options)
+
+
+def _run_export(options: argparse.Namespace) -> int:
+    from relvm.cli.export import export
+
+    return export(options)
 
 
 def _run_show(options: argparse.Namespace) -> int:

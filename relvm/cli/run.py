@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from relvm.cli.models import EXECUTABLES, build_model, note, parse_dims, read_module
-from relvm.errors import RelvmArgumentError, RelvmFormatError, near_matches
+from relvm.cli.inputs import input_values
+from relvm.cli.models import EXECUTABLES, build_model, note, read_module
+from relvm.errors import RelvmArgumentError
 from relvm.vm.runtime import Executable, Tensor, VirtualMachine, load
 
 
@@ -20,8 +21,6 @@ def run(options: argparse.Namespace) -> int:
     """Runs a function of a model on inputs from files, or random ones; prints or saves its outputs."""
     if options.repeat < 1:
         raise RelvmArgumentError(f"--repeat {options.repeat}: expected at least 1")
-    if options.seed < 0:
-        raise RelvmArgumentError(f"--seed {options.seed}: expected at least 0")
     if options.save_outputs and Path(options.save_outputs).suffix != ".npz":
         raise RelvmArgumentError(f"--save-outputs {options.save_outputs}: the file's name must end in .npz")
     executable = _executable(options)
@@ -29,14 +28,7 @@ def run(options: argparse.Namespace) -> int:
     function = machine[options.function]
     signature = executable.signature[options.function]
     attributes = signature["attributes"]
-    params = signature["params"]
-    names = list(attributes.get("input_names", [param["name"] for param in params]))
-    if options.random:
-        given = parse_dims(options.dim).items()
-        sizes = {name: max(size) if isinstance(size, tuple) else size for name, size in given}
-        values = random_inputs(params, names, sizes, options.seed)
-    else:
-        values = _read_inputs(options.input, names, params)
+    values = input_values(options, signature)
     seconds = []
     for _ in range(options.repeat):
         started = time.perf_counter()
@@ -71,53 +63,6 @@ def _executable(options: argparse.Namespace) -> Executable:
             raise RelvmArgumentError(f"{building}; {options.model} is built already")
         return load(options.model, trust_native=options.trust_native)
     return build_model(read_module(options), options, options.exec_mode or "bytecode")
-
-
-def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> list[np.ndarray]:
-    given = {}
-    for setting in settings:
-        name, equals, file = setting.partition("=")
-        if not equals:
-            raise RelvmArgumentError(f"--input {setting}: expected NAME=FILE.npy")
-        if name not in names:
-            raise RelvmArgumentError(f"--input {name}: the inputs are {', '.join(names)}{near_matches(name, names)}")
-        if name in given:
-            raise RelvmArgumentError(f"--input {name} is given twice")
-        try:
-            given[name] = np.load(file, allow_pickle=False)
-        except (ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise RelvmFormatError(f"{file} is not a .npy file: {error}") from None
-    missing = [f"{n} ({p['type']})" for n, p in zip(names, params, strict=True) if n not in given]
-    if missing:
-        raise RelvmArgumentError(f"no --input for {', '.join(missing)}; or give --random")
-    return [given[name] for name in names]
-
-
-def random_inputs(params: list[dict], names: list[str], sizes: dict[str, int], seed: int) -> list[Any]:
-    """An array for each tensor parameter: floats from the normal distribution, integers in [0, 2), symbolic sizes 1.
-
-    Raises
-    ------
-    RelvmArgumentError
-        A parameter that is no tensor of known rank.
-    """
-    from relvm.frontend.text import parse_type
-    from relvm.ir.dims import evaluate_with
-    from relvm.ir.types import TensorType
-
-    rng = np.random.default_rng(seed)
-    arrays = []
-    for param, name in zip(params, names, strict=True):
-        type_ = parse_type(param["type"])
-        if not isinstance(type_, TensorType) or type_.dtype is None or type_.rank is None:
-            raise RelvmArgumentError(f"--random: input {name} is of type {param['type']}; give it with --input")
-        dims = type_.shape if type_.shape is not None else (1,) * type_.rank
-        shape = [evaluate_with(dim, lambda var: sizes.get(var.name, 1)) for dim in dims]
-        if any(not isinstance(size, int) or size < 0 for size in shape):
-            raise RelvmArgumentError(f"--random: input {name} of type {param['type']} has no such sizes; give --dim")
-        values = rng.standard_normal(shape) if type_.dtype.is_float else rng.integers(0, 2, shape)
-        arrays.append(np.asarray(values).astype(type_.dtype.numpy))
-    return arrays
 
 
 def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]:

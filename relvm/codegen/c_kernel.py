@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from relvm.codegen.c_names import kernel_symbol
+from relvm.codegen.c_operands import comment_text
 from relvm.ir.dims import AnyDim, DimVar, as_var, format_dim
 from relvm.ir.dtypes import F16, F32, F64, I8, DType
 from relvm.lir.kernel import (
@@ -54,15 +55,15 @@ def print_kernel(kernel: Kernel) -> str:
     takes the inputs' tensors, then the outputs', checks each dtype, rank and dimension, and leaves NIL in *result.
     """
     buffers = (*kernel.inputs, *kernel.outputs)
-    sizes = _sizes(buffers)
+    sizes = size_names(buffers)
     pointers = {}
     for buffer in buffers:
         const = "const " if buffer in kernel.inputs else ""
         restrict = "restrict " if buffer in kernel.outputs and not kernel.in_place else ""
         pointers[buffer.name] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
-    body = _Body(kernel_symbol(kernel.name), sizes, pointers)
+    body = KernelBody(kernel_symbol(kernel.name), sizes, pointers)
     body.statements(kernel.body, "  ")
-    lines = [f"/* {_comment(kernel.comment)} */", *body.parts, kernel_prototype(kernel)]
+    lines = [f"/* {comment_text(kernel.comment)} */", *body.parts, kernel_prototype(kernel)]
     lines += [f"{_signature(body.symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
     lines += [f"  {pointers[buffer.name]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
@@ -79,11 +80,7 @@ def _signature(symbol: str) -> str:
     return f"rvm_status {symbol}(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)"
 
 
-def _comment(text: str) -> str:
-    return text.replace("*/", "* /")
-
-
-def _sizes(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
+def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
     """The kernel's size variables, each with a C name of its own, in the order in which the shapes name them."""
     sizes: dict[DimVar, str] = {}
     for buffer in buffers:
@@ -114,7 +111,7 @@ def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bo
     ]
 
 
-class _Body:
+class KernelBody:
     """Prints statements, and before them a function for the body of each parallel loop.
 
     sizes: the C names of size variables.   pointers: the declarations of buffers.   used: the names of what the
@@ -140,8 +137,8 @@ class _Body:
             case Loop(counter, start, stop, body, simd, reduce):
                 self.own.add(counter.name)
                 if simd:
-                    clauses = "".join(f" reduction({function}:{local.name})" for function, local in reduce)
-                    self.lines.append(f"#pragma omp simd{clauses}")
+                    clauses = " ".join(f"reduction({function}:{local.name})" for function, local in reduce)
+                    self.lines.append(f"RVM_SIMD({clauses})")
                 name = counter.name
                 head = f"for (int64_t {name} = {self.scalar(start)}; {name} < {self.scalar(stop)}; {name}++) {{"
                 self.lines.append(indent + head)
@@ -157,13 +154,11 @@ class _Body:
                 self.own.add(local.name)
                 self.lines.append(f"{indent}{local.dtype.ctype} {local.name} = {self.scalar(value)};")
             case Allocate(buffer):
-                elements = math.prod(buffer.shape)
                 self.own.add(buffer.name)
                 self.pointers[buffer.name] = f"{buffer.dtype.ctype} *{buffer.name}"
-                self.lines.append(f"{indent}_Alignas(64) {buffer.dtype.ctype} {buffer.name}[{elements}];")
-            case Fail(status, message, values):
-                arguments = "".join(f", (long long){self.scalar(value, _UNARY)}" for value in values)
-                self.lines.append(f'{indent}return rvm_api->fail(result, RVM_{status}, "{message}"{arguments});')
+                self.lines.append(indent + self.allocate(buffer))
+            case Fail():
+                self.lines.append(indent + self.fail(statement))
             case Invoke(function, args):
                 printed = ", ".join(self.address(a) if isinstance(a, Address) else self.scalar(a) for a in args)
                 self.lines.append(f"{indent}{function}({printed});")
@@ -177,10 +172,17 @@ class _Body:
                     self.statements(orelse, indent + "  ")
                 self.lines.append(indent + "}")
 
+    def allocate(self, buffer: Buffer) -> str:
+        return f"_Alignas(64) {buffer.dtype.ctype} {buffer.name}[{math.prod(buffer.shape)}];"
+
+    def fail(self, fail: Fail) -> str:
+        arguments = "".join(f", (long long){self.scalar(value, _UNARY)}" for value in fail.values)
+        return f'return rvm_api->fail(result, RVM_{fail.status}, "{fail.message}"{arguments});'
+
     def parallel(self, loop: Parallel, indent: str) -> None:
         """A function that does a part, and a struct of what it uses of the kernel's."""
         name = f"{self.symbol}_part{len(self.parts)}"
-        inner = _Body(name, self.sizes, dict(self.pointers))
+        inner = KernelBody(name, self.sizes, dict(self.pointers))
         inner.own |= {loop.first.name, loop.last.name}
         inner.statements(loop.body, "  ")
         assert not inner.parts, "a parallel loop inside a parallel loop"

@@ -34,7 +34,7 @@ from relvm.vm.target import HERE, Target, described, own_options
 # -fwrapv: integers wrap as NumPy's.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
 # Routines without vectors: values are stored as two words, and to load them as one makes the processor wait.
 _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
-_KERNELS = ("-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math")
+_KERNELS = ("-O3", "-fopenmp-simd", "-DRVM_OPENMP_SIMD", "-fno-math-errno", "-fno-trapping-math")
 _WORDS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 _ROUTINES = ("-O2", *_WORDS, "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off")
 

@@ -1,0 +1,174 @@
+"""Kernels printed as plain C functions: pointers, then sizes, then memory of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from relvm.codegen.c_kernel import KernelBody, size_names
+from relvm.codegen.c_operands import comment_text
+from relvm.ir.dims import DimVar
+from relvm.lir.kernel import (
+    Address,
+    Allocate,
+    Assign,
+    Branch,
+    Buffer,
+    Declare,
+    Fail,
+    Invoke,
+    Kernel,
+    Local,
+    Loop,
+    Parallel,
+    Scalar,
+    Statement,
+    Store,
+)
+from relvm.transform.storage import align
+
+SCRATCH_ALIGNMENT = 16  # of a kernel's arrays in its scratch memory, in bytes
+_ON_STACK_BYTES = 256  # arrays of a kernel that are no larger are variables
+
+
+def scratch_bytes(kernel: Kernel) -> int:
+    """The memory that a kernel is given besides its tensors."""
+    return _Scratch(kernel).size_bytes
+
+
+def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
+    """The C text of one kernel, as `plain_signature` declares it."""
+    scratch = _Scratch(kernel)
+    pointers, sizes = _pointers(kernel), size_names((*kernel.inputs, *kernel.outputs))
+    body = _PlainBody(symbol, sizes, pointers, scratch)
+    body.statements(_without_unread(kernel.body), "  ")
+    named = [*(buffer.name for buffer in (*kernel.inputs, *kernel.outputs)), *sizes.values()]
+    unused = [f"  (void){name};" for name in named if name not in body.used]
+    end = ["  return RVM_OK;"] if can_fail(kernel) else []
+    head = f"{plain_signature(kernel, symbol)} {{"
+    return "\n".join([f"/* {comment_text(kernel.comment)} */", head, *unused, *body.lines, *end, "}"])
+
+
+def plain_signature(kernel: Kernel, symbol: str) -> str:
+    """The declaration: of a status where the kernel can fail."""
+    parts = [*_pointers(kernel).values()]
+    parts += [f"int64_t {name}" for name in size_names((*kernel.inputs, *kernel.outputs)).values()]
+    if scratch_bytes(kernel):
+        parts.append("void *restrict scratch")
+    return f"{'int32_t' if can_fail(kernel) else 'void'} {symbol}({', '.join(parts)})"
+
+
+def can_fail(kernel: Kernel) -> bool:
+    return any(isinstance(statement, Fail) for statement in _statements(kernel.body))
+
+
+def _pointers(kernel: Kernel) -> dict[str, str]:
+    restrict = "" if kernel.in_place else "restrict "
+    declared = {buffer.name: f"const {buffer.dtype.ctype} *{buffer.name}" for buffer in kernel.inputs}
+    return declared | {b.name: f"{b.dtype.ctype} *{restrict}{b.name}" for b in kernel.outputs}
+
+
+def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    for statement in body:
+        yield statement
+        match statement:
+            case Loop(body=inner) | Parallel(body=inner):
+                yield from _statements(inner)
+            case Branch(_, then, orelse):
+                yield from _statements(then)
+                yield from _statements(orelse)
+
+
+def _without_unread(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """The statements but those that give values to variables which nothing reads."""
+    while True:
+        read = {name for statement in _statements(body) for name in _reads(statement)}
+        less = _kept(body, read)
+        if less == body:
+            return body
+        body = less
+
+
+def _kept(body: tuple[Statement, ...], read: set[str]) -> tuple[Statement, ...]:
+    kept = []
+    for statement in body:
+        match statement:
+            case Declare(local) | Assign(local) if local.name not in read:
+                continue
+            case Loop(body=inner) | Parallel(body=inner):
+                less = _kept(inner, read)
+                kept.append(statement if less == inner else replace(statement, body=less))
+            case Branch(_, then, orelse):
+                branches = _kept(then, read), _kept(orelse, read)
+                kept.append(statement if branches == (then, orelse) else Branch(statement.cond, *branches))
+            case _:
+                kept.append(statement)
+    return tuple(kept)
+
+
+def _reads(statement: Statement) -> Iterator[str]:
+    """The variables that a statement itself reads."""
+    waiting: list[object] = []
+    match statement:
+        case Loop(_, start, stop, reduce=reduce):
+            waiting = [start, stop, *(local for _, local in reduce)]
+        case Parallel(count=count):
+            waiting = [count]
+        case Branch(cond):
+            waiting = [cond]
+        case Declare(_, value) | Assign(_, value):
+            waiting = [value]
+        case Store(_, indices, value):
+            waiting = [*indices, value]
+        case Invoke(_, args) | Fail(values=args):
+            waiting = list(args)
+    while waiting:
+        scalar = waiting.pop()
+        if isinstance(scalar, Local):
+            yield scalar.name
+        elif isinstance(scalar, Scalar | Address):
+            for name in scalar.__dataclass_fields__:
+                value = getattr(scalar, name)
+                waiting += value if isinstance(value, tuple) else (value,)
+
+
+class _Scratch:
+    """Where a kernel's larger arrays are in its scratch memory."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.offsets: dict[Buffer, int] = {}
+        self.size_bytes = 0
+        for statement in _statements(kernel.body):
+            if isinstance(statement, Allocate):
+                buffer = statement.buffer
+                size = math.prod(buffer.shape) * buffer.dtype.size_bytes
+                if size > _ON_STACK_BYTES:
+                    self.offsets[buffer] = self.size_bytes
+                    self.size_bytes += align(size, SCRATCH_ALIGNMENT)
+
+
+class _PlainBody(KernelBody):
+    """Statements for one thread, without a machine that could be told why a kernel fails."""
+
+    def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str], scratch: _Scratch) -> None:
+        super().__init__(symbol, sizes, pointers)
+        self.scratch = scratch
+
+    def allocate(self, buffer: Buffer) -> str:
+        ctype, name = buffer.dtype.ctype, buffer.name
+        if buffer in self.scratch.offsets:
+            return f"{ctype} *const {name} = ({ctype} *)(void *)((char *)scratch + {self.scratch.offsets[buffer]});"
+        return f"RVM_ALIGNED(16) {ctype} {name}[{math.prod(buffer.shape)}];"
+
+    def fail(self, fail: Fail) -> str:
+        return f"return RVM_{fail.status};"
+
+    def parallel(self, loop: Parallel, indent: str) -> None:
+        """All parts as one; none where there is nothing to do, which the body may rely on."""
+        first, last = loop.first.name, loop.last.name
+        self.own |= {first, last}
+        self.lines.append(f"{indent}if ({self.scalar(loop.count)} > 0) {{")
+        self.lines.append(f"{indent}  const int64_t {first} = 0, {last} = {self.scalar(loop.count)};")
+        self.statements(loop.body, indent + "  ")
+        self.lines.append(f"{indent}}}")

@@ -1,0 +1,119 @@
+"""What an export is asked for, checked as a whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from relvm.errors import RelvmArgumentError, near_matches
+
+RUNTIMES = ("bare", "hosted")
+INTERFACES = ("c", "packed")
+WORKSPACES = ("static", "caller")
+
+
+class CallKind(Enum):
+    """How lowered code calls a kernel.
+
+    UNPACKED: a C function of pointers and sizes.  CPACKED: a C function that takes an array of values, called directly.
+    PACKED: the same, looked up by its name among those that the host has registered.
+    """
+
+    UNPACKED = "call_unpacked"
+    CPACKED = "call_cpacked"
+    PACKED = "call_packed"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Memory that tensors are placed in.  limit_bytes: the most that may be used of it; None: no limit."""
+
+    name: str
+    limit_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class AotConfig:
+    """An export.
+
+    Attributes
+    ----------
+    name
+        Of the model in C: a prefix of all that the export defines.
+    runtime
+        "bare": C sources that need nothing but a compiler.  "hosted": a library for `AotExecutor`, which finds what it
+        calls among the host's registered functions.
+    interface
+        "c": the entry takes a struct of inputs and one of outputs.  "packed": an array of values.
+    unpacked
+        Whether kernels take pointers and sizes; else an array of values, as in the machine.
+    alignment
+        Of every tensor in a pool, in bytes: a power of two.
+    pools
+        Where tensors that live only during a run may be, in order of preference: one goes into a later pool where it
+        does not fit into an earlier one.
+    constants_limit_bytes
+        The most that constants may take; None: no limit.
+    workspace
+        "static": the pools are arrays of the export.  "caller": who runs the model gives them.
+
+    Raises
+    ------
+    RelvmArgumentError
+        A value that an option does not take, or options that do not go together; the message quotes each.
+    """
+
+    name: str = "model"
+    runtime: str = "bare"
+    interface: str = "c"
+    unpacked: bool = True
+    alignment: int = 16
+    pools: tuple[Pool, ...] = (Pool("workspace"),)
+    constants_limit_bytes: int | None = None
+    workspace: str = "static"
+
+    def __post_init__(self) -> None:
+        for option, choices in (("runtime", RUNTIMES), ("interface", INTERFACES), ("workspace", WORKSPACES)):
+            got = getattr(self, option)
+            if got not in choices:
+                expected = f"expected one of {', '.join(choices)}{near_matches(str(got), choices)}"
+                raise RelvmArgumentError(f"{option}={got!r}: {expected}")
+        if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", self.name):
+            raise RelvmArgumentError(f"name={self.name!r}: expected a C identifier that begins with a letter")
+        if not _is_power_of_two(self.alignment):
+            raise RelvmArgumentError(f"alignment={self.alignment!r}: expected a power of two")
+        self._expect_pools()
+        self._expect_calls()
+
+    def _expect_pools(self) -> None:
+        names = [pool.name for pool in self.pools]
+        for name in names:
+            if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
+                raise RelvmArgumentError(f"pools: {name!r}: expected a C identifier that begins with a letter")
+            if names.count(name) > 1:
+                raise RelvmArgumentError(f"pools: two are named {name}")
+        if not names:
+            raise RelvmArgumentError("pools: expected one at least")
+        limits = [(pool.name, pool.limit_bytes) for pool in self.pools]
+        for name, limit in (*limits, ("constants", self.constants_limit_bytes)):
+            if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+                raise RelvmArgumentError(f"the limit of {name}: expected a number of bytes, got {limit!r}")
+
+    def _expect_calls(self) -> None:
+        """The C runtime cannot look into an array of values by itself, and the hosted one calls by nothing else."""
+        given = f"runtime={self.runtime!r}, interface={self.interface!r}, unpacked={self.unpacked}"
+        if self.runtime == "bare" and self.interface == "c" and not self.unpacked:
+            raise RelvmArgumentError(f'{given}: the bare runtime needs interface="packed" or unpacked=True')
+        if self.runtime == "hosted" and (self.interface != "packed" or self.unpacked):
+            raise RelvmArgumentError(f'{given}: the hosted runtime needs interface="packed" and unpacked=False')
+
+    @property
+    def calls(self) -> CallKind:
+        if self.unpacked:
+            return CallKind.UNPACKED
+        return CallKind.CPACKED if self.runtime == "bare" else CallKind.PACKED
+
+
+def _is_power_of_two(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number > 0 and number & (number - 1) == 0

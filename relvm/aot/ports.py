@@ -1,0 +1,96 @@
+"""The inputs and outputs of an entry: their names in C."""
+
+from __future__ import annotations
+
+import re
+
+from relvm.aot.lowered import LoweredFunction, Port
+from relvm.errors import RelvmArgumentError, RelvmTypeError
+from relvm.ir.dims import as_var
+from relvm.ir.dtypes import I64
+from relvm.ir.expr import Function
+from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
+
+_KEYWORDS_OF_C = """
+auto break case char const continue default do double else enum extern float for goto if inline int long register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+"""
+_KEYWORDS_OF_CPP = """
+and asm bool catch class compl delete explicit export false friend mutable namespace new not operator or private
+protected public template this throw true try typename using virtual xor
+"""
+_KEYWORDS = frozenset((_KEYWORDS_OF_C + _KEYWORDS_OF_CPP).split())  # C++ includes the header, too
+OUTPUT_NAMES = ("output_tensor_names", "output_names")  # attributes of a function that name its outputs
+
+
+def identifier(name: str) -> str:
+    """A name as C has them: what it does not allow becomes _, a keyword ends with one."""
+    made = re.sub("[^A-Za-z0-9_]", "_", name) or "_"
+    if made[0].isdigit():
+        made = f"_{made}"
+    return f"{made}_" if made in _KEYWORDS else made
+
+
+def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    """What a caller of the entry gives and takes.
+
+    Inputs have the names of the parameters, fields of tuples those with a number behind, sizes those of their
+    variables; outputs the names that the function's attribute output_tensor_names (or output_names) states, else
+    output, or output0, output1, ...
+
+    Raises
+    ------
+    RelvmArgumentError
+        Two of either kind have the same name in C, or there are not as many names as outputs.
+    RelvmTypeError
+        The attribute is no tuple of texts.
+    """
+    leaves = [leaf for param in function.params for leaf in _named_leaves(param.name, param.type)]
+    tensors, scalars = iter(lowered.inputs), iter(lowered.scalars)
+    given = [(name, next(tensors if isinstance(type_, TensorType) else scalars)) for name, type_ in leaves]
+    given += [(var.name, var) for var, _, _ in lowered.sizes]
+    results = [type_ for _, type_ in _named_leaves("", function.result_type)]
+    tensors, scalars = iter(lowered.outputs), iter(lowered.results)
+    taken = [next(tensors if isinstance(type_, TensorType) else scalars) for type_ in results]
+    names = _output_names(function, len(taken))
+    return _ports(function.name, "inputs", given), _ports(
+        function.name, "outputs", list(zip(names, taken, strict=True))
+    )
+
+
+def _named_leaves(name: str, type_: Type):
+    """The tensors and scalars in a type, each with a name.  Of a parameter's those that are sizes are left out, of a
+    result (without a name) shapes are a scalar for each size."""
+    match type_:
+        case TensorType() | PrimType(value=None):
+            yield name, type_
+        case PrimType(value=value) if as_var(value) is None or not name:
+            yield name, type_
+        case ShapeType(rank=int() as rank) if not name:
+            yield from (("", PrimType(I64)) for _ in range(rank))
+        case TupleType(fields):
+            for i, field in enumerate(fields):
+                yield from _named_leaves(f"{name}_{i}" if name else "", field)
+
+
+def _output_names(function: Function, count: int) -> list[str]:
+    attributes = dict(function.attributes)
+    attribute = next((key for key in OUTPUT_NAMES if key in attributes), None)
+    if attribute is None:
+        return ["output"] if count == 1 else [f"output{i}" for i in range(count)]
+    names = attributes[attribute]
+    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+        raise RelvmTypeError(f"{function.name}: {attribute}: expected a tuple of names, got {names!r}")
+    if len(names) != count:
+        raise RelvmArgumentError(f"{function.name}: {attribute}: expected {count} names, got {len(names)}")
+    return list(names)
+
+
+def _ports(function: str, what: str, named: list[tuple[str, object]]) -> tuple[Port, ...]:
+    before: dict[str, str] = {}
+    for name, _ in named:
+        made = identifier(name)
+        if made in before:
+            raise RelvmArgumentError(f"{function}: {what} {before[made]!r} and {name!r} are both {made} in C")
+        before[made] = name
+    return tuple(Port(identifier(name), value) for name, value in named)

@@ -1,0 +1,72 @@
+"""`relvm export`."""
+
+from __future__ import annotations
+
+import argparse
+
+from relvm import aot
+from relvm.aot.format import format_lowered
+from relvm.aot.placement import format_placement
+from relvm.aot.storage import assign_storage, format_storage
+from relvm.cli.inputs import input_values
+from relvm.cli.models import Progress, note, read_module
+from relvm.errors import RelvmArgumentError
+from relvm.ir.expr import Module
+from relvm.vm.building import build
+from relvm.vm.runtime import VirtualMachine
+
+
+def export(options: argparse.Namespace) -> int:
+    """Writes a model as a folder of C, with a test of it where inputs are given."""
+    config = _config(options)
+    module = read_module(options)
+    with Progress() as progress:
+        progress.step("passes")
+        program = aot.build(module, config, entry=options.function)
+    match options.show:
+        case "storage":
+            print(format_storage(assign_storage(program.legal[options.function])), end="")
+        case "lowered":
+            print(format_lowered(program.lowered), end="")
+        case "placement":
+            print(format_placement(program.placements, config.pools), end="")
+        case None:
+            trial = _trial(module, options) if options.random or options.input else None
+            program.write(options.output, trial)
+            pools = zip(config.pools, program.sources.pool_bytes, strict=True)
+            sizes = [f"{pool.name} {size:,} bytes" for pool, size in pools]
+            sizes.append(f"constants {program.sources.constants_bytes:,} bytes")
+            note(f"wrote {options.output}: {', '.join(sizes)}")
+    return 0
+
+
+def _config(options: argparse.Namespace) -> aot.AotConfig:
+    """What the options say; for the bare runtime kernels are unpacked where neither option says otherwise."""
+    is_plain = options.runtime == "bare" and options.interface is None
+    interface = options.interface or ("c" if is_plain else "packed")
+    unpacked = options.unpacked or is_plain
+    pools = tuple(map(_pool, options.pool)) or aot.AotConfig().pools
+    return aot.AotConfig(
+        options.name,
+        options.runtime,
+        interface,
+        unpacked,
+        options.alignment,
+        pools,
+        options.constants_limit,
+        options.workspace,
+    )
+
+
+def _pool(setting: str) -> aot.Pool:
+    name, equals, limit = setting.partition("=")
+    if equals and not limit.isdecimal():
+        raise RelvmArgumentError(f"--pool {setting}: expected NAME or NAME=BYTES")
+    return aot.Pool(name, int(limit) if equals else None)
+
+
+def _trial(module: Module, options: argparse.Namespace) -> tuple[list, list]:
+    """Inputs, and what a machine makes of them."""
+    executable = build(module, "compiled")
+    values = input_values(options, executable.signature[options.function])
+    return values, [VirtualMachine(executable)[options.function](*values)]

@@ -1,0 +1,80 @@
+"""What `--input`, `--random` and `--seed` say of a function's arguments."""
+
+from __future__ import annotations
+
+import argparse
+import zipfile
+from typing import Any
+
+import numpy as np
+
+from relvm.cli.models import parse_dims
+from relvm.errors import RelvmArgumentError, RelvmFormatError, near_matches
+
+
+def input_values(options: argparse.Namespace, signature: dict[str, Any]) -> list[np.ndarray]:
+    """The arguments.  signature: the function's, of an executable.
+
+    Raises
+    ------
+    RelvmArgumentError
+        An input is missing, not known or given twice, or cannot be made at random.
+    RelvmFormatError
+        A file is no .npy file.
+    """
+    if options.seed < 0:
+        raise RelvmArgumentError(f"--seed {options.seed}: expected at least 0")
+    params = signature["params"]
+    names = list(signature["attributes"].get("input_names", [param["name"] for param in params]))
+    if not options.random:
+        return _read_inputs(options.input, names, params)
+    given = parse_dims(options.dim).items()
+    sizes = {name: max(size) if isinstance(size, tuple) else size for name, size in given}
+    return random_inputs(params, names, sizes, options.seed)
+
+
+def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> list[np.ndarray]:
+    given = {}
+    for setting in settings:
+        name, equals, file = setting.partition("=")
+        if not equals:
+            raise RelvmArgumentError(f"--input {setting}: expected NAME=FILE.npy")
+        if name not in names:
+            raise RelvmArgumentError(f"--input {name}: the inputs are {', '.join(names)}{near_matches(name, names)}")
+        if name in given:
+            raise RelvmArgumentError(f"--input {name} is given twice")
+        try:
+            given[name] = np.load(file, allow_pickle=False)
+        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise RelvmFormatError(f"{file} is not a .npy file: {error}") from None
+    missing = [f"{n} ({p['type']})" for n, p in zip(names, params, strict=True) if n not in given]
+    if missing:
+        raise RelvmArgumentError(f"no --input for {', '.join(missing)}; or give --random")
+    return [given[name] for name in names]
+
+
+def random_inputs(params: list[dict], names: list[str], sizes: dict[str, int], seed: int) -> list[Any]:
+    """An array for each tensor parameter: floats from the normal distribution, integers in [0, 2), symbolic sizes 1.
+
+    Raises
+    ------
+    RelvmArgumentError
+        A parameter that is no tensor of known rank.
+    """
+    from relvm.frontend.text import parse_type
+    from relvm.ir.dims import evaluate_with
+    from relvm.ir.types import TensorType
+
+    rng = np.random.default_rng(seed)
+    arrays = []
+    for param, name in zip(params, names, strict=True):
+        type_ = parse_type(param["type"])
+        if not isinstance(type_, TensorType) or type_.dtype is None or type_.rank is None:
+            raise RelvmArgumentError(f"--random: input {name} is of type {param['type']}; give it with --input")
+        dims = type_.shape if type_.shape is not None else (1,) * type_.rank
+        shape = [evaluate_with(dim, lambda var: sizes.get(var.name, 1)) for dim in dims]
+        if any(not isinstance(size, int) or size < 0 for size in shape):
+            raise RelvmArgumentError(f"--random: input {name} of type {param['type']} has no such sizes; give --dim")
+        values = rng.standard_normal(shape) if type_.dtype.is_float else rng.integers(0, 2, shape)
+        arrays.append(np.asarray(values).astype(type_.dtype.numpy))
+    return arrays

@@ -1,0 +1,107 @@
+"""Runs what is exported ahead of time in this process: compiled into a library, called through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relvm import aot
+from relvm.aot.lowered import ScalarVar
+from relvm.aot.trial import make_inputs
+from relvm.ir.dims import evaluate_with
+from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
+from relvm.vm.target import own_options
+from relvm.vm.toolchain import expect_compiler
+
+FLAGS = "-std=c99 -Wall -Wextra -Werror -pedantic -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast"
+SIMD = "-fopenmp-simd -DRVM_OPENMP_SIMD"
+_SCALARS = {"i": ctypes.c_int64, "f": ctypes.c_double, "b": ctypes.c_int64}
+_KINDS = {"i": int, "f": float, "b": bool}
+
+
+class Failed(Exception):
+    """A run gave another status than RVM_OK."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"status {status}")
+        self.status = status
+
+
+def compile_programs(programs: Sequence[aot.AotProgram], folder: Path, *options: str) -> ctypes.CDLL:
+    """A library of programs of different names."""
+    units = []
+    for program in programs:
+        place = folder / program.config.name
+        program.write(place)
+        units += [f"-I{place}/include", f"-I{place}/src", *map(str, sorted(place.glob("src/*.c")))]
+    wide = ["-mprefer-vector-width=512"] if "-march=x86-64-v4" in own_options() else []
+    flags = [*FLAGS.split(), *SIMD.split(), "-O3", *own_options(), *wide, *options, "-shared", "-fPIC"]
+    library = folder / "library.so"
+    command = [*expect_compiler().command, *flags, *units, "-lm", "-o", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(library), mode=os.RTLD_NOW)
+
+
+def run_program(library: ctypes.CDLL, program: aot.AotProgram, *args: Any) -> Any:
+    """What a program of a library gives, as the reference has it: arrays, numbers, tuples.
+
+    Raises
+    ------
+    Failed
+        Its status was not RVM_OK.
+    """
+    given, sizes = make_inputs(program.lowered, args)
+    inputs, keep = {}, []
+    for port in program.lowered.inputs:
+        value = given[port.name]
+        if isinstance(port.value, int):
+            keep.append(np.ascontiguousarray(value) if np.size(value) else np.zeros(1, value.dtype))
+            inputs[port.name] = (ctypes.c_void_p, keep[-1].ctypes.data)
+        else:
+            letter = port.value.letter if isinstance(port.value, ScalarVar) else "i"
+            inputs[port.name] = (_SCALARS[letter], value)
+    outputs, made = {}, {}
+    for port in program.lowered.outputs:
+        if isinstance(port.value, ScalarVar):
+            made[port.name] = _SCALARS[port.value.letter]()
+            outputs[port.name] = (ctypes.c_void_p, ctypes.addressof(made[port.name]))
+        else:
+            storage = program.lowered.functions[-1].storages[port.value]
+            shape = tuple(evaluate_with(dim, sizes.get) for dim in storage.shape)
+            array = np.zeros(shape, storage.dtype.numpy)
+            made[port.name] = array
+            keep.append(array if array.size else np.zeros(1, array.dtype))
+            outputs[port.name] = (ctypes.c_void_p, keep[-1].ctypes.data)
+    run = getattr(library, f"{program.config.name}_run")
+    status = run(ctypes.byref(_struct(inputs)), ctypes.byref(_struct(outputs)))
+    if status:
+        raise Failed(status)
+    flat = [
+        _KINDS[port.value.letter](made[port.name].value) if isinstance(port.value, ScalarVar) else made[port.name]
+        for port in program.lowered.outputs
+    ]
+    entry = program.lowered.functions[-1].name
+    return _shaped(program.legal[entry].result_type, iter(flat))
+
+
+def _struct(fields: dict[str, tuple[Any, Any]]) -> ctypes.Structure:
+    kind = type("Struct", (ctypes.Structure,), {"_fields_": [(name, ctype) for name, (ctype, _) in fields.items()]})
+    return kind(*(value for _, value in fields.values()))
+
+
+def _shaped(type_: Type, flat) -> Any:
+    match type_:
+        case TupleType(fields):
+            return tuple(_shaped(field, flat) for field in fields)
+        case TensorType() | PrimType():
+            return next(flat)
+        case ShapeType(rank=rank):
+            return tuple(next(flat) for _ in range(rank))
+    raise AssertionError(f"no result of type {type_}")

@@ -1,0 +1,149 @@
+"""Programs that can be exported, each with arguments to try it on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module's text, and calls of its main."""
+
+    name: str
+    text: str
+    calls: tuple[tuple[Any, ...], ...]
+
+
+def numbers(*shape: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+PROGRAMS = (
+    Program("constant", "def main() -> (f32[2], i64) { return (const(f32[2], [1.5, -0.0]), 7) }", ((),)),
+    Program("input_returned", "def main(x: f32[n, 3]) -> f32[n, 3] { return x }", ((numbers(2, 3),), (numbers(0, 3),))),
+    Program("one_for_two", "def main(x: f32[4]) -> (f32[4], f32[4]) { y = relu(x)\n return (y, y) }", ((numbers(4),),)),
+    Program(
+        "nested_tuples",
+        """def main(t: (f32[4], (f32[4], i64))) -> ((f32[4], i64), f32[4]) {
+          inner = t.1
+          return ((inner.0, inner.1 + 1), add(t.0, inner.0))
+        }""",
+        (((numbers(4), (numbers(4, seed=2), 5)),),),
+    ),
+    Program(
+        "scalars",
+        """def main(a: i64, b: i64, x: f64, c: bool) -> (i64, i64, f64, bool, f64) {
+          return (a // b, a % b, x * 2.5, c & (a > b), if c then x else 0.5)
+        }""",
+        ((7, -2, 1.5, True), (-7, 2, -0.0, False), (7, 0, 1.0, True), (-(2**63), -1, 1e300, True)),
+    ),
+    Program(
+        "branches",
+        """def main(c: bool, d: i64[], x: f32[4], y: f32[4]) -> (f32[4], f32[4]) {
+          z = if c then { return (x, softmax(y, axis=0)) } else { return (y, softmax(x, axis=0)) }
+          w = if d then relu(z.0) else z.1
+          return (w, z.1)
+        }""",
+        tuple((c, np.int64(d), numbers(4), numbers(4, seed=3)) for c in (True, False) for d in (0, 1)),
+    ),
+    Program(
+        "sizes",
+        """def main(x: f32[n, m], y: f32[m]) -> (f32[n], i64[2], i64) with (upper_bounds=(("n", 8), ("m", 16))) {
+          a = matmul(x, softmax(add(x, y), axis=1), transpose_b=true)
+          return (sum(a, axes=(1,)), shape_to_tensor(shape_of(x)), dim(n * 3 + m // 2))
+        }""",
+        ((numbers(3, 5), numbers(5)), (numbers(8, 16), numbers(16)), (numbers(0, 4), numbers(4))),
+    ),
+    Program(
+        "sizes_that_are_checked",
+        """def main(x: f32[n], y: f32[m]) -> f32[n] with (upper_bounds=(("n", 8), ("m", 8))) {
+          z = match_cast(y, f32[n])
+          return add(x, z)
+        }""",
+        ((numbers(3), numbers(3, seed=2)), (numbers(3), numbers(4))),
+    ),
+    Program(
+        "functions",
+        """def main(x: f32[n, 4], y: f32[k, 4]) -> (f32[n, 4], f32[k, 4]) with (upper_bounds=(("n", 4), ("k", 6))) {
+          return (@twice(x), @twice(@twice(y)))
+        }
+        private def twice(x: f32[n, 4]) -> f32[n, 4] with (inline=false) { return softmax(add(x, x), axis=1) }""",
+        ((numbers(2, 4), numbers(6, 4)),),
+    ),
+    Program(
+        "closures",
+        """def main(x: f32[n], y: f32[n]) -> f32[n] with (upper_bounds=(("n", 4),)) {
+          f = fn (a: f32[n]) -> f32[n] with (inline=false) { return add(a, y) }
+          return f(f(x))
+        }""",
+        ((numbers(3), numbers(3, seed=2)),),
+    ),
+    Program(
+        "loop",
+        """def main(x: f32[n], y: f32[n], i: i64) -> (f32[n], f32[n]) with (upper_bounds=(("n", 4),)) {
+          return @loop(0, x, y, y, i)
+        }
+        private def loop(k: i64, a: f32[n], b: f32[n], y: f32[n], i: i64) -> (f32[n], f32[n]) with (inline=false) {
+          return if k < i then { return @loop(k + 1, add(a, b), a, y, i) } else { return (add(a, y), b) }
+        }""",
+        tuple((numbers(3), numbers(3, seed=2), i) for i in (0, 1, 2, 7)),
+    ),
+    Program(
+        "changing_places",
+        """def main(x: f32[4], y: f32[4], i: i64) -> (f32[4], f32[4]) { return @loop(x, y, i) }
+        private def loop(a: f32[4], b: f32[4], i: i64) -> (f32[4], f32[4]) with (inline=false) {
+          return if i > 0 then { return @loop(b, a, i - 1) } else { return (a, b) }
+        }""",
+        tuple((numbers(4), numbers(4, seed=2), i) for i in (0, 1, 4)),
+    ),
+    Program(
+        "functions_in_turn",
+        """def main(i: i64, x: f32[4]) -> f32[4] { return @even(i, x, add(x, x)) }
+        def even(i: i64, x: f32[4], y: f32[4]) -> f32[4] {
+          return if i == 0 then { return x } else { return @odd(i - 1, y, add(x, x)) }
+        }
+        def odd(i: i64, x: f32[4], z: f32[4]) -> f32[4] {
+          return if i == 0 then { return negative(x) } else { return @even(i - 1, z, x) }
+        }""",
+        tuple((i, numbers(4)) for i in (0, 1, 2, 3, 8, 9)),
+    ),
+    Program(
+        "indices",
+        "def main(x: f32[5], at: i64[3]) -> f32[3] { return gather(x, at, axis=0) }",
+        ((numbers(5), np.int64([0, -1, 4])), (numbers(5), np.int64([0, 5, 1]))),
+    ),
+    Program(
+        "assertion",
+        """def main(i: i64, x: f32[4]) => f32[4] {
+          _ = builtin.assert(i > 2, "i is small")
+          return relu(x)
+        }""",
+        ((3, numbers(4)), (2, numbers(4))),
+    ),
+    Program(
+        "dtypes",
+        """def main(a: f16[4], b: u8[4], c: f64[4], d: bool[4]) -> (f16[4], i8[4], f64[4], bool[4]) {
+          return (add(a, a), cast(subtract(b, b), to="i8"), exp(c), logical_not(d))
+        }""",
+        (
+            (
+                np.float16([1, -2, 65504, 0]),
+                np.uint8([1, 2, 255, 0]),
+                np.float64([0, 1, -1, 700]),
+                np.array([True, False, True, True]),
+            ),
+        ),
+    ),
+    Program(
+        "item",
+        """def main(x: f32[], y: i64[]) -> (f64, i64, f32[], i8[]) {
+          a = to_scalar(x)
+          b = to_scalar(y)
+          return (a * 2.0, b - 1, to_tensor(a / 3.0, dtype="f32"), to_tensor(b, dtype="i8"))
+        }""",
+        ((np.float32(1.25), np.int64(-100)), (np.float32(1.25), np.int64(300))),
+    ),
+)

@@ -1,0 +1,213 @@
+"""The passes of an export on small programs: what each makes, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cases import check_cases
+
+from relvm import aot
+from relvm.aot.config import CallKind
+from relvm.aot.format import format_lowered
+from relvm.aot.placement import format_placement
+from relvm.aot.storage import assign_storage, format_storage
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmMemoryError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+)
+from relvm.frontend.text import parse_module
+
+FOLDER = Path(__file__).parent
+
+
+def exported(text: str, **options) -> aot.AotProgram:
+    return aot.build(parse_module(text), aot.AotConfig(**options), verified=True)
+
+
+def test_storage(update: bool) -> None:
+    def convert(text: str) -> str:
+        return format_storage(assign_storage(exported(text).legal["main"]))
+
+    check_cases(FOLDER / "storage.cases", convert, update)
+
+
+def test_lower_main(update: bool) -> None:
+    check_cases(FOLDER / "lower_main.cases", lambda text: format_lowered(exported(text).lowered), update)
+
+
+def test_placement(update: bool) -> None:
+    def convert(text: str) -> str:
+        program = exported(text)
+        return format_placement(program.placements, program.config.pools)
+
+    check_cases(FOLDER / "placement.cases", convert, update)
+
+
+TWO_STEPS = """
+def main(x: f32[64], y: f32[64, 64]) -> f32[64] {
+  a = softmax(matmul(x, y), axis=0)
+  return softmax(matmul(a, y), axis=0)
+}"""
+
+
+@pytest.mark.parametrize("alignment", [1, 4, 64, 4096])
+def test_tensors_are_aligned(alignment: int) -> None:
+    program = exported(TWO_STEPS, alignment=alignment)
+    slots = [slot for found in program.placements.values() for slots in found.slots.values() for slot in slots]
+    assert slots and all(slot.offset % alignment == 0 for slot in slots)
+
+
+def test_what_does_not_fit_goes_into_the_next_pool() -> None:
+    whole = exported(TWO_STEPS).sources.pool_bytes[0]
+    pools = (aot.Pool("fast", whole - 1), aot.Pool("slow"))
+    program = exported(TWO_STEPS, pools=pools)
+    fast, slow = program.sources.pool_bytes
+    assert slow > 0
+    assert fast < whole
+
+
+def test_a_pool_that_is_too_small_is_an_error_that_says_by_how_much() -> None:
+    whole = exported(TWO_STEPS).sources.pool_bytes[0]
+    message = f"pool workspace: .* bytes. does not fit: {whole} bytes are needed, 1 more than the limit of {whole - 1}"
+    with pytest.raises(RelvmMemoryError, match=message):
+        exported(TWO_STEPS, pools=(aot.Pool("workspace", whole - 1),))
+    assert exported(TWO_STEPS, pools=(aot.Pool("workspace", whole),)).sources.pool_bytes == (whole,)
+
+
+def test_constants_that_are_too_large_are_an_error_that_says_by_how_much() -> None:
+    text = "def main(x: f32[8]) -> f32[8] { return add(x, const(f32[8], [1, 2, 3, 4, 5, 6, 7, 8])) }"
+    with pytest.raises(RelvmMemoryError, match=r"32 bytes, 1 more than the limit of 31; the largest is f32\[8\]"):
+        exported(text, constants_limit_bytes=31)
+    assert exported(text, constants_limit_bytes=32).sources.constants_bytes == 32
+
+
+REFUSED = {
+    "main: result: .*closure that escapes": """
+        def main(x: f32[n]) -> (f32[n]) -> f32[n] { return fn (a: f32[n]) -> f32[n] { return add(a, x) } }""",
+    "main: f: .*closure that escapes": """
+        def main(c: bool, x: f32[4]) -> f32[4] {
+          f = if c then fn (a: f32[4]) -> f32[4] { return relu(a) } else fn (a: f32[4]) -> f32[4] { return add(a, x) }
+          return f(x)
+        }""",
+    "factorial: value.*: .*recursion without a bound": """
+        def main(i: i64) -> i64 { return @factorial(i) }
+        def factorial(i: i64) -> i64 { return if i == 0 then 1 else i * @factorial(i - 1) }""",
+    "odd: .*: .*recursion without a bound: even is used other than by a call that odd ends with": """
+        def main(i: i64) -> i64 { return @even(i) }
+        def even(i: i64) -> i64 { return if i == 0 then 1 else @odd(i - 1) }
+        def odd(i: i64) -> i64 { return if i == 0 then 0 else @even(i - 1) + 1 }""",
+    r"main: .*: .*f32\[n, m\] unless m has an upper bound": """
+        def main(x: f32[n, m]) -> f32[] with (upper_bounds=(("n", 4),)) {
+          a = softmax(x, axis=1)
+          return sum(softmax(a, axis=1))
+        }""",
+    "main: .*: .*unless .* has an upper bound": """
+        def main(x: f32[8], size: i64[1]) -> f32[] {
+          sizes: shape[k] = tensor_to_shape(size)
+          y = softmax(broadcast_to(const(f32[1], [1]), sizes), axis=0)
+          return sum(softmax(y, axis=0))
+        }""",
+    "main: result: .*call of the host's function test.aot.host": """
+        def main(x: f32[4]) => f32[4] { return packed("test.aot.host", x) : f32[4] }""",
+    "main: .*: .*list": """
+        def main(x: f32[4]) -> list[f32[4]] { return make_list(x, x) }""",
+    "main: x: .*tensor of strings": "def main(x: str[4]) -> str[4] { return x }",
+    "main: y: .*device 1": """
+        def main(x: f32[4]) -> f32[4] {
+          y: f32[4] = builtin.to_device(x, 1)
+          return relu(y)
+        }""",
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_needs_a_machine_is_refused_by_what_it_is_and_where(message: str) -> None:
+    with pytest.raises(RelvmUnsupportedError, match=message):
+        exported(REFUSED[message])
+
+
+@pytest.mark.parametrize("runtime", ["bare", "hosted"])
+def test_packed_interfaces_are_refused_until_they_exist(runtime: str) -> None:
+    with pytest.raises(RelvmUnsupportedError, match=f"interface='packed', runtime='{runtime}'"):
+        exported("def main(x: f32[4]) -> f32[4] { return x }", runtime=runtime, interface="packed", unpacked=False)
+
+
+def test_names_that_are_the_same_in_c_are_an_error() -> None:
+    with pytest.raises(RelvmArgumentError, match=r"outputs 'a.b' and 'a_b' are both a_b in C"):
+        exported('def main(x: f32[4]) -> (f32[4], f32[4]) with (output_tensor_names=("a.b", "a_b")) { return (x, x) }')
+
+
+@pytest.mark.parametrize("names", ['("a",)', "3", '("a", "b", "c")'])
+def test_names_of_outputs_must_be_as_many_texts(names: str) -> None:
+    with pytest.raises((RelvmArgumentError, RelvmTypeError), match="output_tensor_names"):
+        exported(f"def main(x: f32[4]) -> (f32[4], f32[4]) with (output_tensor_names={names}) {{ return (x, x) }}")
+
+
+def test_an_entry_that_is_not_there_is_an_error() -> None:
+    module = parse_module("def main(x: f32[4]) -> f32[4] { return x }")
+    with pytest.raises(RelvmNameError, match="no function mian; did you mean main"):
+        aot.build(module, entry="mian")
+
+
+@pytest.mark.parametrize(
+    ("options", "calls"),
+    [
+        ({"runtime": "bare", "interface": "c", "unpacked": True}, CallKind.UNPACKED),
+        ({"runtime": "bare", "interface": "packed", "unpacked": True}, CallKind.UNPACKED),
+        ({"runtime": "bare", "interface": "packed", "unpacked": False}, CallKind.CPACKED),
+        ({"runtime": "hosted", "interface": "packed", "unpacked": False}, CallKind.PACKED),
+    ],
+)
+def test_options_that_go_together(options: dict, calls: CallKind) -> None:
+    assert aot.AotConfig(**options).calls is calls
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"runtime": "bare", "interface": "c", "unpacked": False}, 'needs interface="packed" or unpacked=True'),
+        ({"runtime": "hosted", "interface": "c", "unpacked": False}, 'needs interface="packed" and unpacked=False'),
+        ({"runtime": "hosted", "interface": "c", "unpacked": True}, 'needs interface="packed" and unpacked=False'),
+        ({"runtime": "hosted", "interface": "packed", "unpacked": True}, 'needs interface="packed" and unpacked=False'),
+    ],
+)
+def test_options_that_do_not_go_together_are_all_quoted(options: dict, message: str) -> None:
+    quoted = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    with pytest.raises(RelvmArgumentError) as caught:
+        aot.AotConfig(**options)
+    assert str(caught.value).startswith(quoted)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"runtime": "bear"}, "runtime='bear': expected one of bare, hosted; did you mean bare?"),
+        ({"interface": "C"}, "interface='C'"),
+        ({"workspace": "heap"}, "workspace='heap'"),
+        ({"name": "2fast"}, "name='2fast'"),
+        ({"name": ""}, "name=''"),
+        ({"alignment": 12}, "alignment=12: expected a power of two"),
+        ({"alignment": 0}, "alignment=0"),
+        ({"pools": ()}, "pools: expected one"),
+        ({"pools": (aot.Pool("a"), aot.Pool("a"))}, "two are named a"),
+        ({"pools": (aot.Pool("a b"),)}, "'a b'"),
+        ({"pools": (aot.Pool("a", -1),)}, "the limit of a: expected a number of bytes, got -1"),
+        ({"constants_limit_bytes": 1.5}, "the limit of constants: expected a number of bytes, got 1.5"),
+    ],
+)
+def test_options_that_no_export_takes(options: dict, message: str) -> None:
+    with pytest.raises(RelvmArgumentError) as caught:
+        aot.AotConfig(**options)
+    assert message in str(caught.value)
+
+
+def test_a_bound_that_is_invalid_is_an_error() -> None:
+    text = 'def main(x: f32[n]) -> f32[n] with (upper_bounds=(("n", -1))) { return x }'
+    with pytest.raises((RelvmShapeError, RelvmTypeError)):
+        exported(text)

@@ -1,0 +1,82 @@
+"""Exports on other processors, under emulation: they give what the machine gives here.
+
+Floating point results may differ in their last bits, as some of these processors round a product and a sum once.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from programs_ahead import PROGRAMS, numbers
+
+from relvm import aot, vm
+from relvm.frontend.text import parse_module
+from relvm.vm.toolchain import find_compiler
+
+BOARD = Path(__file__).resolve().parents[2] / "examples/cortex_m"
+FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-fwrapv", "-DRELVM_TOLERANCE=1e-5")
+
+NETWORK = """
+def main(x: f32[1, 2, 12, 12]) -> (f32[1, 5], i64[1]) {
+  a = relu(conv(x, const(f32[4, 2, 3, 3], FILTERS), pads=(1, 1, 1, 1)))
+  b = max_pool(a, kernel=(2, 2), strides=(2, 2))
+  c = reshape(b, shape(1, 144))
+  d = softmax(matmul(c, const(f32[144, 5], WEIGHTS)), axis=1)
+  return (d, argmax(d, axis=1))
+}"""
+for word, value in (("FILTERS", numbers(4, 2, 3, 3)), ("WEIGHTS", numbers(144, 5, seed=2))):
+    NETWORK = NETWORK.replace(word, str(value.round(1).tolist()))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The network, and the loops of the language, each with a trial."""
+    if find_compiler() is None:
+        pytest.skip("what is right is computed by a machine, whose kernels need a C compiler, and there is none")
+    root = tmp_path_factory.mktemp("boards")
+    chosen = [(p.name, p.text, p.calls[-1]) for p in PROGRAMS if p.name in ("loop", "functions_in_turn", "scalars")]
+    for name, text, args in [("network", NETWORK, (numbers(1, 2, 12, 12),)), *chosen]:
+        module = parse_module(text)
+        expected = vm.VirtualMachine(vm.build(module, "compiled"))["main"](*args)
+        aot.build(module, aot.AotConfig(name)).write(root / name, (args, [expected]))
+    return root
+
+
+def sources(place: Path) -> list[str]:
+    return [f"-I{place}/include", f"-I{place}/src", *map(str, sorted(place.glob("src/*.c"))), f"{place}/test/main.c"]
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def expect_tools(*names: str) -> None:
+    missing = [name for name in names if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)} (.ci/run has the packages)")
+
+
+@pytest.mark.parametrize("name", ["network", "loop", "functions_in_turn", "scalars"])
+def test_on_a_cortex_m_without_an_operating_system(name: str, folder: Path, tmp_path: Path) -> None:
+    expect_tools("arm-none-eabi-gcc", "qemu-system-arm")
+    program = str(tmp_path / "program.elf")
+    board = [str(BOARD / "vectors.c"), "--specs=rdimon.specs", "-T", str(BOARD / "mps2.ld"), "-lm"]
+    processor = ["-mcpu=cortex-m3", "-mthumb"]
+    run("arm-none-eabi-gcc", *FLAGS, *processor, *sources(folder / name), *board, "-o", program)
+    emulated = ["-machine", "mps2-an385", "-nographic", "-semihosting-config", "enable=on,target=native"]
+    assert "values" in run("qemu-system-arm", *emulated, "-kernel", program)
+
+
+@pytest.mark.parametrize("name", ["network", "loop", "functions_in_turn", "scalars"])
+@pytest.mark.parametrize("processor", ["aarch64", "riscv64"])
+def test_on_linux_of_other_processors(processor: str, name: str, folder: Path, tmp_path: Path) -> None:
+    compiler, emulator = f"{processor}-linux-gnu-gcc", f"qemu-{processor}"
+    expect_tools(compiler, emulator)
+    program = str(tmp_path / "program")
+    run(compiler, *FLAGS, "-static", *sources(folder / name), "-lm", "-o", program)
+    assert "values" in run(emulator, program)

@@ -1,0 +1,213 @@
+"""What is exported gives, bit for bit, what the machine gives in compiled mode."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from exported import Failed, compile_programs, run_program
+from modes import assert_same_bits, plain
+from programs_ahead import PROGRAMS, Program, numbers
+
+from relvm import aot, vm
+from relvm.cli.main import main
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmShapeError, RelvmTypeError
+from relvm.frontend.text import parse_module
+from relvm.tables import STATUS
+from relvm.vm.toolchain import find_compiler
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="an export is built by a C compiler, and there is none")
+
+Library = tuple[ctypes.CDLL, dict[str, aot.AotProgram]]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """All programs as one library, and them by name."""
+    programs = {
+        program.name: aot.build(parse_module(program.text), aot.AotConfig(program.name), verified=True)
+        for program in PROGRAMS
+    }
+    return compile_programs(list(programs.values()), tmp_path_factory.mktemp("export")), programs
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_a_program_gives_what_the_machine_gives(program: Program, library: Library) -> None:
+    compiled, programs = library
+    machine = vm.VirtualMachine(vm.build(parse_module(program.text), "compiled"))
+    for args in program.calls:
+        try:
+            expected = plain(machine["main"](*args))
+        except RelvmError as error:
+            with pytest.raises(Failed) as caught:
+                run_program(compiled, programs[program.name], *args)
+            assert STATUS[caught.value.status].python_class == type(error).__name__
+            continue
+        assert_same_bits(run_program(compiled, programs[program.name], *args), expected)
+
+
+def test_a_size_beyond_its_bound_is_refused(library: Library) -> None:
+    compiled, programs = library
+    with pytest.raises(Failed) as caught:
+        run_program(compiled, programs["functions"], numbers(5, 4), numbers(6, 4))
+    assert STATUS[caught.value.status].name == "SHAPE_ERROR"
+
+
+def test_pointers_that_are_missing_are_refused(library: Library) -> None:
+    compiled, _ = library
+    run = compiled.input_returned_run
+    status = next(row.index for row in STATUS if row.name == "ARGUMENT_ERROR")
+    assert run(None, None) == status
+    empty = (ctypes.c_int64 * 4)()
+    assert run(empty, empty) == status
+
+
+def test_a_descriptor_says_what_there_is_and_runs_it(library: Library) -> None:
+    class Model(ctypes.Structure):
+        _fields_ = (
+            ("name", ctypes.c_char_p),
+            ("run", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)),
+            ("inputs", ctypes.c_int32),
+            ("outputs", ctypes.c_int32),
+        )
+
+    compiled, _ = library
+    model = Model.in_dll(compiled, "one_for_two_model")
+    assert (model.name, model.inputs, model.outputs) == (b"one_for_two", 1, 2)
+    x, first, second = numbers(4), np.zeros(4, np.float32), np.zeros(4, np.float32)
+    inputs = (ctypes.c_void_p * 1)(x.ctypes.data)
+    outputs = (ctypes.c_void_p * 2)(first.ctypes.data, second.ctypes.data)
+    assert model.run(inputs, outputs, None) == 0
+    np.testing.assert_array_equal(first, np.maximum(x, 0))
+    np.testing.assert_array_equal(second, first)
+
+
+MLP = """
+def main(x: f32[n, 8]) -> f32[n, 3] with (upper_bounds=(("n", 4),)) {
+  h = relu(matmul(x, const(f32[8, 8], WEIGHTS)))
+  return softmax(matmul(h, const(f32[8, 3], MORE)), axis=1)
+}"""
+MLP = MLP.replace("WEIGHTS", str(numbers(8, 8).tolist())).replace("MORE", str(numbers(8, 3).tolist()))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[..., Path]:
+    """Writes the network as an export with a trial, and gives where."""
+
+    def write(**options) -> Path:
+        module = parse_module(MLP)
+        x = numbers(3, 8)
+        expected = vm.VirtualMachine(vm.build(module, "compiled", target="x86-64"))["main"](x)
+        aot.build(module, aot.AotConfig(**options)).write(tmp_path / "export", ([x], [expected]))
+        return tmp_path / "export"
+
+    return write
+
+
+def make(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["make", "-s", *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"workspace": "caller"},
+        {"pools": (aot.Pool("fast", 200), aot.Pool("slow")), "alignment": 64},
+        {"pools": (aot.Pool("fast", 200), aot.Pool("slow")), "workspace": "caller"},
+    ],
+    ids=["static", "caller", "pools", "caller-pools"],
+)
+def test_make_builds_a_folder_and_its_trial_passes_bit_for_bit(folder: Callable[..., Path], options: dict) -> None:
+    place = folder(**options)
+    printed = make(place, "test", "TOLERANCE=0", "CFLAGS=-O3 -march=x86-64")
+    assert printed == "output: 9 values, the same\n"
+
+
+def test_a_trial_that_does_not_pass_says_by_how_much(folder: Callable[..., Path]) -> None:
+    place = folder()
+    text = (place / "test/main.c").read_text()
+    head, _, rest = text.partition("want_output[] = {\n")
+    (place / "test/main.c").write_text(head + "want_output[] = {\n" + re.sub(r"\S+,", "0.75f,", rest, count=1))
+    done = subprocess.run(["make", "-s", "test"], cwd=place, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "output: 9 values, largest difference 0." in done.stdout
+
+
+def test_no_sanitizer_and_no_analyzer_finds_anything(folder: Callable[..., Path]) -> None:
+    place = folder()
+    checks = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+    assert "values" in make(place, "test", f"CFLAGS={checks}")
+    make(place, "clean")
+    # Of variables that gcc's own vectors of sums make, its analyzer says that they are not set.
+    make(place, "CFLAGS=-O1 -fanalyzer -URVM_OPENMP_SIMD")
+
+
+def test_sources_need_nothing_but_memcpy_and_mathematics(folder: Callable[..., Path]) -> None:
+    place = folder()
+    make(place, "CFLAGS=-O2")
+    symbols = subprocess.run(["nm", "-u", "libmodel.a"], cwd=place, capture_output=True, text=True, check=True).stdout
+    needed = {line.split()[1] for line in symbols.splitlines() if line.strip().startswith("U ")}
+    own = {name for name in needed if name.startswith("model_")}
+    assert needed - own <= {"memcpy", "memset", "memmove"}  # what compilers make of loops, too
+
+
+def test_the_command_writes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    model = tmp_path / "mlp.relvm"
+    model.write_text(MLP)
+    assert main(["export", str(model), "-o", str(tmp_path / "out"), "--name", "mlp", "--random"]) == 0
+    assert "constants 1,024 bytes" in capsys.readouterr().err
+    assert "output: 3 values" in make(tmp_path / "out", "test")
+
+
+@pytest.mark.parametrize("what", ["storage", "lowered", "placement"])
+def test_the_command_shows_what_each_pass_makes(what: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    model = tmp_path / "mlp.relvm"
+    model.write_text(MLP)
+    assert main(["export", str(model), "-o", str(tmp_path / "out"), "--show", what]) == 0
+    assert {"storage": "x -> s0", "lowered": "call_unpacked", "placement": "alive at once"}[
+        what
+    ] in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--interface", "c"], 'needs interface="packed" or unpacked=True'),
+        (["--pool", "fast=12x"], "--pool fast=12x: expected NAME or NAME=BYTES"),
+        (["--pool", "fast=3"], "pool fast"),
+        (["--constants-limit", "10"], "more than the limit of 10"),
+        (["--alignment", "3"], "alignment=3"),
+        (["--function", "mian"], "no function mian; did you mean main"),
+    ],
+)
+def test_the_command_says_what_is_wrong(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    model = tmp_path / "mlp.relvm"
+    model.write_text(MLP)
+    assert main(["export", str(model), "-o", str(tmp_path / "out"), *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "message"),
+    [
+        ([], RelvmArgumentError, "expected 1 values of inputs, got 0"),
+        ([np.zeros((2, 8))], RelvmTypeError, "input x: expected dtype f32, got float64"),
+        ([np.zeros((2, 7), np.float32)], RelvmShapeError, r"input x: expected a dimension of 8, got shape \(2, 7\)"),
+        ([np.zeros(8, np.float32)], RelvmShapeError, r"input x: expected rank 2, got shape \(8,\)"),
+    ],
+)
+def test_a_trial_of_other_values_is_an_error(inputs: list, error: type, message: str, tmp_path: Path) -> None:
+    program = aot.build(parse_module(MLP))
+    with pytest.raises(error, match=message):
+        program.write(tmp_path, (inputs, [np.zeros((2, 3), np.float32)]))
