@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 
 from relvm.codegen.c_kernel import KernelBody, size_names
 from relvm.codegen.c_operands import comment_text
 from relvm.ir.dims import DimVar
 from relvm.lir.kernel import (
-    Address,
     Allocate,
     Assign,
     Branch,
     Buffer,
     Declare,
     Fail,
-    Invoke,
     Kernel,
     Local,
     Loop,
     Parallel,
-    Scalar,
     Statement,
-    Store,
+    scalars_in,
+    statements_in,
 )
 from relvm.transform.storage import align
 
@@ -60,7 +57,7 @@ def plain_signature(kernel: Kernel, symbol: str) -> str:
 
 
 def can_fail(kernel: Kernel) -> bool:
-    return any(isinstance(statement, Fail) for statement in _statements(kernel.body))
+    return any(isinstance(statement, Fail) for statement in statements_in(kernel.body))
 
 
 def _pointers(kernel: Kernel) -> dict[str, str]:
@@ -69,21 +66,10 @@ def _pointers(kernel: Kernel) -> dict[str, str]:
     return declared | {b.name: f"{b.dtype.ctype} *{restrict}{b.name}" for b in kernel.outputs}
 
 
-def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for statement in body:
-        yield statement
-        match statement:
-            case Loop(body=inner) | Parallel(body=inner):
-                yield from _statements(inner)
-            case Branch(_, then, orelse):
-                yield from _statements(then)
-                yield from _statements(orelse)
-
-
 def _without_unread(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """The statements but those that give values to variables which nothing reads."""
     while True:
-        read = {name for statement in _statements(body) for name in _reads(statement)}
+        read = {s.name for statement in statements_in(body) for s in scalars_in(statement) if isinstance(s, Local)}
         less = _kept(body, read)
         if less == body:
             return body
@@ -107,39 +93,13 @@ def _kept(body: tuple[Statement, ...], read: set[str]) -> tuple[Statement, ...]:
     return tuple(kept)
 
 
-def _reads(statement: Statement) -> Iterator[str]:
-    """The variables that a statement itself reads."""
-    waiting: list[object] = []
-    match statement:
-        case Loop(_, start, stop, reduce=reduce):
-            waiting = [start, stop, *(local for _, local in reduce)]
-        case Parallel(count=count):
-            waiting = [count]
-        case Branch(cond):
-            waiting = [cond]
-        case Declare(_, value) | Assign(_, value):
-            waiting = [value]
-        case Store(_, indices, value):
-            waiting = [*indices, value]
-        case Invoke(_, args) | Fail(values=args):
-            waiting = list(args)
-    while waiting:
-        scalar = waiting.pop()
-        if isinstance(scalar, Local):
-            yield scalar.name
-        elif isinstance(scalar, Scalar | Address):
-            for name in scalar.__dataclass_fields__:
-                value = getattr(scalar, name)
-                waiting += value if isinstance(value, tuple) else (value,)
-
-
 class _Scratch:
     """Where a kernel's larger arrays are in its scratch memory."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.offsets: dict[Buffer, int] = {}
         self.size_bytes = 0
-        for statement in _statements(kernel.body):
+        for statement in statements_in(kernel.body):
             if isinstance(statement, Allocate):
                 buffer = statement.buffer
                 size = math.prod(buffer.shape) * buffer.dtype.size_bytes

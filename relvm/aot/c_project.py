@@ -14,6 +14,7 @@ from relvm.aot.c_text import CTYPES
 from relvm.aot.config import AotConfig
 from relvm.aot.lowered import LoweredModule, Port, ScalarVar
 from relvm.aot.placement import FunctionPlacement
+from relvm.codegen.c_kernel import is_exact
 from relvm.errors import RelvmMemoryError
 from relvm.ir.dims import DimVar, format_dim
 from relvm.tables import STATUS, csrc_directory
@@ -29,6 +30,7 @@ _HEADERS = {
     "tile.h": r"rvm_(tile|taps|columns)_f32\(|rvm_copy_bytes\(|rvm_transposed_tile\(",
     "winograd.h": r"rvm_winograd_",
 }
+EXACT = "exact_"  # in the name of the file of kernels in which no product and sum may be rounded together
 _INCLUDE = re.compile(r'^#include "([a-z_]+\.h)"$', re.MULTILINE)
 
 
@@ -45,7 +47,9 @@ def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacem
     """The header that callers include, the model, its kernels and its constants, and what of relvm they include."""
     names = Names(config.name)
     functions = [print_function(function, module, placements, names) for function in module.functions]
-    kernels = [print_plain_kernel(kernel, names.kernel(name)) for name, kernel in module.kernels.items()]
+    kernels: dict[bool, list[str]] = {False: [], True: []}
+    for name, kernel in module.kernels.items():
+        kernels[is_exact(kernel)].append(print_plain_kernel(kernel, names.kernel(name)))
     entry = module.functions[-1]
     pool_bytes = placements[entry.name].size_bytes
     size = _expect_constants(names, config)
@@ -54,8 +58,10 @@ def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacem
         f"include/{config.name}.h": header.text(),
         f"src/{config.name}_internal.h": _internal(module, names, config),
         f"src/{config.name}.c": _model(module, placements, names, config, functions),
-        f"src/{config.name}_kernels.c": _kernels(kernels, config),
     }
+    for exact, texts in kernels.items():
+        if texts:
+            files[f"src/{config.name}_{EXACT if exact else ''}kernels.c"] = _kernels(texts, config)
     if names.constants:
         included = f'#include <math.h>\n\n#include "{config.name}_internal.h"\n\n'
         files[f"src/{config.name}_constants.c"] = included + print_constants(names.constants, config.name) + "\n"

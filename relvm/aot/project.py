@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from relvm.aot.c_project import Sources, print_sources
+from relvm.aot.c_project import EXACT, Sources, print_sources
 from relvm.aot.c_trial import print_trial
 from relvm.aot.config import AotConfig
 from relvm.aot.lower_main import lower_main
@@ -27,13 +27,15 @@ AR ?= ar
 CFLAGS ?= -O3
 TOLERANCE ?= 1e-5
 # -fwrapv: integers wrap around.  -ffp-contract=fast, -fopenmp-simd: what the machine's kernels are compiled with;
-# without them results differ in their last bits.
+# without them results differ in their last bits.  What rounds to whole numbers rounds each product by itself.
 ALL_CFLAGS = -std=c99 -Wall -Wextra -Werror -pedantic -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast \\
   -fopenmp-simd -DRVM_OPENMP_SIMD -Iinclude -Isrc $(CFLAGS)
 OBJECTS = {objects}
 
 lib{name}.a: $(OBJECTS)
 \t$(AR) rcs $@ $(OBJECTS)
+
+src/{name}_{exact}kernels.o: ALL_CFLAGS += -ffp-contract=off
 
 %.o: %.c $(wildcard include/*.h src/*.h)
 \t$(CC) $(ALL_CFLAGS) -c $< -o $@
@@ -85,7 +87,7 @@ class AotProgram:
         files = dict(self.sources.files)
         objects = " ".join(sorted(name[:-2] + ".o" for name in files if name.endswith(".c")))
         test = _TEST.format(name=self.config.name) if trial else ""
-        files["Makefile"] = _MAKEFILE.format(name=self.config.name, objects=objects, test=test)
+        files["Makefile"] = _MAKEFILE.format(name=self.config.name, exact=EXACT, objects=objects, test=test)
         if trial:
             files["test/main.c"] = print_trial(self.lowered, make_trial(self.lowered, *trial), self.config)
         for name, text in files.items():

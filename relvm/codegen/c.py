@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
-from relvm.codegen.c_kernel import kernel_prototype, print_kernel
+from relvm.codegen.c_kernel import is_exact, kernel_prototype, print_kernel
 from relvm.codegen.c_routine import print_apply, print_apply_prototype, print_checks, print_prototype, print_routine
 from relvm.codegen.c_scalar import print_declarations, print_scalar_routine
 from relvm.lir.kernel import Kernel
@@ -34,31 +34,34 @@ _HEADERS = {"byte_tile.h": ("rvm_tile_bytes", "rvm_taps_bytes")}
 @dataclass(frozen=True)
 class CSource:
     """kernels: the texts of translation units, the first of which opens the library.  routines: that of one; empty
-    where bytecode runs them."""
+    where bytecode runs them.  exact: units of kernels in which no product and sum may be rounded together."""
 
     kernels: tuple[str, ...]
     routines: str
+    exact: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return "\n".join((*self.kernels, self.routines)) if self.routines else "\n".join(self.kernels)
+        return "\n".join(filter(None, (*self.kernels, *self.exact, self.routines)))
 
 
-def _kernel_units(kernels: tuple[Kernel, ...]) -> Iterator[str]:
-    for first in range(0, max(1, len(kernels)), _UNIT_KERNELS):
+def _kernel_units(kernels: list[Kernel], *, opens: bool) -> Iterator[str]:
+    """The texts of units.  opens: whether the first one opens the library."""
+    for first in range(0, max(opens, len(kernels)), _UNIT_KERNELS):
         texts = map(print_kernel, kernels[first : first + _UNIT_KERNELS])
         body = "\n\n".join(texts)
         needed = (header for header, names in _HEADERS.items() if any(f" {name}(" in body for name in names))
         headers = ["kernel.h", *needed]
         includes = "\n".join(f'#include "{header}"' for header in headers)
-        yield "\n\n".join(("/* kernels */", includes, *(() if first else (_OPEN,)), body)) + "\n"
+        yield "\n\n".join(("/* kernels */", includes, *((_OPEN,) if opens and not first else ()), body)) + "\n"
 
 
 def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
     """The C of a module's kernels, and of the routines that have these names."""
-    kernels = tuple(_kernel_units(module.kernels))
+    kernels = tuple(_kernel_units([k for k in module.kernels if not is_exact(k)], opens=True))
+    exact = tuple(_kernel_units([k for k in module.kernels if is_exact(k)], opens=False))
     printed = [routine for routine in module.routines if routine.name in routines]
     if not printed:
-        return CSource(kernels, "")
+        return CSource(kernels, "", exact)
     functions = {name: i for i, name in enumerate(module.functions)}
     named = {routine.name: routine for routine in printed}
     scalars = scalar_routines(replace(module, routines=tuple(printed)))
@@ -75,4 +78,4 @@ def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
         else:
             parts.append(print_routine(routine, functions, named))
     parts += [print_apply(r, functions, is_scalar=r.name in scalars) for r in printed if r.name in called]
-    return CSource(kernels, "\n\n".join(part for part in parts if part) + "\n")
+    return CSource(kernels, "\n\n".join(part for part in parts if part) + "\n", exact)

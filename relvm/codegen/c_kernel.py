@@ -38,6 +38,8 @@ from relvm.lir.kernel import (
     Statement,
     Store,
     Unary,
+    scalars_in,
+    statements_in,
 )
 
 # Higher binds tighter; C's own levels for the operators that kernels use.
@@ -45,6 +47,8 @@ _PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 
 _PRECEDENCE |= {"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
 _UNARY = 11
 
+_ROUNDINGS = frozenset(("rint", "round", "floor", "ceil", "trunc", "rvm_saturate_u8", "rvm_saturate_i8"))
+_FLOAT_TILES = ("rvm_tile_f32", "rvm_columns_f32", "rvm_taps_f32", "rvm_attention", "rvm_winograd")
 _VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # of csrc/kernel_math.h
 
 
@@ -69,6 +73,27 @@ def print_kernel(kernel: Kernel) -> str:
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
     lines += [*body.lines, "  return RVM_OK;", "}"]
     return "\n".join(lines)
+
+
+def is_exact(kernel: Kernel) -> bool:
+    """Whether every product of floats is to be rounded by itself: where something is rounded to whole numbers, which
+    the last bit of a sum decides at a half.  Not where floats are multiplied in tiles: their sums are no others'
+    anyway."""
+    return _rounds(kernel) and not any(
+        isinstance(statement, Invoke) and statement.function.startswith(_FLOAT_TILES)
+        for statement in statements_in(kernel.body)
+    )
+
+
+def _rounds(kernel: Kernel) -> bool:
+    for statement in statements_in(kernel.body):
+        for scalar in scalars_in(statement):
+            match scalar:
+                case Intrinsic(name) if name in _ROUNDINGS:
+                    return True
+                case Convert(operand, dtype) if operand.dtype.is_float and dtype.is_integer:
+                    return True
+    return False
 
 
 def kernel_prototype(kernel: Kernel) -> str:

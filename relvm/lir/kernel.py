@@ -310,6 +310,44 @@ class ReferenceKernel:
     attributes: str
 
 
+def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Every statement, those inside of one after it."""
+    for statement in body:
+        yield statement
+        match statement:
+            case Loop(body=inner) | Parallel(body=inner):
+                yield from statements_in(inner)
+            case Branch(_, then, orelse):
+                yield from statements_in(then)
+                yield from statements_in(orelse)
+
+
+def scalars_in(statement: Statement) -> Iterator[Scalar]:
+    """Every scalar that a statement itself reads, those inside of one after it."""
+    waiting: list[object] = []
+    match statement:
+        case Loop(_, start, stop, reduce=reduce):
+            waiting = [start, stop, *(local for _, local in reduce)]
+        case Parallel(count=count):
+            waiting = [count]
+        case Branch(cond):
+            waiting = [cond]
+        case Declare(_, value) | Assign(_, value):
+            waiting = [value]
+        case Store(_, indices, value):
+            waiting = [*indices, value]
+        case Invoke(_, args) | Fail(values=args):
+            waiting = list(args)
+    while waiting:
+        scalar = waiting.pop()
+        if isinstance(scalar, Scalar):
+            yield scalar
+        if isinstance(scalar, Scalar | Address):
+            for name in scalar.__dataclass_fields__:
+                value = getattr(scalar, name)
+                waiting += value if isinstance(value, tuple) else (value,)
+
+
 def as_scalar(value, dtype: DType) -> Scalar:
     """`value` itself, or a Python number as a literal of `dtype`, or a symbolic dimension as a size."""
     if isinstance(value, Scalar):

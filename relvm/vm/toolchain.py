@@ -35,8 +35,9 @@ from relvm.vm.target import HERE, Target, described, own_options
 # Routines without vectors: values are stored as two words, and to load them as one makes the processor wait.
 _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
 _KERNELS = ("-O3", "-fopenmp-simd", "-DRVM_OPENMP_SIMD", "-fno-math-errno", "-fno-trapping-math")
+_EXACT = ("-ffp-contract=off",)
 _WORDS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
-_ROUTINES = ("-O2", *_WORDS, "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off")
+_ROUTINES = ("-O2", *_WORDS, "-fno-math-errno", "-fno-trapping-math", *_EXACT)
 
 _ARCHITECTURES = {"__x86_64__": "x86_64", "__aarch64__": "aarch64"}
 
@@ -106,6 +107,7 @@ def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
     limit_bytes()  # what it says of a wrong setting it says before anything is compiled
     units = [(text, (*_COMMON, *_KERNELS, *options, *wide)) for text in source.kernels]
+    units += [(text, (*_COMMON, *_KERNELS, *_EXACT, *options, *wide)) for text in source.exact]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))
     return NativeCode(library=_cached(compiler, cpu, units), triple=triple, cpu=cpu)
@@ -115,7 +117,7 @@ def native_settings(target: Target) -> str:
     """All but the C that decides what `compile_native` makes, as one text.  Raises as that does before it compiles."""
     compiler = expect_compiler('; target="numpy" needs none')
     options = _options(compiler, target)
-    return _digest(compiler, (options, described(_macros(compiler, options)), _COMMON, _KERNELS, _ROUTINES))
+    return _digest(compiler, (options, described(_macros(compiler, options)), _COMMON, _KERNELS, _EXACT, _ROUTINES))
 
 
 def _options(compiler: Compiler, target: Target) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from relvm import aot
+from relvm.aot.c_project import EXACT
 from relvm.aot.lowered import ScalarVar
 from relvm.aot.trial import make_inputs
 from relvm.ir.dims import evaluate_with
@@ -35,18 +36,26 @@ class Failed(Exception):
 
 def compile_programs(programs: Sequence[aot.AotProgram], folder: Path, *options: str) -> ctypes.CDLL:
     """A library of programs of different names."""
-    units = []
+    includes, units = [], []
     for program in programs:
         place = folder / program.config.name
         program.write(place)
-        units += [f"-I{place}/include", f"-I{place}/src", *map(str, sorted(place.glob("src/*.c")))]
+        includes += [f"-I{place}/include", f"-I{place}/src"]
+        units += sorted(place.glob("src/*.c"))
     wide = ["-mprefer-vector-width=512"] if "-march=x86-64-v4" in own_options() else []
-    flags = [*FLAGS.split(), *SIMD.split(), "-O3", *own_options(), *wide, *options, "-shared", "-fPIC"]
-    library = folder / "library.so"
-    command = [*expect_compiler().command, *flags, *units, "-lm", "-o", str(library)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    flags = [*FLAGS.split(), *SIMD.split(), "-O3", *own_options(), *wide, *options, "-fPIC", *includes]
+    exact = [unit for unit in units if EXACT in unit.name]
+    for part, more in ((exact, ["-ffp-contract=off"]), ([unit for unit in units if unit not in exact], [])):
+        if part:
+            _compile([*flags, *more, "-c", *map(str, part)], folder)
+    _compile(["-shared", *(f"{unit.stem}.o" for unit in units), "-lm", "-o", "library.so"], folder)
+    return ctypes.CDLL(str(folder / "library.so"), mode=os.RTLD_NOW)
+
+
+def _compile(arguments: list[str], folder: Path) -> None:
+    command = [*expect_compiler().command, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return ctypes.CDLL(str(library), mode=os.RTLD_NOW)
 
 
 def run_program(library: ctypes.CDLL, program: aot.AotProgram, *args: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import cffi
 import numpy as np
 
 import relvm.errors
-from relvm.codegen.c import CSource, print_c
+from relvm.codegen.c import print_c
 from relvm.codegen.c_names import kernel_symbol
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Block, BuiltinCall, Expr, Function, KernelCall, Module, Shape, Var
@@ -86,7 +86,7 @@ class Kernels:
         source = print_c(LirModule((), kernels, (), (), {}), routines=())
         with tempfile.NamedTemporaryFile(suffix=".so") as file:
             Path(file.name).write_bytes(
-                compile_native(CSource((source.kernels[0] + _FAIL, *source.kernels[1:]), "")).library
+                compile_native(replace(source, kernels=(source.kernels[0] + _FAIL, *source.kernels[1:]))).library
             )
             library = ffi.dlopen(file.name)
         library.harness_open()
