@@ -128,7 +128,7 @@ class _Printer:
             elif storage.place is Place.CONSTANT and name in self.used:
                 self.lines.append(f"  const {ctype} *const {name} = {self.names.constant(storage)};")
             elif storage.place is Place.WORKSPACE and name in self.used:
-                (slot,) = self.placement.slots["storage", number]
+                slot = self.placement.slots["storage", number]
                 self.lines.append(f"  {ctype} *const {name} = ({ctype} *)(void *)(pool{slot.pool} + {slot.offset});")
         for var in dict.fromkeys(self.scalars()):
             self.lines.append(f"  {CTYPES[var.letter]} {var.name} = 0;")
@@ -177,10 +177,9 @@ class _Printer:
                 return self.compute(target.name, row, args)
             case SetScalar(target, value):
                 return [f"{target.name} = {self.scalar(value)};"]
-            case SetSize(target, value, high):
+            case SetSize(target, value):
                 text, name = self.scalar(value), self.size_names[target]
-                above = "" if high is None else f" || {text} > {high}"
-                return [f"if ({text} < 0{above}) return RVM_SHAPE_ERROR;", f"{name} = {text};"]
+                return [f"if ({text} < 0) return RVM_SHAPE_ERROR;", f"{name} = {text};"]
             case CheckSizes(left, right):
                 return [f"if ({self.dim(left)} != {self.dim(right)}) return RVM_SHAPE_ERROR;"]
             case CheckRange(value, low, high):
@@ -200,7 +199,7 @@ class _Printer:
         kernel = self.module.kernels[run.kernel]
         parts = [self.at(number) for number in run.storages] + [self.dim(size) for size in run.sizes]
         if scratch_bytes(kernel):
-            (slot,) = self.placement.slots["scratch", self.point]
+            slot = self.placement.slots["scratch", self.point]
             parts.append(self.pool(slot.pool, slot.offset))
         call = f"{self.names.kernel(run.kernel)}({', '.join(parts)})"
         return [f"RVM_TRY({call});" if can_fail(kernel) else f"{call};"]
@@ -230,7 +229,7 @@ class _Printer:
         parts = []
         for pool, size in enumerate(needed):
             if size:
-                (slot,) = self.placement.slots[f"frame {pool}", self.point]
+                slot = self.placement.slots[f"frame {pool}", self.point]
                 parts.append(self.pool(pool, slot.offset))
         parts += [self.at(number) for number in call.storages]
         parts += [self.dim(size) for size in call.sizes] + [self.scalar(value) for value in call.scalars]

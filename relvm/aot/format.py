@@ -72,9 +72,8 @@ def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: st
                 lines.append(f"{indent}{target.name} = {row}({', '.join(map(_scalar, args))})")
             case SetScalar(target, value):
                 lines.append(f"{indent}{target.name} = {_scalar(value)}")
-            case SetSize(target, value, high):
-                upper = "" if high is None else f" <= {high}"
-                lines.append(f"{indent}{target.name} = size({_scalar(value)}){upper}")
+            case SetSize(target, value):
+                lines.append(f"{indent}{target.name} = size({_scalar(value)})")
             case CheckSizes(left, right):
                 lines.append(f"{indent}check {format_dim(left)} == {format_dim(right)}")
             case CheckRange(value, low, high):

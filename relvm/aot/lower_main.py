@@ -284,7 +284,7 @@ class _Lowering:
             case KernelCall(kernel, args):
                 return self.kernel(var, kernel, args)
             case If(cond, then, orelse):
-                target = self.target(var.name, var.type, list(self.found.infos[var].ids), [])
+                target = self.made(var)
                 condition = self.condition(cond)
                 branches = (self.inner(part, target, tail=last) for part in (then, orelse))
                 self.body.append(Branch(condition, *branches))
@@ -341,7 +341,7 @@ class _Lowering:
         return made
 
     def made(self, var: Var) -> Value:
-        """The value of a variable that is new tensors."""
+        """The value of a variable whose tensors are in its storages, and whose scalars in new variables."""
         return self.target(var.name, var.type, list(self.found.infos[var].ids), [])
 
     def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
@@ -530,7 +530,7 @@ class _Lowering:
         var = DimVar(name)
         self.dims[var] = var_dim(var)
         self.ranges[var] = Range()
-        self.body.append(SetSize(var, scalar, None))
+        self.body.append(SetSize(var, scalar))
         return var_dim(var)
 
     def refuse(self, place: str, what: str):

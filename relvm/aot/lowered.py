@@ -87,11 +87,10 @@ class SetScalar:
 
 @dataclass(frozen=True)
 class SetSize:
-    """A new size is a scalar's value, or SHAPE_ERROR where that is not in [0, high].  high: None without a bound."""
+    """A new size is a scalar's value, or SHAPE_ERROR where that is below 0."""
 
     target: DimVar
     value: Scalar
-    high: int | None
 
 
 @dataclass(frozen=True)

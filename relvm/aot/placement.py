@@ -26,7 +26,7 @@ from relvm.aot.lowered import (
 )
 from relvm.aot.storage import Place
 from relvm.errors import RelvmMemoryError
-from relvm.transform.storage import Request, align, lower_bound, plan_arena
+from relvm.transform.storage import Arena, Request, align, plan_arena
 
 # What is placed: a storage, by its number; or what a kernel or a called function needs at a statement, by its point.
 Block = tuple[str, int]
@@ -58,15 +58,15 @@ class FunctionPlacement:
     Attributes
     ----------
     slots
-        ("storage", number) -> where it is; ("scratch", point) where a kernel's own memory is; ("frame", point), of each
-        pool in which it has one, where the memory of a called function begins.
+        ("storage", number) -> where it is; ("scratch", point) where a kernel's own memory is; ("frame P", point) where
+        that of a called function begins in pool P.
     size_bytes, lower_bound_bytes
         What the function needs of each pool, and the most bytes that are alive at once in it.
     placed
         Everything, in order of first use.
     """
 
-    slots: dict[Block, tuple[Slot, ...]]
+    slots: dict[Block, Slot]
     size_bytes: tuple[int, ...]
     lower_bound_bytes: tuple[int, ...]
     placed: tuple[Placed, ...]
@@ -132,19 +132,16 @@ class _Planner:
         statements = list(self.function.statements())
         self.lifetimes(statements)
         self.overwrite(statements)
-        slots: dict[Block, tuple[Slot, ...]] = {}
+        slots: dict[Block, Slot] = {}
         placed: list[Placed] = []
         sizes, bounds = [], []
         waiting = list(self.lives.values())
         for number, pool in enumerate(self.config.pools):
-            taken, waiting = self.fill(number, pool, waiting)
-            requests = [self.request(life) for life in taken]
-            arena = plan_arena(requests)
+            taken, arena, waiting = self.fill(number, pool, waiting)
             sizes.append(align(arena.size_bytes, self.config.alignment))
             bounds.append(arena.lower_bound_bytes)
             for life, offset in zip(taken, arena.offsets, strict=True):
-                slot = Slot(number, offset)
-                slots[life.block] = (*slots.get(life.block, ()), slot)
+                slot = slots[life.block] = Slot(number, offset)
                 placed.append(Placed(life.name, slot, life.size_bytes, life.first, life.last))
         for number in self.same:
             slots["storage", number] = slots["storage", self.root(number)]
@@ -216,24 +213,26 @@ class _Planner:
     def request(self, life: _Life) -> Request:
         return Request(life.name, life.size_bytes, life.first, life.last, self.config.alignment)
 
-    def fill(self, number: int, pool: Pool, waiting: list[_Life]) -> tuple[list[_Life], list[_Life]]:
-        """What goes into a pool, and what is left for those behind it: as few of the largest as make the rest fit."""
+    def fill(self, number: int, pool: Pool, waiting: list[_Life]) -> tuple[list[_Life], Arena, list[_Life]]:
+        """What goes into a pool, how, and what is left for those behind it: as few of the largest as make the rest
+        fit."""
         taken = [life for life in waiting if life.pool in (None, number)]
         left = [life for life in waiting if life.pool not in (None, number)]
         limit = pool.limit_bytes
         last = number + 1 == len(self.config.pools)
-        while limit is not None and plan_arena([self.request(life) for life in taken]).size_bytes > limit:
+        while True:
+            arena = plan_arena([self.request(life) for life in taken])
+            if limit is None or arena.size_bytes <= limit:
+                return taken, arena, left
             movable = [life for life in taken if life.pool is None]
             if last or not movable:
-                self.fail(pool, taken)
+                self.fail(pool, taken, arena)
             largest = max(movable, key=lambda life: life.size_bytes)
             taken.remove(largest)
             left.append(largest)
-        return taken, left
 
-    def fail(self, pool: Pool, taken: list[_Life]) -> None:
-        requests = [self.request(life) for life in taken]
-        need, least = plan_arena(requests).size_bytes, lower_bound(requests)
+    def fail(self, pool: Pool, taken: list[_Life], arena: Arena) -> None:
+        need, least = arena.size_bytes, arena.lower_bound_bytes
         largest = max(taken, key=lambda life: life.size_bytes)
         raise RelvmMemoryError(
             f"{self.function.name}: pool {pool.name}: {largest.name} ({largest.size_bytes} bytes) does not fit: "

@@ -119,6 +119,10 @@ def tensor_leaves(type_: Type) -> Iterator[TensorType]:
                 yield from tensor_leaves(item)
 
 
+def _tensor_count(type_: Type) -> int:
+    return sum(1 for _ in tensor_leaves(type_))
+
+
 def format_storage(found: StorageMap) -> str:
     """A line for each storage, then one for each variable."""
     lines = []
@@ -178,8 +182,8 @@ class _Assigner:
             case Tuple(fields):
                 return StorageInfo(tuple(number for item in fields for number in self.found.of(item).ids))
             case TupleItem(tuple_, index):
-                before = sum(len(list(tensor_leaves(item))) for item in tuple_.type.fields[:index])
-                count = len(list(tensor_leaves(var.type)))
+                before = sum(_tensor_count(item) for item in tuple_.type.fields[:index])
+                count = _tensor_count(var.type)
                 return StorageInfo(self.found.of(tuple_).ids[before : before + count])
             case BuiltinCall("reshape", (tensor, _)):
                 return self.found.of(tensor)
@@ -232,11 +236,11 @@ def _wishes(block: Block, wanted: Wanted) -> dict[Var, list[int | None]]:
                 wish(binding.value, ids)
             case Tuple(fields):
                 for item in fields:
-                    count = len(list(tensor_leaves(item.type)))
+                    count = _tensor_count(item.type)
                     wish(item, ids[:count])
                     ids = ids[count:]
             case TupleItem(tuple_, index):
-                counts = [len(list(tensor_leaves(item))) for item in tuple_.type.fields]
+                counts = [_tensor_count(item) for item in tuple_.type.fields]
                 before = sum(counts[:index])
                 wish(tuple_, (None,) * before + ids + (None,) * (sum(counts) - before - len(ids)))
             case BuiltinCall("reshape" | "to_device", args):

@@ -57,8 +57,10 @@ def _kernel_units(kernels: list[Kernel], *, opens: bool) -> Iterator[str]:
 
 def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
     """The C of a module's kernels, and of the routines that have these names."""
-    kernels = tuple(_kernel_units([k for k in module.kernels if not is_exact(k)], opens=True))
-    exact = tuple(_kernel_units([k for k in module.kernels if is_exact(k)], opens=False))
+    divided: dict[bool, list[Kernel]] = {False: [], True: []}
+    for kernel in module.kernels:
+        divided[is_exact(kernel)].append(kernel)
+    kernels, exact = tuple(_kernel_units(divided[False], opens=True)), tuple(_kernel_units(divided[True], opens=False))
     printed = [routine for routine in module.routines if routine.name in routines]
     if not printed:
         return CSource(kernels, "", exact)

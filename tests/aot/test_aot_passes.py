@@ -58,7 +58,7 @@ def main(x: f32[64], y: f32[64, 64]) -> f32[64] {
 @pytest.mark.parametrize("alignment", [1, 4, 64, 4096])
 def test_tensors_are_aligned(alignment: int) -> None:
     program = exported(TWO_STEPS, alignment=alignment)
-    slots = [slot for found in program.placements.values() for slots in found.slots.values() for slot in slots]
+    slots = [slot for found in program.placements.values() for slot in found.slots.values()]
     assert slots and all(slot.offset % alignment == 0 for slot in slots)
 
 
