@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from relvm.aot.c_kernels import can_fail, scratch_bytes
 from relvm.aot.c_names import Names
-from relvm.aot.c_text import CTYPES, as_element, dim_text, element_as, integer_text, letter_of, scalar_text
+from relvm.aot.c_text import CTYPES, as_element, dim_text, divisors_in, element_as, integer_text, letter_of, scalar_text
 from relvm.aot.lowered import (
     Branch,
     CallFunction,
@@ -15,6 +15,7 @@ from relvm.aot.lowered import (
     CheckSizes,
     Compute,
     Copy,
+    DimScalar,
     LoweredFunction,
     LoweredModule,
     ReadItem,
@@ -105,6 +106,7 @@ class _Printer:
         self.point = -1
         self.lines: list[str] = []
         self.used: set[str] = set()
+        self.divisors: dict[str, None] = {}  # what sizes in the present statement divide by
         self.size_names = _size_names(function)
 
     def text(self) -> str:
@@ -158,7 +160,11 @@ class _Printer:
     def block(self, body: tuple[Statement, ...], indent: str) -> None:
         for statement in body:
             self.point += 1
-            self.lines += [indent + line for line in self.statement(statement, indent)]
+            outer, self.divisors = self.divisors, {}
+            lines = self.statement(statement, indent)
+            checks = (f"if ({divisor} == 0) return RVM_SHAPE_ERROR;" for divisor in self.divisors)
+            self.lines += [indent + line for line in (*checks, *lines)]
+            self.divisors = outer
 
     def statement(self, statement: Statement, indent: str) -> list[str]:
         match statement:
@@ -267,6 +273,8 @@ class _Printer:
         return f"pool{number} + {offset}"
 
     def dim(self, dim: AnyDim) -> str:
+        for divisor in divisors_in(dim):
+            self.divisors[dim_text(divisor, self.size)] = None
         return dim_text(dim, self.size)
 
     def size(self, var: DimVar) -> str:
@@ -274,6 +282,8 @@ class _Printer:
         return self.size_names[var]
 
     def scalar(self, scalar: Scalar) -> str:
+        if isinstance(scalar, DimScalar):
+            return self.dim(scalar.dim)
         text = scalar_text(scalar, self.size)
         self.used.add(text)
         return text

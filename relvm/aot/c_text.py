@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from relvm.aot.lowered import DimScalar, Immediate, Scalar, ScalarVar
 from relvm.codegen.c_kernel import KernelBody
@@ -35,6 +35,17 @@ def _atom(atom, name_of: NameOf) -> str:
         return name_of(atom)
     left, right = dim_text(atom.left, name_of), dim_text(atom.right, name_of)
     return f"rvm_prim_{atom.function}_i64_value({left}, {right})"
+
+
+def divisors_in(dim: AnyDim) -> Iterator[AnyDim]:
+    """What a size divides by that only a run knows, those inside of one before it."""
+    for monomial, _ in () if isinstance(dim, int) else dim.terms:
+        for atom in monomial:
+            if not isinstance(atom, DimVar):
+                yield from divisors_in(atom.left)
+                yield from divisors_in(atom.right)
+                if atom.function in ("floordiv", "mod") and not isinstance(atom.right, int):
+                    yield atom.right
 
 
 def integer_text(value: int) -> str:

@@ -66,6 +66,13 @@ PROGRAMS = (
         ((numbers(3), numbers(3, seed=2)), (numbers(3), numbers(4))),
     ),
     Program(
+        "divisors_that_may_be_0",
+        """def main(x: f32[n], y: f32[m], c: bool) -> (i64, i64) {
+          return if c then (dim(n // m), dim(n % m)) else (1, 2)
+        }""",
+        tuple((numbers(7), numbers(m), c) for m in (2, 0) for c in (True, False)),
+    ),
+    Program(
         "functions",
         """def main(x: f32[n, 4], y: f32[k, 4]) -> (f32[n, 4], f32[k, 4]) with (upper_bounds=(("n", 4), ("k", 6))) {
           return (@twice(x), @twice(@twice(y)))
