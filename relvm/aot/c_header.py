@@ -16,6 +16,9 @@ def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, c
     is_packed = config.interface == "packed"
     parts = [f"/* {name}.h: a model, made by relvm.  Inputs and outputs must not overlap. */", *_guard(name)]
     parts.append('#include "relvm_views.h"' if is_packed else "#include <stdint.h>")
+    parts += (
+        ['/* Memory for workspaces, if you like. */\n#include "relvm_stack.h"'] if config.workspace_is_given else []
+    )
     parts.append('#ifdef __cplusplus\nextern "C" {\n#endif')
     parts.append(_sizes(metadata, constants_bytes))
     if is_packed:

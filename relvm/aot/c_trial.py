@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from relvm.aot.c_constants import array_lines
-from relvm.aot.config import AotConfig
+from relvm.aot.config import AotConfig, Pool
 from relvm.aot.lowered import LoweredModule, Port, ScalarVar
 from relvm.aot.metadata import packed_inputs, port_dtype
 from relvm.aot.trial import Trial
@@ -44,7 +44,8 @@ static int report(const char *name, long count, int is_same, double largest, dou
 
 
 def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
-    """The C text: its main gives the number of outputs that do not pass, or 100 where the run fails."""
+    """The C text: its main gives the number of outputs that do not pass, 100 where the run fails, or 101 where
+    memory does not do."""
     is_packed = config.interface == "packed"
     data, call = (_packed_call if is_packed else _struct_call)(module, trial, config)
     body = [*call, "  if (status != RVM_OK) {", '    printf("status %ld\\n", (long)status);', "    return 100;", "  }"]
@@ -64,10 +65,11 @@ def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
     body = [f"  struct {name}_inputs inputs;", f"  struct {name}_outputs outputs;"]
     arguments = "&inputs, &outputs"
     if config.workspace_is_given:
-        data += _pools(config)
+        data.append(_memory(config))
         body.append(f"  struct {name}_workspaces workspaces;")
         arguments += ", &workspaces"
     body.append("  int32_t status;")
+    body += _stack(config) if config.workspace_is_given else []
     if not module.inputs:
         body.append("  inputs.none = 0;")
     for port in module.inputs:
@@ -76,7 +78,8 @@ def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
     body += [f"  outputs.{port.name} = got_{port.name};" for port in module.outputs]
     if config.workspace_is_given:
         body += [f"  workspaces.{pool.name} = pool_{pool.name};" for pool in config.pools]
-    return data, [*body, f"  status = {name}_run({arguments});"]
+    body.append(f"  status = {name}_run({arguments});")
+    return data, [*body, *(_freed(config) if config.workspace_is_given else [])]
 
 
 def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
@@ -103,14 +106,14 @@ def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
         data += _output(port, value, {"f": np.float64, "i": np.int64, "b": np.bool_})
         view(port_dtype(port, entry), np.shape(value), f"got_{port.name}")
     if config.workspace_is_given:
-        data += _pools(config)
+        data.append(_memory(config))
         for pool in config.pools:
-            size = f"{config.name.upper()}_{pool.name.upper()}_BYTES"
-            view("u8", (size,), f"pool_{pool.name}")
+            view("u8", (_bytes(config, pool),), f"pool_{pool.name}")
     count = len(views)
     body = [f"  rvm_tensor tensors[{max(1, count)}];", f"  rvm_value arguments[{max(1, count)}], result;"]
-    body += ["  rvm_status status;", *views]
-    return data, [*body, f"  status = {config.name}_run(0, arguments, {count}, &result);"]
+    body += ["  rvm_status status;", *(_stack(config) if config.workspace_is_given else []), *views]
+    body.append(f"  status = {config.name}_run(0, arguments, {count}, &result);")
+    return data, [*body, *(_freed(config) if config.workspace_is_given else [])]
 
 
 def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
@@ -123,12 +126,32 @@ def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
     return [_data(f"want_{port.name}", array), room]
 
 
-def _pools(config: AotConfig) -> list[str]:
-    upper = config.name.upper()
+def _memory(config: AotConfig) -> str:
+    """Where the stack is that pools are allocated from."""
+    sizes = " + ".join(_bytes(config, pool) for pool in config.pools)
+    count = len(config.pools)
+    return f"static uint8_t memory[{sizes} + {count} * ({config.alignment} + sizeof(rvm_stack_tag))];"
+
+
+def _stack(config: AotConfig) -> list[str]:
+    """Declares pools and allocates them."""
+    lines = ["  rvm_stack stack;", *(f"  void *pool_{pool.name};" for pool in config.pools)]
+    lines.append("  rvm_stack_init(&stack, memory, sizeof memory);")
+    for pool in config.pools:
+        call = f"rvm_stack_allocate(&stack, {_bytes(config, pool)}, {config.alignment}, &pool_{pool.name})"
+        lines.append(f"  if ({call} != RVM_STACK_OK) return 101;")
+    return lines
+
+
+def _freed(config: AotConfig) -> list[str]:
     return [
-        f"static RVM_ALIGNED({config.alignment}) char pool_{pool.name}[{upper}_{pool.name.upper()}_BYTES + 1];"
-        for pool in config.pools
+        f"  if (rvm_stack_free(&stack, pool_{pool.name}) != RVM_STACK_OK) return 101;"
+        for pool in reversed(config.pools)
     ]
+
+
+def _bytes(config: AotConfig, pool: Pool) -> str:
+    return f"{config.name.upper()}_{pool.name.upper()}_BYTES"
 
 
 def _comparison(name: str, count: int) -> list[str]:
