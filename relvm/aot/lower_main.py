@@ -373,7 +373,7 @@ class _Lowering:
                 return made
             case "make_closure":
                 function, *captured = map(self.value, args)
-                return Closure(function.function, (*function.captured, *captured))
+                return Closure(function.function, (*captured, *function.captured))
             case "assert":
                 self.body.append(Check(self.condition(args[0]), "ASSERTION_ERROR"))
                 return Fields(())

@@ -89,6 +89,16 @@ PROGRAMS = (
         ((numbers(3), numbers(3, seed=2)),),
     ),
     Program(
+        "closures_of_closures",
+        """def main(x: f32[4], y: f32[4]) -> ((f32[4], i64), (f32[4], i64)) {
+          f = builtin.make_closure(@minus, y, 7)
+          g = builtin.make_closure(builtin.make_closure(@minus, 8), x)
+          return (f(x), g(y))
+        }
+        private def minus(a: f32[4], b: f32[4], k: i64) -> (f32[4], i64) with (inline=false) = (subtract(a, b), k)""",
+        ((numbers(4), numbers(4, seed=2)),),
+    ),
+    Program(
         "loop",
         """def main(x: f32[n], y: f32[n], i: i64) -> (f32[n], f32[n]) with (upper_bounds=(("n", 4),)) {
           return @loop(0, x, y, y, i)
