@@ -58,6 +58,11 @@ PROGRAMS = (
         ((numbers(3, 5), numbers(5)), (numbers(8, 16), numbers(16)), (numbers(0, 4), numbers(4))),
     ),
     Program(
+        "sizes_that_later_inputs_say",
+        "def main(x: f32[n * 2 + m // 3], y: f32[n], z: f32[m]) -> i64[2] { return shape_to_tensor(shape(n, m)) }",
+        ((numbers(5), numbers(2), numbers(4)),),
+    ),
+    Program(
         "sizes_that_are_checked",
         """def main(x: f32[n], y: f32[m]) -> f32[n] with (upper_bounds=(("n", 8), ("m", 8))) {
           z = match_cast(y, f32[n])
