@@ -131,12 +131,6 @@ def test_what_needs_a_machine_is_refused_by_what_it_is_and_where(message: str) -
         exported(REFUSED[message])
 
 
-@pytest.mark.parametrize("runtime", ["bare", "hosted"])
-def test_packed_interfaces_are_refused_until_they_exist(runtime: str) -> None:
-    with pytest.raises(RelvmUnsupportedError, match=f"interface='packed', runtime='{runtime}'"):
-        exported("def main(x: f32[4]) -> f32[4] { return x }", runtime=runtime, interface="packed", unpacked=False)
-
-
 def test_names_that_are_the_same_in_c_are_an_error() -> None:
     with pytest.raises(RelvmArgumentError, match=r"outputs 'a.b' and 'a_b' are both a_b in C"):
         exported('def main(x: f32[4]) -> (f32[4], f32[4]) with (output_tensor_names=("a.b", "a_b")) { return (x, x) }')
@@ -174,6 +168,10 @@ def test_options_that_go_together(options: dict, calls: CallKind) -> None:
         ({"runtime": "hosted", "interface": "c", "unpacked": False}, 'needs interface="packed" and unpacked=False'),
         ({"runtime": "hosted", "interface": "c", "unpacked": True}, 'needs interface="packed" and unpacked=False'),
         ({"runtime": "hosted", "interface": "packed", "unpacked": True}, 'needs interface="packed" and unpacked=False'),
+        (
+            {"runtime": "hosted", "interface": "packed", "unpacked": False, "workspace": "static"},
+            "executors of the hosted runtime bring their own",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_all_quoted(options: dict, message: str) -> None:
