@@ -133,7 +133,8 @@ PROGRAMS = (
         """def main(i: i64, x: f32[4]) -> (i64, f32[4]) { return @loop(i, 0, x) }
         private def loop(i: i64, k: i64, x: f32[4]) -> (i64, f32[4]) with (inline=false) {
           return if i > 0 then {
-            return if i % 2 == 0 then { return @loop(i // 2, k + 1, negative(x)) } else { return @loop(i - 1, k + 10, x) }
+            return if i % 2 == 0 then { return @loop(i // 2, k + 1, negative(x)) }
+                   else { return @loop(i - 1, k + 10, x) }
           } else { return (k, x) }
         }""",
         tuple((i, numbers(4)) for i in (0, 1, 6, 7)),
