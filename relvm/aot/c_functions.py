@@ -28,6 +28,7 @@ from relvm.aot.lowered import (
     SetSize,
     Statement,
     WriteItem,
+    goes_on,
 )
 from relvm.aot.placement import FunctionPlacement
 from relvm.aot.storage import Place
@@ -83,16 +84,6 @@ def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
     return {var: f"n{i}" for i, var in enumerate(dict.fromkeys((*given, *found)))}
 
 
-def _leaves(section: tuple[Statement, ...]) -> bool:
-    """Whether every way through some statements ends in a repetition."""
-    match section:
-        case (*_, Repeat()):
-            return True
-        case (*_, Branch(_, then, orelse)):
-            return _leaves(then) and _leaves(orelse)
-    return False
-
-
 class _Printer:
     def __init__(
         self,
@@ -118,7 +109,7 @@ class _Printer:
         for number, section in enumerate(self.function.sections):
             self.lines += [f"section{number}:;"] if number in targets else []
             self.block(section, "  ")
-            self.lines += [] if _leaves(section) else [*end, "  return RVM_OK;"]
+            self.lines += [] if goes_on(section) else [*end, "  return RVM_OK;"]
         body, self.lines = self.lines, []
         self.declarations()
         head = f"{signature(self.function, self.placement, self.names, self.module.calls)} {{"

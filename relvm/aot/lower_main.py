@@ -30,6 +30,7 @@ from relvm.aot.lowered import (
     SetSize,
     Statement,
     WriteItem,
+    goes_on,
 )
 from relvm.aot.ports import identifier, ports_of
 from relvm.aot.refusals import refuse
@@ -239,7 +240,7 @@ class _Lowering:
     # ---- blocks ----
 
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
-        """Appends the statements of a block, the last of which deliver its result."""
+        """Appends the statements of a block, the last of which deliver its result where a way ends there."""
         for position, binding in enumerate(block.bindings):
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
             if isinstance(binding, MatchCast):
@@ -250,6 +251,8 @@ class _Lowering:
             if last and self.repeated(binding):
                 return
             self.values[binding.var] = self.binding(binding, last)
+            if last and goes_on(self.body):
+                return
         self.deliver(self.value(block.result), target, block.result)
 
     def inner(self, block: Block, target: Value, *, tail: bool) -> tuple[Statement, ...]:
@@ -373,7 +376,7 @@ class _Lowering:
                 return made
             case "make_closure":
                 function, *captured = map(self.value, args)
-                return Closure(function.function, (*function.captured, *captured))
+                return Closure(function.function, (*captured, *function.captured))
             case "assert":
                 self.body.append(Check(self.condition(args[0]), "ASSERTION_ERROR"))
                 return Fields(())

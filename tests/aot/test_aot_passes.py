@@ -136,6 +136,12 @@ def test_names_that_are_the_same_in_c_are_an_error() -> None:
         exported('def main(x: f32[4]) -> (f32[4], f32[4]) with (output_tensor_names=("a.b", "a_b")) { return (x, x) }')
 
 
+def test_outputs_of_a_tuple_that_has_one_name_have_numbers_behind_it() -> None:
+    text = """
+    def main(x: f32[4]) -> (f32[4], (f32[4], i64, ())) with (output_names=("a", "b")) { return (x, (x, 1, ())) }"""
+    assert [port.name for port in exported(text).lowered.outputs] == ["a", "b_0", "b_1"]
+
+
 @pytest.mark.parametrize("names", ['("a",)', "3", '("a", "b", "c")'])
 def test_names_of_outputs_must_be_as_many_texts(names: str) -> None:
     with pytest.raises((RelvmArgumentError, RelvmTypeError), match="output_tensor_names"):
