@@ -76,7 +76,7 @@ def _expect_tail_calls(function: Function, members: frozenset[str]) -> None:
             elif id(value) not in tails and (used := members & set(_used(value))):
                 names = ", ".join(sorted(used))
                 what = f"recursion without a bound: {names} is used other than by a call that {function.name} ends with"
-                refuse(function.name, binding.var.name, what)
+                refuse(function.name, binding.var.name, what, binding.var.origin)
 
 
 def _tail_calls(block: Block) -> Iterator[Call]:

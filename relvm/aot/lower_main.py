@@ -142,6 +142,7 @@ class _Lowering:
         self.values: dict[Var, Value] = {}
         self.sections: dict[str, _Section] = {}
         self.current = loop.head  # the function whose statements are being made
+        self.origin = functions[loop.head].origin  # in the source, of what is being lowered, or near it
         self.scalars: list[ScalarVar] = []  # of parameters that are being made
         self.body: list[Statement] = []
         self.names: dict[str, int] = {}
@@ -160,7 +161,7 @@ class _Lowering:
         bodies: list[tuple[Statement, ...]] = []
         while len(bodies) < len(self.sections):  # which grow while they are read
             section = list(self.sections.values())[len(bodies)]
-            self.current = section.source.name
+            self.current, self.origin = section.source.name, section.source.origin
             bodies.append(self.inner(section.source.body, target, tail=True))
         bodies = give_homes(bodies, self.storages)
         return LoweredFunction(
@@ -231,6 +232,7 @@ class _Lowering:
         high = range_of(product((*shape, storage.dtype.size_bytes)), self.ranges).high
         if isinstance(high, float):
             unbounded = [str(dim) for dim in shape if isinstance(range_of(dim, self.ranges).high, float)]
+            self.origin = storage.origin
             self.refuse(
                 storage.name,
                 f"tensor of {storage.dtype}[{', '.join(map(str, storage.shape))}] unless {unbounded[0]} "
@@ -243,6 +245,7 @@ class _Lowering:
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
         """Appends the statements of a block, the last of which deliver its result where a way ends there."""
         for position, binding in enumerate(block.bindings):
+            self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
             if isinstance(binding, MatchCast):
                 value = self.value(binding.value)
@@ -542,7 +545,7 @@ class _Lowering:
         return var_dim(var)
 
     def refuse(self, place: str, what: str):
-        refuse(self.current, place, what)
+        refuse(self.current, place, what, self.origin)
 
 
 def _bounds(found: Range) -> tuple[int, int | None]:

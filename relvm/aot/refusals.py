@@ -7,7 +7,7 @@ from typing import NoReturn
 from relvm.errors import RelvmUnsupportedError
 
 
-def refuse(function: str, place: str, what: str) -> NoReturn:
+def refuse(function: str, place: str, what: str, origin: str) -> NoReturn:
     """Raises RelvmUnsupportedError.
 
     Parameters
@@ -16,5 +16,9 @@ def refuse(function: str, place: str, what: str) -> NoReturn:
         The function, and in it the variable that is bound to what is refused; an ONNX model's are named as its values.
     what
         The construct, and what would do instead where something would.
+    origin
+        Where in the source that is, or near it; empty where it is not known.
     """
-    raise RelvmUnsupportedError(f"{function}: {place}: ahead of time there is no {what}")
+    raise RelvmUnsupportedError(
+        f"{origin}{': ' if origin else ''}{function}: {place}: ahead of time there is no {what}"
+    )

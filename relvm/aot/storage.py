@@ -35,7 +35,8 @@ class Place(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Storage:
-    """Memory for one tensor at a time.  name: of what is in it first.  value: what a constant is."""
+    """Memory for one tensor at a time.  name, origin: of what is in it first.  value: what a
+    constant is."""
 
     name: str
     place: Place
@@ -43,6 +44,7 @@ class Storage:
     shape: tuple[AnyDim, ...]
     device: int = DEVICE
     value: np.ndarray | None = None
+    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,9 +102,11 @@ def assign_storage(function: Function, after: StorageMap | None = None) -> Stora
         A value that is no tensor, scalar, shape or tuple of these, or whose shape is not known; the message says where.
     """
     found = after or StorageMap()
-    assigner = _Assigner(function.name, found)
+    assigner = _Assigner(function, found)
     for param in function.params:
+        assigner.origin = param.origin
         found.infos[param] = assigner.new(param.name, param.type, Place.INPUT)
+    assigner.origin = function.origin
     if after is None:
         found.results = assigner.new("result", function.result_type, Place.OUTPUT)
     assigner.block(function.body, found.results.ids)
@@ -143,8 +147,9 @@ Wanted = tuple[int | None, ...]  # for each tensor in a value, the storage that 
 
 
 class _Assigner:
-    def __init__(self, name: str, found: StorageMap) -> None:
-        self.name = name
+    def __init__(self, function: Function, found: StorageMap) -> None:
+        self.name = function.name
+        self.origin = function.origin  # of what is being looked at, or near it
         self.found = found
 
     def new(self, name: str, type_: Type, place: Place, wanted: Wanted = ()) -> StorageInfo:
@@ -155,12 +160,12 @@ class _Assigner:
             given = wanted[position] if wanted else None
             if given is None:
                 if leaf.dtype is None or leaf.shape is None:
-                    refuse(self.name, name, f"tensor whose shape is not known while compiling ({leaf})")
+                    refuse(self.name, name, f"tensor whose shape is not known while compiling ({leaf})", self.origin)
                 if leaf.dtype.is_string:
-                    refuse(self.name, name, "tensor of strings")
+                    refuse(self.name, name, "tensor of strings", self.origin)
                 given = len(self.found.storages)
                 label = name if len(leaves) == 1 else f"{name}_{position}"
-                self.found.storages.append(Storage(label, place, leaf.dtype, leaf.shape))
+                self.found.storages.append(Storage(label, place, leaf.dtype, leaf.shape, origin=self.origin))
             ids.append(given)
         return StorageInfo(tuple(ids))
 
@@ -176,6 +181,7 @@ class _Assigner:
         var, value = binding.var, binding.value
         if isinstance(binding, MatchCast):
             return self.found.of(value)
+        self.origin = var.origin or self.origin
         match value:
             case Var() | Constant():
                 return self.found.of(value)
@@ -189,7 +195,7 @@ class _Assigner:
                 return self.found.of(tensor)
             case BuiltinCall("to_device", (tensor, Prim(device))):
                 if device != DEVICE:
-                    refuse(self.name, var.name, f"device {device}: {DEVICE}, the CPU, is the only one")
+                    refuse(self.name, var.name, f"device {device}: {DEVICE}, the CPU, is the only one", self.origin)
                 return self.found.of(tensor)
             case If(_, then, orelse):
                 info = self.new(var.name, var.type, Place.WORKSPACE, wanted)

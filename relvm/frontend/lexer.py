@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -43,11 +44,22 @@ class Source:
     def __init__(self, text: str, name: str) -> None:
         self.text = text
         self.name = name
+        self.line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def error(self, kind: type[RelvmError], reason: str, offset: int) -> RelvmError:
         """An error at `offset` (in characters) of the text."""
-        line = self.text.count("\n", 0, offset) + 1
-        return self.error_at(kind, reason, line, offset - (self.text.rfind("\n", 0, offset) + 1))
+        line, column = self.place(offset)
+        return self.error_at(kind, reason, line, column)
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """The line, from 1, and the column, from 0, of a character."""
+        line = bisect_right(self.line_starts, offset)
+        return line, offset - self.line_starts[line - 1]
+
+    def origin(self, offset: int) -> str:
+        """`name:line:column` of a character, from 1 as in messages."""
+        line, column = self.place(offset)
+        return f"{self.name}:{line}:{column + 1}"
 
     def error_at(self, kind: type[RelvmError], reason: str, line: int, column: int) -> RelvmError:
         """An error of class `kind` whose message has the place, the line and a caret under it.

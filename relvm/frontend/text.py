@@ -160,6 +160,7 @@ class _Parser(LiteralReader):
 
     def function(self, name: str) -> Function:
         """From the parameters to the end of the body."""
+        origin = self.source.origin(self.token.offset)
         self.scopes.append({})
         params = self.parameters()
         result_type, pure, claims_pure = None, True, False
@@ -175,7 +176,7 @@ class _Parser(LiteralReader):
         else:
             raise self.unexpected("{ or = and the body of the function")
         self.scopes.pop()
-        return Function(name, params, body, result_type, pure, attributes, claims_pure=claims_pure)
+        return Function(name, params, body, result_type, pure, attributes, claims_pure=claims_pure, origin=origin)
 
     def parameters(self) -> tuple[Var, ...]:
         self.expect("(")
@@ -187,7 +188,7 @@ class _Parser(LiteralReader):
         self.expect(":", ": and the parameter's type")
         if token.text in self.scopes[-1]:
             raise self.error(RelvmSyntaxError, f"parameter {token.text} is there twice", token)
-        var = Var(token.text, type=self.type())
+        var = Var(token.text, type=self.type(), origin=self.source.origin(token.offset))
         self.bind(var)
         return var
 
@@ -214,25 +215,26 @@ class _Parser(LiteralReader):
             bindings.append(self.local_function() if is_function else self.binding())
             if not (self.accept(";") or self.token.first or self.at("}")):
                 raise self.unexpected("a new line or ; after the binding")
+        origin = self.source.origin(self.token.offset)
         result = self.expression()
         self.accept(";")
         self.expect("}")
         self.scopes.pop()
         self.depth -= 1
-        return Block(tuple(bindings), result)
+        return Block(tuple(bindings), result, origin=origin)
 
     def binding(self) -> Binding | MatchCast:
         token = self.identifier("a binding or return")
         stated = self.type() if self.accept(":") else None
         self.expect("=")
         if self.at("match_cast"):
-            return self.match_cast(token.text, stated)
+            return self.match_cast(token, stated)
         value = self.expression()
         if stated is None and token.text == "_" and is_void_call(value):
             stated = VOID
         if stated is not None and value is self.without_type:
             value = replace(value, type=stated)
-        var = Var(token.text, type=stated)
+        var = Var(token.text, type=stated, origin=self.source.origin(token.offset))
         self.bind(var)
         return Binding(var, value)
 
@@ -249,7 +251,8 @@ class _Parser(LiteralReader):
         token = self.identifier("a binding or return")
         stated = self.type() if self.accept(":") else None
         self.expect("=")
-        var, outer = Var(token.text, type=stated), self.own_names
+        var = Var(token.text, type=stated, origin=self.source.origin(token.offset))
+        outer = self.own_names
         run = self.runs[-1]
         if token.text in run.missing:
             run.found[run.missing.pop(token.text)[0]] = var
@@ -269,14 +272,14 @@ class _Parser(LiteralReader):
                 raise error
             self.runs[-1].missing.setdefault(name, (var, error))
 
-    def match_cast(self, name: str, stated: Type | None) -> MatchCast:
+    def match_cast(self, token: Token, stated: Type | None) -> MatchCast:
         start = self.take()
         if stated is not None:
             raise self.error(RelvmSyntaxError, "match_cast states the type already", start)
         self.expect("(")
         value = self.expression()
         self.expect(",")
-        var = Var(name, type=self.type())
+        var = Var(token.text, type=self.type(), origin=self.source.origin(token.offset))
         where = self.string() if self.accept(",") else ""
         self.expect(")")
         self.bind(var)

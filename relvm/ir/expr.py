@@ -29,6 +29,11 @@ def _typed(default: Type | None = None):
     return field(default=default, kw_only=True, metadata={"derived": True})
 
 
+def _origin():
+    """`file:line:column` of a text, or the node of a model; empty where nothing of the source says it."""
+    return field(default="", kw_only=True, metadata={"derived": True})
+
+
 class Expr(Node):
     """Base of every expression."""
 
@@ -38,10 +43,15 @@ class Expr(Node):
 @node
 class Var(Expr):
     """A name bound once: by a parameter or a binding.  Two variables are the same only when they are the same
-    object."""
+    object.  origin: where its value is in what the module was read from."""
 
     name: str
     type: Type | None = _typed()
+    origin: str = _origin()
+
+    def part(self, what: str, type_: Type | None) -> Var:
+        """A new variable, for a part of how this one is computed: `NAME_what`."""
+        return Var(f"{self.name}_{what}", type=type_, origin=self.origin)
 
 
 @node
@@ -262,6 +272,7 @@ class Block(Expr):
     bindings: tuple[Binding | MatchCast, ...]
     result: Expr
     type: Type | None = _typed()
+    origin: str = _origin()
 
 
 @node
@@ -283,6 +294,7 @@ class Function(Expr):
     private: bool = False
     claims_pure: bool = field(default=False, metadata={"derived": True})
     type: Type | None = _typed()
+    origin: str = _origin()
 
     @property
     def func_type(self) -> FuncType:

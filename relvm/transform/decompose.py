@@ -38,11 +38,11 @@ def _block(block: Block) -> Block:
 def expanded(binding: Binding) -> list[Binding]:
     """The bindings that take the place of one of a composition."""
     bindings: list[Binding] = []
-    value = _flat(binding.value, binding.var.name, {}, bindings)
+    value = _flat(binding.value, binding.var, {}, bindings)
     return [*bindings, replace(binding, value=value)]
 
 
-def _flat(expr: Expr, name: str, done: dict[Expr, Expr], bindings: list[Binding]) -> Expr:
+def _flat(expr: Expr, whole: Var, done: dict[Expr, Expr], bindings: list[Binding]) -> Expr:
     """The expression with variables as arguments; what they stand for is appended, shared parts once."""
     while isinstance(expr, OpCall) and isinstance(expr.op.lower, Composition):
         expr = expr.op.lower.function(*expr.args, **dict(expr.attributes))
@@ -51,8 +51,9 @@ def _flat(expr: Expr, name: str, done: dict[Expr, Expr], bindings: list[Binding]
     args = []
     for arg in expr.args:
         if isinstance(arg, OpCall) and arg not in done:
-            value = _flat(arg, name, done, bindings)
-            done[arg] = Var(f"{name}_{value.op.name}" if isinstance(value, OpCall) else name, type=value.type)
+            value = _flat(arg, whole, done, bindings)
+            named = isinstance(value, OpCall)
+            done[arg] = whole.part(value.op.name, value.type) if named else replace(whole, type=value.type)
             bindings.append(Binding(done[arg], value))
         args.append(done.get(arg, arg))
     return replace(expr, args=tuple(args))

@@ -117,6 +117,6 @@ def _group(bindings: list[Binding], result: Var) -> Group:
 def _fused(block: Block, root: int, members: set[int]) -> Fused:
     bindings = [block.bindings[member] for member in sorted(members)]
     result = block.bindings[root].var
-    own = Var(result.name, type=result.type)
+    own = replace(result)
     bindings[-1] = replace(bindings[-1], var=own)
     return Fused(Block(tuple(bindings), own, type=own.type), type=own.type)

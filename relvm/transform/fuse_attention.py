@@ -48,7 +48,7 @@ def _block(block: Block, uses: Counter[Var]) -> Block:
         args = []
         for arg in found.args:
             if isinstance(arg, OpCall):
-                bindings.append(Binding(Var(f"{binding.var.name}_{arg.op.name}", type=arg.type), arg))
+                bindings.append(Binding(binding.var.part(arg.op.name, arg.type), arg))
                 arg = bindings[-1].var
             args.append(arg)
         bindings.append(replace(binding, value=replace(found, args=tuple(args))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 
 from relvm.ir.dims import AnyDim, DimVar, dim_var
@@ -188,7 +189,7 @@ class _Inliner:
             type_ = substitute_dims(param.type, dims)
             values[param] = arg
             if not is_proven(type_, arg.type):
-                values[param] = Var(param.name, type=type_)
+                values[param] = replace(param, type=type_)
                 casts.append(MatchCast(values[param], arg, f"{name}: argument {param.name}"))
         new = [var for cast in casts for var in plain_dim_vars(cast.var.type) if var not in self.known]
         ordered = in_binding_order(casts, new)

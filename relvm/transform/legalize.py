@@ -124,7 +124,7 @@ class _Legalizer:
         known, casts = with_known_shapes(call, self.name, self.unnamed)
         if known is not call:
             bindings += casts
-            var = Var(binding.var.name, type=known.type)
+            var = replace(binding.var, type=known.type)
             for cast in casts:
                 self.better[cast.value] = cast.var
                 self.cast.append(cast.value)

@@ -130,7 +130,7 @@ class _Lifter:
         """Adds the function of the module that a local function becomes."""
         body = self.block(local.body, lifted.reference.name, known, dims | _plain_dims(local.params))
         used = _values(body)
-        own = {var: Var(var.name, type=var.type) for var in run if var in used}
+        own = {var: replace(var) for var in run if var in used}
         made = tuple(Binding(own[var], run[var].closure(var.type)) for var in own)
         body = replace(body, bindings=(*made, *substitute(body, own).bindings), result=substitute(body.result, own))
         params = {value: Var(getattr(value, "name", "dims"), type=value.type) for value in lifted.captured}

@@ -50,7 +50,7 @@ def _compared(binding: Binding) -> list[Binding]:
     same = ops.string_equal(*binding.value.args)
     if binding.value.op is ops.equal:
         return [replace(binding, value=same)]
-    var = Var(f"{binding.var.name}_equal", type=same.type)
+    var = binding.var.part("equal", same.type)
     return [Binding(var, same), replace(binding, value=ops.logical_not(var))]
 
 

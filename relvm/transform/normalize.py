@@ -24,26 +24,28 @@ def normalize(function: Function) -> Function:
 
 
 def _function(function: Function, renamed: dict[Var, Expr]) -> Function:
-    return replace(function, body=_block(function.body, renamed))
+    return replace(function, body=_block(function.body, renamed, function.origin))
 
 
-def _block(expr: Expr, renamed: dict[Var, Expr]) -> Block:
+def _block(expr: Expr, renamed: dict[Var, Expr], origin: str) -> Block:
     bindings: list[Binding | MatchCast] = []
-    result = _atom(expr, bindings, renamed, "result")
+    if isinstance(expr, Block) and expr.origin:
+        origin = expr.origin
+    result = _atom(expr, bindings, renamed, "result", origin)
     return Block(tuple(bindings), result, type=result.type)
 
 
-def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str) -> Expr:
-    """`expr` as an atom, after bindings that compute it."""
-    value = _value(expr, bindings, renamed)
+def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origin: str) -> Expr:
+    """`expr` as an atom, after bindings that compute it.  origin: of what it is a part of."""
+    value = _value(expr, bindings, renamed, origin)
     if is_atom(value):
         return value
-    var = Var(name, type=value.type)
+    var = Var(name, type=value.type, origin=origin)
     bindings.append(Binding(var, value))
     return var
 
 
-def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr]) -> Expr:
+def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr], origin: str) -> Expr:
     """`expr` with atoms for its arguments, after bindings that compute them."""
     match expr:
         case Var():
@@ -51,22 +53,23 @@ def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr]) -> Expr:
         case Block():
             for binding in expr.bindings:
                 _bind(binding, bindings, renamed)
-            return _value(expr.result, bindings, renamed)
+            return _value(expr.result, bindings, renamed, origin)
         case Function():
             return _function(expr, renamed)
         case If(cond, then, orelse):
-            cond = _atom(cond, bindings, renamed, "cond")
-            return replace(expr, cond=cond, then=_block(then, renamed), orelse=_block(orelse, renamed))
+            cond = _atom(cond, bindings, renamed, "cond", origin)
+            return replace(expr, cond=cond, then=_block(then, renamed, origin), orelse=_block(orelse, renamed, origin))
     if is_atom(expr):
         return expr
-    return map_children(lambda part: _atom(part, bindings, renamed, "value"), expr)
+    return map_children(lambda part: _atom(part, bindings, renamed, "value", origin), expr)
 
 
 def _bind(binding: Binding | MatchCast, bindings: list, renamed: dict[Var, Expr]) -> None:
     if isinstance(binding, MatchCast):
-        bindings.append(replace(binding, value=_atom(binding.value, bindings, renamed, binding.var.name)))
+        var = binding.var
+        bindings.append(replace(binding, value=_atom(binding.value, bindings, renamed, var.name, var.origin)))
         return
-    value = _value(binding.value, bindings, renamed)
+    value = _value(binding.value, bindings, renamed, binding.var.origin)
     # A function's variable keeps its own type, which a recursive use inside the function has too.
     if is_atom(value) and (value.type == binding.var.type or isinstance(value.type, FuncType)):
         renamed[binding.var] = value

@@ -56,7 +56,7 @@ class _Simplifier:
         """Appends `binding` at its simplest, behind what it needs."""
         value = self.value(binding.value)
         if isinstance(value, OpCall) and isinstance(binding, Binding):
-            value = self.simplest(value, binding.var.name, bindings)
+            value = self.simplest(value, binding.var, bindings)
             if not isinstance(value, OpCall) and value.type == binding.var.type:
                 self.renamed[binding.var] = value
                 return
@@ -75,26 +75,26 @@ class _Simplifier:
     def atom(self, expr: Expr) -> Expr:
         return self.renamed.get(expr, expr)
 
-    def simplest(self, call: OpCall, name: str, bindings: list) -> Expr:
-        """What `call`, whose arguments are atoms, is in the end; the parts of that are appended.  name: of what is
+    def simplest(self, call: OpCall, whole: Var, bindings: list) -> Expr:
+        """What `call`, whose arguments are atoms, is in the end; the parts of that are appended.  whole: what is
         made."""
         for _ in range(_MOST_STEPS):
             simpler = one_step(call, self.definitions.get)
             if not isinstance(simpler, OpCall):
                 return call if simpler is None else simpler
-            args = tuple(self.part(arg, name, bindings) for arg in simpler.args)
+            args = tuple(self.part(arg, whole, bindings) for arg in simpler.args)
             call = replace(simpler, args=args)
         return call
 
-    def part(self, expr: Expr, name: str, bindings: list) -> Expr:
+    def part(self, expr: Expr, whole: Var, bindings: list) -> Expr:
         """An argument of a call that a rule made, as an atom."""
         if not isinstance(expr, OpCall):
             return expr
-        args = tuple(self.part(arg, name, bindings) for arg in expr.args)
-        value = self.simplest(replace(expr, args=args), name, bindings)
+        args = tuple(self.part(arg, whole, bindings) for arg in expr.args)
+        value = self.simplest(replace(expr, args=args), whole, bindings)
         if not isinstance(value, OpCall):
             return value
-        var = Var(f"{name}_{value.op.name}", type=value.type)
+        var = whole.part(value.op.name, value.type)
         bindings.append(Binding(var, value))
         self.definitions[var] = value
         return var

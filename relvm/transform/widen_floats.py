@@ -78,7 +78,7 @@ def _widened(binding: Binding, known: _Known) -> list[Binding]:
         case TupleType(fields) if any(map(_narrow, fields)):
             return [*bindings, *_rounded_fields(binding, result, fields)]
         case type_ if _narrow(type_):
-            wide = Var(f"{binding.var.name}_wide", type=result.type)
+            wide = binding.var.part("wide", result.type)
             known.computed[binding.var] = wide
             rounded = ops.cast(wide, to=_narrow(type_).name)
             return [*bindings, Binding(wide, result), replace(binding, value=rounded)]
@@ -87,15 +87,15 @@ def _widened(binding: Binding, known: _Known) -> list[Binding]:
 
 def _rounded_fields(binding: Binding, result: OpCall, fields: tuple[Type, ...]) -> list[Binding]:
     """A tuple whose items are those of the result, rounded where they are narrow."""
-    name = binding.var.name
-    whole = Var(f"{name}_wide", type=result.type)
+    var = binding.var
+    whole = var.part("wide", result.type)
     bindings, items = [Binding(whole, result)], []
     for i, (field, wide) in enumerate(zip(fields, result.type.fields, strict=True)):
-        items.append(Var(f"{name}_{i}_wide" if _narrow(field) else f"{name}_{i}", type=wide))
+        items.append(var.part(f"{i}_wide" if _narrow(field) else str(i), wide))
         bindings.append(Binding(items[-1], TupleItem(whole, i, type=wide)))
         if narrow := _narrow(field):
             rounded = ops.cast(items[-1], to=narrow.name)
-            items[-1] = Var(f"{name}_{i}", type=rounded.type)
+            items[-1] = var.part(str(i), rounded.type)
             bindings.append(Binding(items[-1], rounded))
     return [*bindings, replace(binding, value=Tuple(tuple(items), type=TupleType(tuple(i.type for i in items))))]
 

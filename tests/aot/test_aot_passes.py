@@ -20,6 +20,7 @@ from relvm.errors import (
     RelvmTypeError,
     RelvmUnsupportedError,
 )
+from relvm.frontend.onnx import from_onnx
 from relvm.frontend.text import parse_module
 
 FOLDER = Path(__file__).parent
@@ -223,3 +224,42 @@ def test_a_bound_that_is_invalid_is_an_error() -> None:
     text = 'def main(x: f32[n]) -> f32[n] with (upper_bounds=(("n", -1))) { return x }'
     with pytest.raises((RelvmShapeError, RelvmTypeError)):
         exported(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (
+            "def main(x: f32[n]) -> (f32[n]) -> f32[n] {\n  return fn (a: f32[n]) -> f32[n] { return add(a, x) }\n}",
+            "1:9",
+        ),
+        (
+            "def main(i: i64) -> i64 { return @f(i) }\n"
+            "def f(i: i64) -> i64 {\n  return if i == 0 then 1 else i * @f(i - 1)\n}",
+            "3:10",
+        ),
+        (
+            'def main(x: f32[n, m]) -> f32[] with (upper_bounds=(("n", 4),)) {\n'
+            "  a = softmax(x, axis=1)\n\n  return sum(softmax(a, axis=1))\n}",
+            "4:10",
+        ),
+        ("def main(x: f32[4]) => f32[4] {\n  y = relu(x)\n  z: f32[4] = packed('f', y)\n  return z\n}", "3:3"),
+        ("def main(x: f32[2], y: str[4]) -> str[4] { return y }", "1:21"),
+    ],
+)
+def test_a_refusal_says_where_in_the_source(text: str, place: str) -> None:
+    with pytest.raises(RelvmUnsupportedError) as caught:
+        aot.build(parse_module(text.replace("'", '"'), "model.relvm"))
+    assert str(caught.value).startswith(f"model.relvm:{place}: ")
+
+
+def test_a_refusal_names_the_node_of_a_model() -> None:
+    onnx = pytest.importorskip("onnx")
+    nodes = [
+        onnx.helper.make_node("Softmax", ["x"], ["y"], name="first", axis=1),
+        onnx.helper.make_node("Softmax", ["y"], ["z"], name="second", axis=1),
+    ]
+    value = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["batch", 4]) for name in ("x", "z")]
+    model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "graph", value[:1], value[1:]))
+    with pytest.raises(RelvmUnsupportedError, match=r"node 'first' \(Softmax, opset \d+\): main: y.*batch"):
+        aot.build(from_onnx(model))

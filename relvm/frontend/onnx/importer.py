@@ -182,6 +182,7 @@ class GraphImporter:
         self.fixed_dims = dims
         self.file = file
         self.place = outer.place if outer else file.place
+        self.origin = self.place  # of what is being imported: the model, then its nodes
         self.outer = outer
         self.problems: dict[str, None] = outer.problems if outer else {}  # what cannot be imported, in order
         self.values: dict[str, Value | None] = {}  # None: an input that a call of a function leaves out
@@ -343,7 +344,7 @@ class GraphImporter:
         domain = forms.plain_domain(proto.domain)
         opset = self.opsets.get(domain, 0)
         name = proto.name or next(iter(proto.output), "")
-        here = f"{self.place}: node {shown(name)!r} ({shown(proto.op_type)}, opset {opset})"
+        here = self.origin = f"{self.place}: node {shown(name)!r} ({shown(proto.op_type)}, opset {opset})"
         if domain not in self.opsets:
             raise RelvmFormatError(f"{here}: the model states no opset for the domain {shown(domain) or 'ai.onnx'}")
         try:
@@ -413,7 +414,7 @@ class GraphImporter:
         expr = _evaluated(expr)
         if is_atom(expr):
             return expr
-        var = Var(identifier(name, set()), type=expr.type)
+        var = Var(identifier(name, set()), type=expr.type, origin=self.origin)
         self.bindings.append(Binding(var, expr))
         return var
 
