@@ -1,4 +1,4 @@
-"""Runs what is exported ahead of time in this process: compiled into a library, called through ctypes."""
+"""Runs what is exported ahead of time: in this process, as a library called through ctypes, or by its Makefile."""
 
 from __future__ import annotations
 
@@ -56,6 +56,13 @@ def _compile(arguments: list[str], folder: Path) -> None:
     command = [*expect_compiler().command, *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def make(folder: Path, *arguments: str) -> str:
+    """What make prints in a folder of an export, which must succeed."""
+    done = subprocess.run(["make", "-s", *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def run_program(library: ctypes.CDLL, program: aot.AotProgram, *args: Any) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exported import Failed, compile_programs, run_program
+from exported import Failed, compile_programs, make, run_program
 from modes import assert_same_bits, plain
 from programs_ahead import PROGRAMS, Program, numbers
 
@@ -109,12 +109,6 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
         return tmp_path / "export"
 
     return write
-
-
-def make(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["make", "-s", *arguments], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize(
