@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from relvm.aot.asserted import asserted_bound
 from relvm.aot.call_graph import Loop, call_order
 from relvm.aot.config import AotConfig
 from relvm.aot.homes import give_homes
@@ -378,7 +379,11 @@ class _Lowering:
                 function, *captured = map(self.value, args)
                 return Closure(function.function, (*captured, *function.captured))
             case "assert":
-                self.body.append(Check(self.condition(args[0]), "ASSERTION_ERROR"))
+                condition = self.condition(args[0])
+                if bound := asserted_bound(self.body, condition):
+                    var, most = bound
+                    self.ranges[var] = Range(self.ranges[var].low, min(self.ranges[var].high, most))
+                self.body.append(Check(condition, "ASSERTION_ERROR"))
                 return Fields(())
         construct = _NAMED.get(name.partition("_")[0], f"builtin {name}")
         return self.refuse(var.name, construct)

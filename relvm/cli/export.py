@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from relvm import aot
 from relvm.aot.format import format_lowered
@@ -28,6 +29,8 @@ def export(options: argparse.Namespace) -> int:
     with Progress() as progress:
         progress.step("passes")
         program = aot.build(module, config, entry=options.function)
+    if options.draw:
+        _draw(program, options.draw)
     match options.show:
         case "storage":
             print(format_storage(assign_storage(program.legal[options.function])), end="")
@@ -63,6 +66,16 @@ def _config(options: argparse.Namespace) -> aot.AotConfig:
         options.constants_limit,
         options.workspace,
     )
+
+
+def _draw(program: aot.AotProgram, file: str) -> None:
+    from relvm.explore import draw_placement
+
+    figure = draw_placement(program)
+    forms = figure.canvas.get_supported_filetypes()
+    if Path(file).suffix[1:] not in forms:
+        raise RelvmArgumentError(f"--draw {file}: expected a file of one of {', '.join(sorted(forms))}")
+    figure.savefig(file)
 
 
 def _pool(setting: str) -> aot.Pool:

@@ -194,4 +194,14 @@ PROGRAMS = (
         }""",
         ((np.float32(1.25), np.int64(-100)), (np.float32(1.25), np.int64(300))),
     ),
+    Program(
+        "sizes_that_a_run_finds_out",
+        """def main(size: i64[1], x: f32[1]) => f32[] {
+          sizes: shape[k] = tensor_to_shape(size)
+          _ = builtin.assert(dim(k) <= 16, "k is large")
+          y = softmax(multiply(broadcast_to(x, sizes), broadcast_to(x, sizes)), axis=0)
+          return sum(softmax(y, axis=0))
+        }""",
+        tuple((np.int64([k]), numbers(1)) for k in (0, 5, 16, 17, -1)),
+    ),
 )

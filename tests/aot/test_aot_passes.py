@@ -112,6 +112,14 @@ REFUSED = {
           y = softmax(broadcast_to(const(f32[1], [1]), sizes), axis=0)
           return sum(softmax(y, axis=0))
         }""",
+    "main: .*: .*unless sizes_0 has an upper bound": """
+        def main(x: f32[1], size: i64[1]) => f32[] {
+          sizes: shape[k] = tensor_to_shape(size)
+          y = softmax(broadcast_to(x, sizes), axis=0)
+          z = sum(softmax(y, axis=0))
+          _ = builtin.assert(dim(k) <= 16, "too late: y is made")
+          return z
+        }""",
     "main: result: .*call of the host's function test.aot.host": """
         def main(x: f32[4]) => f32[4] { return packed("test.aot.host", x) : f32[4] }""",
     "main: .*: .*list": """
