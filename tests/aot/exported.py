@@ -73,7 +73,7 @@ def run_program(library: ctypes.CDLL, program: aot.AotProgram, *args: Any) -> An
     Failed
         Its status was not RVM_OK.
     """
-    given, sizes = make_inputs(program.lowered, args)
+    given, sizes = make_inputs(program.entry, program.lowered, args)
     inputs, keep = {}, []
     for port in program.lowered.inputs:
         value = given[port.name]
@@ -103,8 +103,7 @@ def run_program(library: ctypes.CDLL, program: aot.AotProgram, *args: Any) -> An
         _KINDS[port.value.letter](made[port.name].value) if isinstance(port.value, ScalarVar) else made[port.name]
         for port in program.lowered.outputs
     ]
-    entry = program.lowered.functions[-1].name
-    return _shaped(program.legal[entry].result_type, iter(flat))
+    return _shaped(program.entry.result_type, iter(flat))
 
 
 def _struct(fields: dict[str, tuple[Any, Any]]) -> ctypes.Structure:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from relvm import vm
+
 
 @dataclass(frozen=True)
 class Program:
@@ -61,6 +63,13 @@ PROGRAMS = (
         "sizes_that_later_inputs_say",
         "def main(x: f32[n * 2 + m // 3], y: f32[n], z: f32[m]) -> i64[2] { return shape_to_tensor(shape(n, m)) }",
         ((numbers(5), numbers(2), numbers(4)),),
+    ),
+    Program(
+        "inputs_that_are_sizes",
+        """def main(n: i64(n), s: shape[n, m], t: (i64(k), f32[n])) -> (i64[3], f32[n], shape[n, m]) {
+          return (shape_to_tensor(shape(n, m, k)), t.1, s)
+        }""",
+        ((3, vm.Shape((3, 5)), (7, numbers(3))),),
     ),
     Program(
         "sizes_that_are_checked",

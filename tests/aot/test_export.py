@@ -9,6 +9,7 @@ import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -275,3 +276,17 @@ def test_a_trial_of_other_values_is_an_error(inputs: list, error: type, message:
     program = aot.build(parse_module(MLP))
     with pytest.raises(error, match=message):
         program.write(tmp_path, (inputs, [np.zeros((2, 3), np.float32)]))
+
+
+@pytest.mark.parametrize(
+    ("n", "s", "error", "message"),
+    [
+        (4, (3, 5), RelvmShapeError, "input s, item 0: expected a size of 4, got 3"),
+        (3, (3, 5), RelvmShapeError, "input x: expected a dimension of 3, got shape"),
+        (4, 4, RelvmArgumentError, "input s: expected a tuple of 2 items, got 4"),
+    ],
+)
+def test_a_trial_of_other_sizes_is_an_error(n: int, s: Any, error: type, message: str, tmp_path: Path) -> None:
+    program = aot.build(parse_module("def main(n: i64(n), s: shape[n, m], x: f32[n]) -> f32[n] { return x }"))
+    with pytest.raises(error, match=message):
+        program.write(tmp_path, ((n, s, numbers(4)), [numbers(4)]))
