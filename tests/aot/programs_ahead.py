@@ -81,18 +81,18 @@ PROGRAMS = (
     ),
     Program(
         "results_that_are_larger_than_stated",
-        """def main(x: f32[n], y: f32[m]) -> (f32[n * 2], f32[2, n]) with (upper_bounds=(("n", 300), ("m", 30000))) {
+        """def main(x: f32[n], y: f32[m]) -> (f32[n * 2], f32[2, n]) with (upper_bounds=(("n", 40), ("m", 40))) {
           z = concat(x, y, axis=0)
           return (add(z, z), reshape(negative(z), shape(2, n)))
         }""",
-        ((numbers(3), numbers(3, seed=2)), (numbers(3), numbers(30000))),
+        ((numbers(3), numbers(3, seed=2)), (numbers(3), numbers(30))),
     ),
     Program(
         "a_reshape_of_more_than_there_is_room_for",
-        """def main(x: f32[n], y: f32[m]) -> f32[2, n] with (upper_bounds=(("n", 300), ("m", 30000))) {
+        """def main(x: f32[n], y: f32[m]) -> f32[2, n] with (upper_bounds=(("n", 40), ("m", 40))) {
           return reshape(negative(y), shape(2, n))
         }""",
-        ((numbers(3), numbers(6)), (numbers(3), numbers(30000))),
+        ((numbers(3), numbers(6)), (numbers(3), numbers(30))),
     ),
     Program(
         "divisors_that_may_be_0",

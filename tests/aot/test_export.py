@@ -142,13 +142,17 @@ def test_a_trial_that_does_not_pass_says_by_how_much(folder: Callable[..., Path]
     assert "output: 9 values, largest difference 0." in done.stdout
 
 
-def test_no_sanitizer_and_no_analyzer_finds_anything(folder: Callable[..., Path]) -> None:
-    place = folder()
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_no_sanitizer_and_no_analyzer_finds_anything(program: Program, tmp_path: Path) -> None:
+    module = parse_module(program.text)
+    args = program.calls[0]
+    expected = vm.VirtualMachine(vm.build(module, "compiled"))["main"](*args)
+    aot.build(module).write(tmp_path, (args, [expected]))
     checks = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-    assert "values" in make(place, "test", f"CFLAGS={checks}")
-    make(place, "clean")
+    assert "values" in make(tmp_path, "test", f"CFLAGS={checks}")
+    make(tmp_path, "clean")
     # Of variables that gcc's own vectors of sums make, its analyzer says that they are not set.
-    make(place, "CFLAGS=-O1 -fanalyzer -URVM_OPENMP_SIMD")
+    make(tmp_path, "CFLAGS=-O1 -fanalyzer -URVM_OPENMP_SIMD")
 
 
 def test_sources_need_nothing_but_memcpy_and_mathematics(folder: Callable[..., Path]) -> None:
