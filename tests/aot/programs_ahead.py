@@ -72,6 +72,11 @@ PROGRAMS = (
         ((3, vm.Shape((3, 5)), (7, numbers(3))),),
     ),
     Program(
+        "inputs_whose_types_state_their_values",
+        """def main(x: f32[n], t: (i64(n * 2 - 9), f64), k: i64(4)) -> (i64, f64, i64) { return (t.0, t.1, k) }""",
+        ((numbers(3), (-3, 0.5), 4), (numbers(3), (-2, 0.5), 4), (numbers(3), (-3, 0.5), 5)),
+    ),
+    Program(
         "sizes_that_are_checked",
         """def main(x: f32[n], y: f32[m]) -> f32[n] with (upper_bounds=(("n", 8), ("m", 8))) {
           z = match_cast(y, f32[n])
@@ -212,5 +217,10 @@ PROGRAMS = (
           return sum(softmax(y, axis=0))
         }""",
         tuple((np.int64([k]), numbers(1)) for k in (0, 5, 16, 17, -1)),
+    ),
+    Program(
+        "items_that_are_too_large",
+        "def main(x: u64[]) -> i64 { return to_scalar(x) }",
+        ((np.uint64(2**63 - 1),), (np.uint64(2**63),), (np.uint64(2**64 - 1),)),
     ),
 )
