@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from relvm.aot.asserted import asserted_bound
@@ -40,7 +40,7 @@ from relvm.aot.values import Closure, Fields, Sizes, Tensor, Value, scalars_of, 
 from relvm.errors import RelvmNameError, near_matches
 from relvm.ir.bounds import Range, range_of, stated_ranges
 from relvm.ir.dims import AnyDim, DimVar, as_var, difference, evaluate_with, product, var_dim
-from relvm.ir.dtypes import I64
+from relvm.ir.dtypes import I64, U64
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -163,6 +163,8 @@ class _Lowering:
             section = list(self.sections.values())[len(bodies)]
             self.current, self.origin = section.source.name, section.source.origin
             bodies.append(self.inner(section.source.body, target, tail=True))
+        if self.is_entry:
+            bodies[0] = (*self.stated_values(head), *bodies[0])
         bodies = give_homes(bodies, self.storages)
         return LoweredFunction(
             head.source.name,
@@ -190,12 +192,21 @@ class _Lowering:
             self.sections[name] = _Section(len(self.sections), source, sizes, self.scalars, inputs)
         return self.sections[name]
 
+    def stated_values(self, head: _Section) -> Iterator[Statement]:
+        """The checks of the entry's scalar parameters whose type states their value; of sizes nothing is to check."""
+        types = (type_ for param in head.source.params for type_ in _scalar_types(param.type))
+        for type_, var in zip(types, head.scalars, strict=True):
+            if type_.value is not None:
+                equal = self.scalar(f"{var.name}_as_stated", "b")
+                yield Compute(equal, "eq_i64", (var, DimScalar(self.dim(type_.value))))
+                yield Check(equal, "SHAPE_ERROR")
+
     def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
         """The value of a parameter; takes its storages from `ids`."""
         match type_:
             case TensorType(shape=shape):
                 return Tensor(ids.pop(0), tuple(map(self.dim, shape)))
-            case PrimType(dtype, value) if value is None or as_var(value) is None:
+            case PrimType(dtype) if not _is_size(type_):
                 var = self.scalar(name, _LETTERS[dtype.name])
                 self.scalars.append(var)
                 return var
@@ -369,7 +380,11 @@ class _Lowering:
             case "tensor_to_shape":
                 return self.shape_of_elements(var, self.value(args[0]))
             case "tensor_item":
-                return self.item(var.name, self.value(args[0]).storage)
+                storage = self.value(args[0]).storage
+                item = self.item(var.name, storage)
+                if self.storages[storage].dtype == U64:  # what is too large for an i64 has come out below 0
+                    self.body.append(CheckRange(item, 0, I64.limits[1]))
+                return item
             case "scalar_to_tensor":
                 made, value = self.made(var), self.value(args[0])
                 dtype = self.storages[made.storage].dtype
@@ -546,6 +561,21 @@ class _Lowering:
 
     def refuse(self, place: str, what: str):
         refuse(self.current, place, what, self.origin)
+
+
+def _is_size(type_: PrimType) -> bool:
+    """Whether a parameter of a type is nothing but one of the function's sizes."""
+    return type_.value is not None and as_var(type_.value) is not None
+
+
+def _scalar_types(type_: Type) -> Iterator[PrimType]:
+    """The types of the scalars in a parameter that are no sizes, from left to right."""
+    match type_:
+        case PrimType() if not _is_size(type_):
+            yield type_
+        case TupleType(fields):
+            for item in fields:
+                yield from _scalar_types(item)
 
 
 def _bounds(found: Range) -> tuple[int, int | None]:

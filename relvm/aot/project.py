@@ -21,7 +21,7 @@ from relvm.aot.metadata import metadata_json
 from relvm.aot.placement import FunctionPlacement, place_storages
 from relvm.aot.trial import make_trial
 from relvm.errors import RelvmUnsupportedError
-from relvm.ir.expr import Module
+from relvm.ir.expr import Function, Module
 from relvm.ir.printer import print_module
 from relvm.ir.stages import Stage
 from relvm.transform.passes import run_passes
@@ -47,6 +47,11 @@ class AotProgram:
     placements: dict[str, FunctionPlacement]
     sources: Sources
 
+    @property
+    def entry(self) -> Function:
+        """The function that callers run, at stage LEGAL."""
+        return self.legal[self.lowered.functions[-1].name]
+
     def files(self, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> dict[str, bytes]:
         """All that an export is, by path.
 
@@ -66,7 +71,7 @@ class AotProgram:
         texts = dict(self.sources.files)
         texts["Makefile"] = print_makefile(self.config, texts, tests=trial is not None)
         if trial:
-            texts["test/main.c"] = print_trial(self.lowered, make_trial(self.lowered, *trial), self.config)
+            texts["test/main.c"] = print_trial(self.lowered, make_trial(self.entry, self.lowered, *trial), self.config)
         constants = self.sources.constants
         texts["metadata.json"] = metadata_json(self.sources.metadata, self.lowered, self.placements, constants)
         texts[f"{self.config.name}.relvm"] = print_module(self.module, elide_constants=True)

@@ -12,6 +12,8 @@ from relvm.aot.lowered import LoweredFunction, LoweredModule, Port, ScalarVar
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.ir.dims import AnyDim, DimVar, as_var, evaluate_with
 from relvm.ir.dtypes import dtype_of
+from relvm.ir.expr import Function
+from relvm.ir.types import PrimType, ShapeType, TupleType, Type
 
 _KINDS = {"i": int, "f": float, "b": bool}
 
@@ -24,44 +26,78 @@ class Trial:
     outputs: dict[str, Any]
 
 
-def make_trial(module: LoweredModule, inputs: Sequence[Any], outputs: Sequence[Any]) -> Trial:
+def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any], outputs: Sequence[Any]) -> Trial:
     """A trial of values in the order of an entry's parameters and of its results.
 
     Parameters
     ----------
+    function
+        The entry that `module` was lowered from.
     inputs, outputs
-        Arrays, numbers and tuples of them, as a machine takes and gives them.  Parameters that are only sizes may be
-        anything.
+        Arrays, numbers and tuples of them, as a machine takes and gives them.
 
     Raises
     ------
     RelvmArgumentError
         There are more or fewer values than the entry has.
     RelvmTypeError, RelvmShapeError
-        An array of another dtype or shape; the message names it.
+        An array of another dtype or shape, or a size that is another than those of arrays; the message names it.
     """
-    given, sizes = make_inputs(module, inputs)
-    return Trial(given, _values(module.functions[-1], module.outputs, outputs, "output", sizes))
+    given, sizes = make_inputs(function, module, inputs)
+    return Trial(given, _values(module.functions[-1], module.outputs, list(_flat(outputs)), "output", sizes))
 
 
-def make_inputs(module: LoweredModule, inputs: Sequence[Any]) -> tuple[dict[str, Any], dict[DimVar, int]]:
+def make_inputs(
+    function: Function, module: LoweredModule, inputs: Sequence[Any]
+) -> tuple[dict[str, Any], dict[DimVar, int]]:
     """The inputs of `make_trial` by name, and the entry's sizes.  Raises what that does."""
-    entry = module.functions[-1]
+    stated: list[tuple[str, AnyDim, int]] = []
+    if len(inputs) != len(function.params):
+        raise RelvmArgumentError(
+            f"{function.name}: expected {len(function.params)} values of inputs, got {len(inputs)}"
+        )
+    values = []
+    for param, value in zip(function.params, inputs, strict=True):
+        values += _leaves(param.type, value, f"{function.name}: input {param.name}", stated)
     sizes: dict[DimVar, int] = {}
-    given = _values(entry, module.inputs, inputs, "input", sizes)
+    for _, dim, size in stated:
+        if var := as_var(dim):
+            sizes.setdefault(var, size)
+    given = _values(module.functions[-1], module.inputs, values, "input", sizes)
+    for where, dim, size in stated:
+        known: AnyDim = evaluate_with(dim, sizes.get)
+        if known != size:
+            raise RelvmShapeError(f"{where}: expected a size of {known}, got {size}")
     given |= {port.name: sizes[port.value] for port in module.inputs if isinstance(port.value, DimVar)}
     return given, sizes
+
+
+def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim, int]]) -> Iterator[Any]:
+    """The values that are inputs in C, from left to right; of those that are only sizes, appends to `stated` where
+    they are, what they are of the entry's sizes, and their numbers."""
+    match type_:
+        case TupleType(items) | ShapeType(dims=tuple(items)):
+            if not isinstance(value, tuple | list) or len(value) != len(items):
+                raise RelvmArgumentError(f"{where}: expected a tuple of {len(items)} items, got {value!r}")
+            for i, (item, part) in enumerate(zip(items, value, strict=True)):
+                if isinstance(type_, ShapeType):
+                    stated.append((f"{where}, item {i}", item, int(part)))
+                else:
+                    yield from _leaves(item, part, f"{where}, item {i}", stated)
+        case PrimType(value=dim) if dim is not None and as_var(dim) is not None:
+            stated.append((where, dim, int(value)))
+        case _:
+            yield value
 
 
 def _values(
     entry: LoweredFunction, ports: tuple[Port, ...], values: Sequence[Any], what: str, sizes: dict[DimVar, int]
 ) -> dict[str, Any]:
     ports = tuple(port for port in ports if not isinstance(port.value, DimVar))
-    flat = list(_flat(values))
-    if len(flat) != len(ports):
-        raise RelvmArgumentError(f"{entry.name}: expected {len(ports)} values of {what}s, got {len(flat)}")
+    if len(values) != len(ports):
+        raise RelvmArgumentError(f"{entry.name}: expected {len(ports)} values of {what}s, got {len(values)}")
     found = {}
-    for port, value in zip(ports, flat, strict=True):
+    for port, value in zip(ports, values, strict=True):
         found[port.name] = _value(entry, port, value, f"{entry.name}: {what} {port.name}", sizes)
     for port in ports:
         _expect_sizes(entry, port, found[port.name], f"{entry.name}: {what} {port.name}", sizes)

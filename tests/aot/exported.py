@@ -1,8 +1,9 @@
-"""Runs what is exported ahead of time in this process: compiled into a library, called through ctypes."""
+"""Runs what is exported ahead of time: in this process, as a library called through ctypes, or by its Makefile."""
 
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import subprocess
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from relvm.vm.toolchain import expect_compiler
 FLAGS = "-std=c99 -Wall -Wextra -Werror -pedantic -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast"
 SIMD = "-fopenmp-simd -DRVM_OPENMP_SIMD"
 _SCALARS = {"i": ctypes.c_int64, "f": ctypes.c_double, "b": ctypes.c_int64}
+_MARGIN, _UNTOUCHED = 256, 0xA5  # bytes on each side of an output, and what is in them
 _KINDS = {"i": int, "f": float, "b": bool}
 
 
@@ -58,15 +60,23 @@ def _compile(arguments: list[str], folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def make(folder: Path, *arguments: str) -> str:
+    """What make prints in a folder of an export, which must succeed."""
+    done = subprocess.run(["make", "-s", *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def run_program(library: ctypes.CDLL, program: aot.AotProgram, *args: Any) -> Any:
-    """What a program of a library gives, as the reference has it: arrays, numbers, tuples.
+    """What a program of a library gives, as the reference has it: arrays, numbers, tuples; nothing is written around
+    the arrays.
 
     Raises
     ------
     Failed
         Its status was not RVM_OK.
     """
-    given, sizes = make_inputs(program.lowered, args)
+    given, sizes = make_inputs(program.entry, program.lowered, args)
     inputs, keep = {}, []
     for port in program.lowered.inputs:
         value = given[port.name]
@@ -76,7 +86,7 @@ def run_program(library: ctypes.CDLL, program: aot.AotProgram, *args: Any) -> An
         else:
             letter = port.value.letter if isinstance(port.value, ScalarVar) else "i"
             inputs[port.name] = (_SCALARS[letter], value)
-    outputs, made = {}, {}
+    outputs, made, margins = {}, {}, []
     for port in program.lowered.outputs:
         if isinstance(port.value, ScalarVar):
             made[port.name] = _SCALARS[port.value.letter]()
@@ -84,20 +94,26 @@ def run_program(library: ctypes.CDLL, program: aot.AotProgram, *args: Any) -> An
         else:
             storage = program.lowered.functions[-1].storages[port.value]
             shape = tuple(evaluate_with(dim, sizes.get) for dim in storage.shape)
-            array = np.zeros(shape, storage.dtype.numpy)
-            made[port.name] = array
-            keep.append(array if array.size else np.zeros(1, array.dtype))
-            outputs[port.name] = (ctypes.c_void_p, keep[-1].ctypes.data)
+            keep.append(_memory(math.prod(shape) * storage.dtype.size_bytes))
+            made[port.name] = keep[-1][_MARGIN:-_MARGIN].view(storage.dtype.numpy).reshape(shape)
+            outputs[port.name] = (ctypes.c_void_p, keep[-1].ctypes.data + _MARGIN)
+            margins.append((port.name, keep[-1]))
     run = getattr(library, f"{program.config.name}_run")
     status = run(ctypes.byref(_struct(inputs)), ctypes.byref(_struct(outputs)))
+    for name, memory in margins:
+        assert {*memory[:_MARGIN], *memory[-_MARGIN:]} == {_UNTOUCHED}, f"what is around output {name} was written"
     if status:
         raise Failed(status)
     flat = [
         _KINDS[port.value.letter](made[port.name].value) if isinstance(port.value, ScalarVar) else made[port.name]
         for port in program.lowered.outputs
     ]
-    entry = program.lowered.functions[-1].name
-    return _shaped(program.legal[entry].result_type, iter(flat))
+    return _shaped(program.entry.result_type, iter(flat))
+
+
+def _memory(size_bytes: int) -> np.ndarray:
+    """So many bytes, with as many more on both sides as _MARGIN says."""
+    return np.full(size_bytes + 2 * _MARGIN, _UNTOUCHED, np.uint8)
 
 
 def _struct(fields: dict[str, tuple[Any, Any]]) -> ctypes.Structure:

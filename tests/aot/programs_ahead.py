@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from relvm import vm
+
 
 @dataclass(frozen=True)
 class Program:
@@ -63,6 +65,18 @@ PROGRAMS = (
         ((numbers(5), numbers(2), numbers(4)),),
     ),
     Program(
+        "inputs_that_are_sizes",
+        """def main(n: i64(n), s: shape[n, m], t: (i64(k), f32[n])) -> (i64[3], f32[n], shape[n, m]) {
+          return (shape_to_tensor(shape(n, m, k)), t.1, s)
+        }""",
+        ((3, vm.Shape((3, 5)), (7, numbers(3))),),
+    ),
+    Program(
+        "inputs_whose_types_state_their_values",
+        """def main(x: f32[n], t: (i64(n * 2 - 9), f64), k: i64(4)) -> (i64, f64, i64) { return (t.0, t.1, k) }""",
+        ((numbers(3), (-3, 0.5), 4), (numbers(3), (-2, 0.5), 4), (numbers(3), (-3, 0.5), 5)),
+    ),
+    Program(
         "sizes_that_are_checked",
         """def main(x: f32[n], y: f32[m]) -> f32[n] with (upper_bounds=(("n", 8), ("m", 8))) {
           z = match_cast(y, f32[n])
@@ -72,18 +86,18 @@ PROGRAMS = (
     ),
     Program(
         "results_that_are_larger_than_stated",
-        """def main(x: f32[n], y: f32[m]) -> (f32[n * 2], f32[2, n]) with (upper_bounds=(("n", 300), ("m", 30000))) {
+        """def main(x: f32[n], y: f32[m]) -> (f32[n * 2], f32[2, n]) with (upper_bounds=(("n", 40), ("m", 40))) {
           z = concat(x, y, axis=0)
           return (add(z, z), reshape(negative(z), shape(2, n)))
         }""",
-        ((numbers(3), numbers(3, seed=2)), (numbers(3), numbers(30000))),
+        ((numbers(3), numbers(3, seed=2)), (numbers(3), numbers(30))),
     ),
     Program(
         "a_reshape_of_more_than_there_is_room_for",
-        """def main(x: f32[n], y: f32[m]) -> f32[2, n] with (upper_bounds=(("n", 300), ("m", 30000))) {
+        """def main(x: f32[n], y: f32[m]) -> f32[2, n] with (upper_bounds=(("n", 40), ("m", 40))) {
           return reshape(negative(y), shape(2, n))
         }""",
-        ((numbers(3), numbers(6)), (numbers(3), numbers(30000))),
+        ((numbers(3), numbers(6)), (numbers(3), numbers(30))),
     ),
     Program(
         "divisors_that_may_be_0",
@@ -203,5 +217,10 @@ PROGRAMS = (
           return sum(softmax(y, axis=0))
         }""",
         tuple((np.int64([k]), numbers(1)) for k in (0, 5, 16, 17, -1)),
+    ),
+    Program(
+        "items_that_are_too_large",
+        "def main(x: u64[]) -> i64 { return to_scalar(x) }",
+        ((np.uint64(2**63 - 1),), (np.uint64(2**63),), (np.uint64(2**64 - 1),)),
     ),
 )

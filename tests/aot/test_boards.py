@@ -11,10 +11,16 @@ from pathlib import Path
 
 import pytest
 from programs_ahead import PROGRAMS, numbers
+from real_models import SMALL, real_model, write_with_trial
 
 from relvm import aot, vm
 from relvm.frontend.text import parse_module
 from relvm.vm.toolchain import find_compiler
+
+pytestmark = pytest.mark.skipif(
+    find_compiler() is None,
+    reason="what is right is computed by a machine, whose kernels need a C compiler, and there is none",
+)
 
 BOARD = Path(__file__).resolve().parents[2] / "examples/cortex_m"
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-fwrapv", "-DRELVM_TOLERANCE=1e-5")
@@ -34,8 +40,6 @@ for word, value in (("FILTERS", numbers(4, 2, 3, 3)), ("WEIGHTS", numbers(144, 5
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The network, and the loops of the language, each with a trial."""
-    if find_compiler() is None:
-        pytest.skip("what is right is computed by a machine, whose kernels need a C compiler, and there is none")
     root = tmp_path_factory.mktemp("boards")
     chosen = [(p.name, p.text, p.calls[-1]) for p in PROGRAMS if p.name in ("loop", "functions_in_turn", "scalars")]
     for name, text, args in [("network", NETWORK, (numbers(1, 2, 12, 12),)), *chosen]:
@@ -61,22 +65,43 @@ def expect_tools(*names: str) -> None:
         pytest.skip(f"not installed: {', '.join(missing)} (.ci/run has the packages)")
 
 
-@pytest.mark.parametrize("name", ["network", "loop", "functions_in_turn", "scalars"])
-def test_on_a_cortex_m_without_an_operating_system(name: str, folder: Path, tmp_path: Path) -> None:
+def run_on_a_cortex_m(place: Path, program: Path) -> str:
+    """What an export's trial prints, without an operating system."""
     expect_tools("arm-none-eabi-gcc", "qemu-system-arm")
-    program = str(tmp_path / "program.elf")
     board = [str(BOARD / "vectors.c"), "--specs=rdimon.specs", "-T", str(BOARD / "mps2.ld"), "-lm"]
     processor = ["-mcpu=cortex-m3", "-mthumb"]
-    run("arm-none-eabi-gcc", *FLAGS, *processor, *sources(folder / name), *board, "-o", program)
+    run("arm-none-eabi-gcc", *FLAGS, *processor, *sources(place), *board, "-o", str(program))
     emulated = ["-machine", "mps2-an385", "-nographic", "-semihosting-config", "enable=on,target=native"]
-    assert "values" in run("qemu-system-arm", *emulated, "-kernel", program)
+    return run("qemu-system-arm", *emulated, "-kernel", str(program))
+
+
+def run_on_linux(processor: str, place: Path, program: Path) -> str:
+    """What an export's trial prints."""
+    compiler, emulator = f"{processor}-linux-gnu-gcc", f"qemu-{processor}"
+    expect_tools(compiler, emulator)
+    run(compiler, *FLAGS, "-static", *sources(place), "-lm", "-o", str(program))
+    return run(emulator, str(program))
+
+
+@pytest.mark.parametrize("name", ["network", "loop", "functions_in_turn", "scalars"])
+def test_on_a_cortex_m_without_an_operating_system(name: str, folder: Path, tmp_path: Path) -> None:
+    assert "values" in run_on_a_cortex_m(folder / name, tmp_path / "program.elf")
 
 
 @pytest.mark.parametrize("name", ["network", "loop", "functions_in_turn", "scalars"])
 @pytest.mark.parametrize("processor", ["aarch64", "riscv64"])
 def test_on_linux_of_other_processors(processor: str, name: str, folder: Path, tmp_path: Path) -> None:
-    compiler, emulator = f"{processor}-linux-gnu-gcc", f"qemu-{processor}"
-    expect_tools(compiler, emulator)
-    program = str(tmp_path / "program")
-    run(compiler, *FLAGS, "-static", *sources(folder / name), "-lm", "-o", program)
-    assert "values" in run(emulator, program)
+    assert "values" in run_on_linux(processor, folder / name, tmp_path / "program")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_real_model_on_a_cortex_m(name: str, tmp_path: Path) -> None:
+    write_with_trial(real_model(name), tmp_path)
+    assert "values" in run_on_a_cortex_m(tmp_path, tmp_path / "program.elf")
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("processor", ["aarch64", "riscv64"])
+def test_a_real_model_on_linux_of_other_processors(processor: str, name: str, tmp_path: Path) -> None:
+    write_with_trial(real_model(name), tmp_path)
+    assert "values" in run_on_linux(processor, tmp_path, tmp_path / "program")

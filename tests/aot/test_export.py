@@ -9,10 +9,11 @@ import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from exported import Failed, compile_programs, run_program
+from exported import Failed, compile_programs, make, run_program
 from modes import assert_same_bits, plain
 from programs_ahead import PROGRAMS, Program, numbers
 
@@ -111,12 +112,6 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def make(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["make", "-s", *arguments], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -147,13 +142,17 @@ def test_a_trial_that_does_not_pass_says_by_how_much(folder: Callable[..., Path]
     assert "output: 9 values, largest difference 0." in done.stdout
 
 
-def test_no_sanitizer_and_no_analyzer_finds_anything(folder: Callable[..., Path]) -> None:
-    place = folder()
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_no_sanitizer_and_no_analyzer_finds_anything(program: Program, tmp_path: Path) -> None:
+    module = parse_module(program.text)
+    args = program.calls[0]
+    expected = vm.VirtualMachine(vm.build(module, "compiled"))["main"](*args)
+    aot.build(module).write(tmp_path, (args, [expected]))
     checks = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-    assert "values" in make(place, "test", f"CFLAGS={checks}")
-    make(place, "clean")
+    assert "values" in make(tmp_path, "test", f"CFLAGS={checks}")
+    make(tmp_path, "clean")
     # Of variables that gcc's own vectors of sums make, its analyzer says that they are not set.
-    make(place, "CFLAGS=-O1 -fanalyzer -URVM_OPENMP_SIMD")
+    make(tmp_path, "CFLAGS=-O1 -fanalyzer -URVM_OPENMP_SIMD")
 
 
 def test_sources_need_nothing_but_memcpy_and_mathematics(folder: Callable[..., Path]) -> None:
@@ -281,3 +280,17 @@ def test_a_trial_of_other_values_is_an_error(inputs: list, error: type, message:
     program = aot.build(parse_module(MLP))
     with pytest.raises(error, match=message):
         program.write(tmp_path, (inputs, [np.zeros((2, 3), np.float32)]))
+
+
+@pytest.mark.parametrize(
+    ("n", "s", "error", "message"),
+    [
+        (4, (3, 5), RelvmShapeError, "input s, item 0: expected a size of 4, got 3"),
+        (3, (3, 5), RelvmShapeError, "input x: expected a dimension of 3, got shape"),
+        (4, 4, RelvmArgumentError, "input s: expected a tuple of 2 items, got 4"),
+    ],
+)
+def test_a_trial_of_other_sizes_is_an_error(n: int, s: Any, error: type, message: str, tmp_path: Path) -> None:
+    program = aot.build(parse_module("def main(n: i64(n), s: shape[n, m], x: f32[n]) -> f32[n] { return x }"))
+    with pytest.raises(error, match=message):
+        program.write(tmp_path, ((n, s, numbers(4)), [numbers(4)]))

@@ -71,7 +71,7 @@ def test_a_program_gives_what_the_machine_gives(program: Program) -> None:
     machine = vm.VirtualMachine(vm.build(parse_module(program.text), "compiled"))
     executor = aot.AotExecutor(factory)
     for args in program.calls:
-        given, _ = make_inputs(made.lowered, args)
+        given, _ = make_inputs(made.entry, made.lowered, args)
         inputs = {name: given[name] for name in executor.get_input_info()}
         try:
             expected = flat(plain(machine["main"](*args)))
