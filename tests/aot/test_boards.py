@@ -23,7 +23,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 BOARD = Path(__file__).resolve().parents[2] / "examples/cortex_m"
-FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-fwrapv", "-DRELVM_TOLERANCE=1e-5")
 
 NETWORK = """
 def main(x: f32[1, 2, 12, 12]) -> (f32[1, 5], i64[1]) {
@@ -49,10 +48,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def sources(place: Path) -> list[str]:
-    return [f"-I{place}/include", f"-I{place}/src", *map(str, sorted(place.glob("src/*.c"))), f"{place}/test/main.c"]
-
-
 def run(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -65,43 +60,60 @@ def expect_tools(*names: str) -> None:
         pytest.skip(f"not installed: {', '.join(missing)} (.ci/run has the packages)")
 
 
-def run_on_a_cortex_m(place: Path, program: Path) -> str:
+def trial_program(tools: str, options: list[str], place: Path, folder: Path, *linked: str) -> str:
+    """The path of an export's trial, built by the export's Makefile in a copy of it.
+
+    Parameters
+    ----------
+    tools
+        What the names of the compiler and of the archiver begin with.
+    linked
+        What else the linker is given.
+    """
+    made, program = folder / "made", folder / "program"
+    shutil.copytree(place, made)
+    run("make", "-s", "-C", str(made), f"CC={tools}gcc", f"AR={tools}ar", f"CFLAGS=-O2 {' '.join(options)}")
+    included = [f"-I{made}/include", f"-I{made}/src", "-DRELVM_TOLERANCE=1e-5"]
+    files = [f"{made}/test/main.c", *map(str, made.glob("*.a"))]
+    run(f"{tools}gcc", *options, *included, *files, *linked, "-lm", "-o", str(program))
+    return str(program)
+
+
+def run_on_a_cortex_m(place: Path, folder: Path) -> str:
     """What an export's trial prints, without an operating system."""
     expect_tools("arm-none-eabi-gcc", "qemu-system-arm")
-    board = [str(BOARD / "vectors.c"), "--specs=rdimon.specs", "-T", str(BOARD / "mps2.ld"), "-lm"]
-    processor = ["-mcpu=cortex-m3", "-mthumb"]
-    run("arm-none-eabi-gcc", *FLAGS, *processor, *sources(place), *board, "-o", str(program))
+    board = [str(BOARD / "vectors.c"), "--specs=rdimon.specs", "-T", str(BOARD / "mps2.ld")]
+    program = trial_program("arm-none-eabi-", ["-mcpu=cortex-m3", "-mthumb"], place, folder, *board)
     emulated = ["-machine", "mps2-an385", "-nographic", "-semihosting-config", "enable=on,target=native"]
-    return run("qemu-system-arm", *emulated, "-kernel", str(program))
+    return run("qemu-system-arm", *emulated, "-kernel", program)
 
 
-def run_on_linux(processor: str, place: Path, program: Path) -> str:
+def run_on_linux(processor: str, place: Path, folder: Path) -> str:
     """What an export's trial prints."""
-    compiler, emulator = f"{processor}-linux-gnu-gcc", f"qemu-{processor}"
-    expect_tools(compiler, emulator)
-    run(compiler, *FLAGS, "-static", *sources(place), "-lm", "-o", str(program))
-    return run(emulator, str(program))
+    tools, emulator = f"{processor}-linux-gnu-", f"qemu-{processor}"
+    expect_tools(f"{tools}gcc", emulator)
+    return run(emulator, trial_program(tools, ["-static"], place, folder))
 
 
 @pytest.mark.parametrize("name", ["network", "loop", "functions_in_turn", "scalars"])
 def test_on_a_cortex_m_without_an_operating_system(name: str, folder: Path, tmp_path: Path) -> None:
-    assert "values" in run_on_a_cortex_m(folder / name, tmp_path / "program.elf")
+    assert "values" in run_on_a_cortex_m(folder / name, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["network", "loop", "functions_in_turn", "scalars"])
 @pytest.mark.parametrize("processor", ["aarch64", "riscv64"])
 def test_on_linux_of_other_processors(processor: str, name: str, folder: Path, tmp_path: Path) -> None:
-    assert "values" in run_on_linux(processor, folder / name, tmp_path / "program")
+    assert "values" in run_on_linux(processor, folder / name, tmp_path)
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_real_model_on_a_cortex_m(name: str, tmp_path: Path) -> None:
-    write_with_trial(real_model(name), tmp_path)
-    assert "values" in run_on_a_cortex_m(tmp_path, tmp_path / "program.elf")
+    write_with_trial(real_model(name), tmp_path / "export")
+    assert "values" in run_on_a_cortex_m(tmp_path / "export", tmp_path)
 
 
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("processor", ["aarch64", "riscv64"])
 def test_a_real_model_on_linux_of_other_processors(processor: str, name: str, tmp_path: Path) -> None:
-    write_with_trial(real_model(name), tmp_path)
-    assert "values" in run_on_linux(processor, tmp_path, tmp_path / "program")
+    write_with_trial(real_model(name), tmp_path / "export")
+    assert "values" in run_on_linux(processor, tmp_path / "export", tmp_path)
