@@ -35,12 +35,13 @@ _IMMEDIATE_LIMIT = 1 << 28  # csrc/arguments.def
 
 @dataclass(frozen=True)
 class Bytecode:
-    """code: function name -> instructions.  comments: the IR value that each computes, alike.  registers: as many as
-    the routine has, and one more where a condition had to be put in a register.  constants: the module's, then those
-    that only instructions need."""
+    """code: function name -> instructions.  comments: the IR value that each computes, alike.  origins: where in the
+    source that is, alike.  registers: as many as the routine has, and one more where a condition had to be put in a
+    register.  constants: the module's, then those that only instructions need."""
 
     code: dict[str, tuple[Instruction, ...]]
     comments: dict[str, list[str]]
+    origins: dict[str, list[tuple[str, ...]]]
     registers: dict[str, int]
     constants: tuple[Any, ...]
 
@@ -49,18 +50,18 @@ def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None)
     """The instructions of the given routines of the module; None: of all."""
     constants = list(constant_values(module))
     added: dict[Any, int] = {}
-    code, comments, registers = {}, {}, {}
+    code, comments, origins, registers = {}, {}, {}, {}
     functions = {name: i for i, name in enumerate(module.functions)}
     for routine in module.routines if routines is None else routines:
         printer = _Printer(functions, constants, added, routine)
         printer.block(routine.body)
         if not ends_in_calls(routine.body):
-            printer.emit(program.ret(len(routine.params)), "")
+            printer.emit(program.ret(len(routine.params)))
         printer.shorten_jumps()
         code[routine.name] = tuple(printer.instructions)
-        comments[routine.name] = printer.comments
+        comments[routine.name], origins[routine.name] = printer.comments, printer.origins
         registers[routine.name] = printer.registers
-    return Bytecode(code, comments, registers, tuple(constants))
+    return Bytecode(code, comments, origins, registers, tuple(constants))
 
 
 def constant_values(module: LirModule) -> tuple[Any, ...]:
@@ -86,10 +87,12 @@ class _Printer:
         self.registers = routine.registers
         self.instructions: list[Instruction] = []
         self.comments: list[str] = []
+        self.origins: list[tuple[str, ...]] = []
 
-    def emit(self, instruction: Instruction, comment: str) -> int:
+    def emit(self, instruction: Instruction, comment: str = "", origins: tuple[str, ...] = ()) -> int:
         self.instructions.append(instruction)
         self.comments.append(comment)
+        self.origins.append(origins)
         return len(self.instructions) - 1
 
     def block(self, body: tuple[Statement, ...]) -> None:
@@ -97,22 +100,29 @@ class _Printer:
             match statement:
                 case CallStatement(name, args, destination, _, comment):
                     target = -1 if destination is None else destination
-                    self.emit(program.call(target, self.functions[name], *map(self.argument, args)), comment)
+                    self.emit(
+                        program.call(target, self.functions[name], *map(self.argument, args)),
+                        comment,
+                        statement.origins,
+                    )
                 case TailCallStatement(name, args):
-                    self.emit(program.tail_call(self.functions[name], *map(self.argument, args)), "")
+                    call = program.tail_call(self.functions[name], *map(self.argument, args))
+                    self.emit(call, origins=statement.origins)
                 case PrimStatement(row, args, destination, comment):
-                    self.emit(program.prim(destination, _ROWS[row], *map(self.argument, args)), comment)
+                    self.emit(
+                        program.prim(destination, _ROWS[row], *map(self.argument, args)), comment, statement.origins
+                    )
                 case ResetStatement(register):
-                    self.emit(program.reset(register), "")
+                    self.emit(program.reset(register), origins=statement.origins)
                 case IfStatement():
                     self.conditional(statement)
 
     def conditional(self, statement: IfStatement) -> None:
         """`if` jumps over the first branch, which ends with a jump over the second."""
         condition = self.condition(statement.cond)
-        test = self.emit(program.unless(condition, 0), "")
+        test = self.emit(program.unless(condition, 0), origins=statement.origins)
         self.block(statement.then)
-        leave = None if ends_in_calls(statement.then) else self.emit(program.goto(0), "")
+        leave = None if ends_in_calls(statement.then) else self.emit(program.goto(0))
         self.instructions[test] = program.unless(condition, len(self.instructions))
         self.block(statement.orelse)
         if leave is not None:
@@ -130,7 +140,7 @@ class _Printer:
             return cond.index
         self.registers = self.spare + 1
         copy = program.call(self.spare, self.functions["vm.builtin.copy"], self.argument(cond))
-        self.emit(copy, "")
+        self.emit(copy)
         return self.spare
 
     def argument(self, operand: Operand) -> Argument:

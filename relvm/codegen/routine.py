@@ -162,16 +162,18 @@ class _Generator:
                 merged = self.new_register()
                 condition = self.operand(cond)
                 self.registers[var] = merged
-                statements.append(IfStatement(condition, self.block(then, merged), self.block(orelse, merged)))
+                statements.append(
+                    IfStatement(condition, self.block(then, merged), self.block(orelse, merged), origins=var.origins)
+                )
             case Kill(killed):
                 register = self.operand(killed)
                 if isinstance(register, Register):
-                    statements.append(ResetStatement(register.index))
+                    statements.append(ResetStatement(register.index, origins=var.origins))
             case PrimCall(function, args):
                 row = find_row(function, tuple(arg.type.dtype for arg in args))
                 operands = tuple(map(self.operand, args))
                 self.registers[var] = register = self.new_register()
-                statements.append(PrimStatement(row.name, operands, register.index, var.name))
+                statements.append(PrimStatement(row.name, operands, register.index, var.name, origins=var.origins))
             case _:
                 name, args, kernel, void = self.call(value)
                 operands = tuple(map(self.operand, args))
@@ -183,7 +185,7 @@ class _Generator:
                     destination = register.index
                 self.tables.function(name)
                 comment = var.name if destination is not None else ""
-                statements.append(CallStatement(name, operands, destination, kernel, comment))
+                statements.append(CallStatement(name, operands, destination, kernel, comment, origins=var.origins))
 
     def call(self, value: Expr) -> tuple[str, tuple[Expr, ...], bool, bool]:
         """The function a value is computed by, its arguments, whether it is a kernel, whether it gives no result."""

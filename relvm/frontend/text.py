@@ -188,7 +188,7 @@ class _Parser(LiteralReader):
         self.expect(":", ": and the parameter's type")
         if token.text in self.scopes[-1]:
             raise self.error(RelvmSyntaxError, f"parameter {token.text} is there twice", token)
-        var = Var(token.text, type=self.type(), origin=self.source.origin(token.offset))
+        var = Var(token.text, type=self.type(), origins=(self.source.origin(token.offset),))
         self.bind(var)
         return var
 
@@ -234,7 +234,7 @@ class _Parser(LiteralReader):
             stated = VOID
         if stated is not None and value is self.without_type:
             value = replace(value, type=stated)
-        var = Var(token.text, type=stated, origin=self.source.origin(token.offset))
+        var = Var(token.text, type=stated, origins=(self.source.origin(token.offset),))
         self.bind(var)
         return Binding(var, value)
 
@@ -251,7 +251,7 @@ class _Parser(LiteralReader):
         token = self.identifier("a binding or return")
         stated = self.type() if self.accept(":") else None
         self.expect("=")
-        var = Var(token.text, type=stated, origin=self.source.origin(token.offset))
+        var = Var(token.text, type=stated, origins=(self.source.origin(token.offset),))
         outer = self.own_names
         run = self.runs[-1]
         if token.text in run.missing:
@@ -279,7 +279,7 @@ class _Parser(LiteralReader):
         self.expect("(")
         value = self.expression()
         self.expect(",")
-        var = Var(token.text, type=self.type(), origin=self.source.origin(token.offset))
+        var = Var(token.text, type=self.type(), origins=(self.source.origin(token.offset),))
         where = self.string() if self.accept(",") else ""
         self.expect(")")
         self.bind(var)

@@ -29,6 +29,11 @@ def _typed(default: Type | None = None):
     return field(default=default, kw_only=True, metadata={"derived": True})
 
 
+def _origins():
+    """Several of these, in order."""
+    return field(default=(), kw_only=True, metadata={"derived": True})
+
+
 def _origin():
     """`file:line:column` of a text, or the node of a model; empty where nothing of the source says it."""
     return field(default="", kw_only=True, metadata={"derived": True})
@@ -43,15 +48,21 @@ class Expr(Node):
 @node
 class Var(Expr):
     """A name bound once: by a parameter or a binding.  Two variables are the same only when they are the same
-    object.  origin: where its value is in what the module was read from."""
+    object.  origins: where in what the module was read from its value comes from: its own place first, then those of
+    what is computed along with it."""
 
     name: str
     type: Type | None = _typed()
-    origin: str = _origin()
+    origins: tuple[str, ...] = _origins()
+
+    @property
+    def origin(self) -> str:
+        """Its own place; empty where nothing of the source says it."""
+        return self.origins[0] if self.origins else ""
 
     def part(self, what: str, type_: Type | None) -> Var:
         """A new variable, for a part of how this one is computed: `NAME_what`."""
-        return Var(f"{self.name}_{what}", type=type_, origin=self.origin)
+        return Var(f"{self.name}_{what}", type=type_, origins=self.origins)
 
 
 @node
@@ -172,12 +183,14 @@ class Call(Expr):
 
 @node
 class OpCall(Expr):
-    """An operator applied to arguments.  Gone after legalisation (stage LEGAL)."""
+    """An operator applied to arguments.  Gone after legalisation (stage LEGAL).  origins: of what a pass has found to
+    be a part of it, besides its variable's."""
 
     op: Operator
     args: tuple[Expr, ...]
     attributes: Attributes = ()
     type: Type | None = _typed()
+    origins: tuple[str, ...] = _origins()
 
 
 @node
@@ -212,11 +225,13 @@ class PackedCall(Expr):
 @node
 class KernelCall(Expr):
     """A kernel of the module, writing into new tensors (stage LEGAL): type is that of its result, one tensor or a tuple
-    of tensors.  dims: the values of the kernel's size parameters that no argument's shape gives."""
+    of tensors.  dims: the values of the kernel's size parameters that no argument's shape gives.  origins: of all that
+    it computes."""
 
     kernel: str
     args: tuple[Expr, ...]
     type: Type | None = _typed()
+    origins: tuple[str, ...] = _origins()
 
 
 @node

@@ -357,7 +357,7 @@ class _Inference:
         if expected is not None and not is_proven(expected, value.type):
             self.bind_dims(expected)
             self.vars[var] = var
-            unchecked = Var(var.name, type=value.type, origin=var.origin)
+            unchecked = Var(var.name, type=value.type, origins=var.origins)
             return [Binding(unchecked, value), MatchCast(var, unchecked)]
         unchanged = expected is not None or var.type == value.type
         self.vars[var] = var if unchanged else replace(var, type=value.type)

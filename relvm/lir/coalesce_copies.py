@@ -49,8 +49,8 @@ def _block(body: tuple[Statement, ...], params: int) -> tuple[Statement, ...]:
 
 def _inside(statement: Statement, params: int) -> Statement:
     match statement:
-        case IfStatement(cond, then, orelse):
-            return IfStatement(cond, _ended(then, params), _ended(orelse, params))
+        case IfStatement(_, then, orelse):
+            return replace(statement, then=_ended(then, params), orelse=_ended(orelse, params))
     return statement
 
 
@@ -72,9 +72,9 @@ def _made_in(body: list[Statement], index: int, destination: int) -> tuple[State
         case CallStatement(args=args, destination=made) if made == index and Register(destination) not in args:
             return (*body[:at], replace(body[at], destination=destination), *resets)
         case IfStatement(cond, then, orelse) if cond != Register(destination):
-            branches = [_redirected(branch, index, destination) for branch in (then, orelse)]
-            if None not in branches:
-                return (*body[:at], IfStatement(cond, *branches), *resets)
+            then, orelse = (_redirected(branch, index, destination) for branch in (then, orelse))
+            if then is not None and orelse is not None:
+                return (*body[:at], replace(body[at], then=then, orelse=orelse), *resets)
     return None
 
 
@@ -83,7 +83,8 @@ def _redirected(body: tuple[Statement, ...], index: int, destination: int) -> tu
     match body:
         case [*before, CallStatement() | PrimStatement() as last] if last.destination == index:
             return (*before, replace(last, destination=destination))
-        case [*before, IfStatement(cond, then, orelse)]:
-            branches = [_redirected(branch, index, destination) for branch in (then, orelse)]
-            return None if None in branches else (*before, IfStatement(cond, *branches))
+        case [*before, IfStatement(_, then, orelse) as last]:
+            then, orelse = (_redirected(branch, index, destination) for branch in (then, orelse))
+            if then is not None and orelse is not None:
+                return (*before, replace(last, then=then, orelse=orelse))
     return None

@@ -22,8 +22,8 @@ def direct_calls(module: LirModule) -> LirModule:
         match item:
             case CallStatement(function=name, args=(_, FunctionItem(index), *args)) if name == _INVOKE:
                 return replace(item, function=module.functions[index], args=tuple(args))
-            case IfStatement(cond, then, orelse):
-                return IfStatement(cond, block(then), block(orelse))
+            case IfStatement(_, then, orelse):
+                return replace(item, then=block(then), orelse=block(orelse))
         return item
 
     return replace(module, routines=tuple(replace(r, body=block(r.body)) for r in module.routines))

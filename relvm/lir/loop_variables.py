@@ -35,8 +35,8 @@ def _block(body: tuple[Statement, ...], routine: Routine) -> tuple[Statement, ..
     match body:
         case [*before, TailCallStatement(function=function) as call] if function == routine.name:
             return _loop(before, call, len(routine.params))
-        case [*before, IfStatement(cond, then, orelse)]:
-            return (*before, IfStatement(cond, _block(then, routine), _block(orelse, routine)))
+        case [*before, IfStatement(_, then, orelse) as last]:
+            return (*before, replace(last, then=_block(then, routine), orelse=_block(orelse, routine)))
     return body
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from relvm.lir.routine import (
     PREFIX,
     CallStatement,
@@ -29,34 +31,41 @@ def format_module(module: LirModule) -> str:
 
 def format_routine(routine: Routine) -> str:
     """One routine, its statements indented."""
-    lines = [
-        f"{PREFIX}{routine.name}(ctx_ptr, r, c, f):  # r[0..{len(routine.params) - 1}] = {', '.join(routine.params)}"
-    ]
-    if not routine.params:
-        lines = [f"{PREFIX}{routine.name}(ctx_ptr, r, c, f):"]
-    _append(lines, routine.body, "  ")
-    return "\n".join(lines)
+    return "\n".join(line for line, _ in routine_lines(routine))
 
 
-def _append(lines: list[str], body: tuple[Statement, ...], indent: str) -> None:
+def routine_lines(routine: Routine) -> Iterator[tuple[str, Statement | None]]:
+    """The lines of a routine, each with the statement that begins in it."""
+    params = f"  # r[0..{len(routine.params) - 1}] = {', '.join(routine.params)}" if routine.params else ""
+    yield f"{PREFIX}{routine.name}(ctx_ptr, r, c, f):{params}", None
+    yield from _block_lines(routine.body, "  ")
+
+
+def _block_lines(body: tuple[Statement, ...], indent: str) -> Iterator[tuple[str, Statement | None]]:
     if not body:
-        lines.append(f"{indent}pass")
+        yield f"{indent}pass", None
     for statement in body:
-        match statement:
-            case CallStatement():
-                lines.append(indent + _call(statement))
-            case TailCallStatement(function, args):
-                parts = ", ".join([f'"{function}"', *map(_operand, args)])
-                lines.append(f"{indent}return tail_call({parts})")
-            case PrimStatement(row, args, destination):
-                lines.append(f"{indent}anylist_setitem(r, {destination}, {row}({', '.join(map(_operand, args))}))")
-            case ResetStatement(register):
-                lines.append(f"{indent}anylist_resetitem(r, {register})")
-            case IfStatement(cond, then, orelse):
-                lines.append(f'{indent}if bool(call_packed("vm.builtin.read_if_cond", {_operand(cond)})):')
-                _append(lines, then, indent + "  ")
-                lines.append(f"{indent}else:")
-                _append(lines, orelse, indent + "  ")
+        yield indent + _statement(statement), statement
+        if isinstance(statement, IfStatement):
+            yield from _block_lines(statement.then, indent + "  ")
+            yield f"{indent}else:", None
+            yield from _block_lines(statement.orelse, indent + "  ")
+
+
+def _statement(statement: Statement) -> str:
+    match statement:
+        case CallStatement():
+            return _call(statement)
+        case TailCallStatement(function, args):
+            parts = ", ".join([f'"{function}"', *map(_operand, args)])
+            return f"return tail_call({parts})"
+        case PrimStatement(row, args, destination):
+            return f"anylist_setitem(r, {destination}, {row}({', '.join(map(_operand, args))}))"
+        case ResetStatement(register):
+            return f"anylist_resetitem(r, {register})"
+        case IfStatement(cond):
+            return f'if bool(call_packed("vm.builtin.read_if_cond", {_operand(cond)})):'
+    raise AssertionError(f"no text for {statement!r}")
 
 
 def _call(call: CallStatement) -> str:

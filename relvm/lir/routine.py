@@ -63,7 +63,7 @@ class CallStatement:
 
     kernel False: of a packed function or, after LIR optimisation, another routine, by name through the function table.
     kernel True: of a kernel of this module, directly.   destination: the register that takes the result, or None.
-    comment: the IR value it computes, for people.
+    comment: the IR value it computes, for people.   origins: where in the source that is (Var.origins).
     """
 
     function: str
@@ -71,6 +71,7 @@ class CallStatement:
     destination: int | None
     kernel: bool = False
     comment: str = field(default="", compare=False)
+    origins: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class TailCallStatement:
 
     function: str
     args: tuple[Operand, ...]
+    origins: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class PrimStatement:
     args: tuple[Operand, ...]
     destination: int
     comment: str = field(default="", compare=False)
+    origins: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ class ResetStatement:
     """anylist_resetitem(r, register): releases what the register holds."""
 
     register: int
+    origins: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,7 @@ class IfStatement:
     cond: Operand
     then: tuple[Statement, ...]
     orelse: tuple[Statement, ...]
+    origins: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
 
 Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement | IfStatement

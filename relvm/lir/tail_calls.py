@@ -45,16 +45,16 @@ def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tup
     while before and isinstance(before[-1], ResetStatement) and before[-1].register != value.index:
         before.pop()  # the end of the routine releases what they would
     match before:
-        case [*start, CallStatement(function, args, destination, _)] if (
+        case [*start, CallStatement(function, args, destination, _) as call] if (
             destination == value.index and function in functions
         ):
-            return (*start, TailCallStatement(function, args))
-        case [*start, IfStatement(cond, then, orelse)] if _ends_in(then, value) and _ends_in(orelse, value):
+            return (*start, TailCallStatement(function, args, origins=call.origins))
+        case [*start, IfStatement(_, then, orelse) as last] if _ends_in(then, value) and _ends_in(orelse, value):
             then = _ended(_into(then, result), result, functions)
             orelse = _ended(_into(orelse, result), result, functions)
             if not (_has_tail(then) or _has_tail(orelse)):
                 return body
-            return (*start, IfStatement(cond, then, orelse))
+            return (*start, replace(last, then=then, orelse=orelse))
     return body
 
 

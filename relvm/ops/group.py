@@ -41,6 +41,12 @@ class Group:
         read = (a for a in tensors_used if a not in self.members and (not _is_number(a) or a in of_product))
         return tuple(dict.fromkeys(read))
 
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Where in the source the members are."""
+        found = (origin for var, call in self.members.items() for origin in (*var.origins, *call.origins))
+        return tuple(dict.fromkeys(found))
+
     @cached_property
     def product(self) -> OpCall | None:
         """The member that is a product, if there is one; others finish it."""

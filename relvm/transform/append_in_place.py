@@ -40,7 +40,7 @@ def _block(block: Block, needed: set[Var], lists: set[Var]) -> Block:
         value = binding.value
         if _is_append(value) and value.args[0] not in needed and value.args[0] is not value.args[1]:
             if value.args[0] not in own:
-                bindings.append(Binding(Var("_", type=VOID), Kill(value.args[0])))
+                bindings.append(Binding(Var("_", type=VOID, origins=binding.var.origins), Kill(value.args[0])))
             value = replace(value, name="list_push")
         elif isinstance(value, If):
             then, orelse = (_block(branch, needed, lists) for branch in (value.then, value.orelse))

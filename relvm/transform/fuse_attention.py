@@ -51,7 +51,8 @@ def _block(block: Block, uses: Counter[Var]) -> Block:
                 bindings.append(Binding(binding.var.part(arg.op.name, arg.type), arg))
                 arg = bindings[-1].var
             args.append(arg)
-        bindings.append(replace(binding, value=replace(found, args=tuple(args))))
+        origins = tuple(origin for var in match.taken if isinstance(var, Var) for origin in var.origins)
+        bindings.append(replace(binding, value=replace(found, args=tuple(args), origins=origins)))
     return with_bindings(block, [binding for binding in bindings if binding.var not in taken])
 
 

@@ -38,5 +38,5 @@ def _block(block: Block) -> Block:
     bindings: list[Binding] = []
     for i, binding in enumerate(block.bindings):
         bindings.append(with_value(binding, map_blocks(_block, binding.value)))
-        bindings.extend(Binding(Var("_", type=VOID), Kill(var)) for var in dead.get(i, ()))
+        bindings.extend(Binding(Var("_", type=VOID, origins=var.origins), Kill(var)) for var in dead.get(i, ()))
     return with_bindings(block, bindings)

@@ -149,7 +149,9 @@ class _Legalizer:
         if name is None:
             name = self.known[group.spec] = self.unique(group.base_name)
             self.kernels[name] = group.kernel(name)
-        bindings.append(replace(binding, value=KernelCall(name, group.args, type=binding.var.type)))
+        bindings.append(
+            replace(binding, value=KernelCall(name, group.args, type=binding.var.type, origins=group.origins))
+        )
 
     def reference(self, call: OpCall) -> str:
         """The name of the kernel that is an operator's NumPy meaning."""

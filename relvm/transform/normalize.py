@@ -10,6 +10,8 @@ from relvm.ir.stages import Stage
 from relvm.ir.types import FuncType
 from relvm.transform.passes import function_pass
 
+Origins = tuple[str, ...]  # as variables have them
+
 
 @function_pass("normalize", at=Stage.TYPED, to=Stage.NORMAL)
 def normalize(function: Function) -> Function:
@@ -24,28 +26,29 @@ def normalize(function: Function) -> Function:
 
 
 def _function(function: Function, renamed: dict[Var, Expr]) -> Function:
-    return replace(function, body=_block(function.body, renamed, function.origin))
+    origins = (function.origin,) if function.origin else ()
+    return replace(function, body=_block(function.body, renamed, origins))
 
 
-def _block(expr: Expr, renamed: dict[Var, Expr], origin: str) -> Block:
+def _block(expr: Expr, renamed: dict[Var, Expr], origins: Origins) -> Block:
     bindings: list[Binding | MatchCast] = []
     if isinstance(expr, Block) and expr.origin:
-        origin = expr.origin
-    result = _atom(expr, bindings, renamed, "result", origin)
+        origins = (expr.origin,)
+    result = _atom(expr, bindings, renamed, "result", origins)
     return Block(tuple(bindings), result, type=result.type)
 
 
-def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origin: str) -> Expr:
-    """`expr` as an atom, after bindings that compute it.  origin: of what it is a part of."""
-    value = _value(expr, bindings, renamed, origin)
+def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origins: Origins) -> Expr:
+    """`expr` as an atom, after bindings that compute it.  origins: of what it is a part of."""
+    value = _value(expr, bindings, renamed, origins)
     if is_atom(value):
         return value
-    var = Var(name, type=value.type, origin=origin)
+    var = Var(name, type=value.type, origins=origins)
     bindings.append(Binding(var, value))
     return var
 
 
-def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr], origin: str) -> Expr:
+def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr], origins: Origins) -> Expr:
     """`expr` with atoms for its arguments, after bindings that compute them."""
     match expr:
         case Var():
@@ -53,23 +56,25 @@ def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr], origin: str) ->
         case Block():
             for binding in expr.bindings:
                 _bind(binding, bindings, renamed)
-            return _value(expr.result, bindings, renamed, origin)
+            return _value(expr.result, bindings, renamed, origins)
         case Function():
             return _function(expr, renamed)
         case If(cond, then, orelse):
-            cond = _atom(cond, bindings, renamed, "cond", origin)
-            return replace(expr, cond=cond, then=_block(then, renamed, origin), orelse=_block(orelse, renamed, origin))
+            cond = _atom(cond, bindings, renamed, "cond", origins)
+            return replace(
+                expr, cond=cond, then=_block(then, renamed, origins), orelse=_block(orelse, renamed, origins)
+            )
     if is_atom(expr):
         return expr
-    return map_children(lambda part: _atom(part, bindings, renamed, "value", origin), expr)
+    return map_children(lambda part: _atom(part, bindings, renamed, "value", origins), expr)
 
 
 def _bind(binding: Binding | MatchCast, bindings: list, renamed: dict[Var, Expr]) -> None:
     if isinstance(binding, MatchCast):
         var = binding.var
-        bindings.append(replace(binding, value=_atom(binding.value, bindings, renamed, var.name, var.origin)))
+        bindings.append(replace(binding, value=_atom(binding.value, bindings, renamed, var.name, var.origins)))
         return
-    value = _value(binding.value, bindings, renamed, binding.var.origin)
+    value = _value(binding.value, bindings, renamed, binding.var.origins)
     # A function's variable keeps its own type, which a recursive use inside the function has too.
     if is_atom(value) and (value.type == binding.var.type or isinstance(value.type, FuncType)):
         renamed[binding.var] = value

@@ -112,7 +112,9 @@ class _Placing:
         if not made:
             raise RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type}")
         outputs = tuple(self.tensor(value, type_) for value, type_ in made)
-        self.bindings.append(Binding(Var("_", type=VOID), KernelRun(call.kernel, (*call.args, *outputs))))
+        origins = tuple(dict.fromkeys((*binding.var.origins, *call.origins)))
+        run = KernelRun(call.kernel, (*call.args, *outputs))
+        self.bindings.append(Binding(Var("_", type=VOID, origins=origins), run))
         if isinstance(call.type, TupleType):
             self.bindings.append(replace(binding, value=Tuple(outputs, type=call.type)))
         elif outputs[0] is not binding.var:

@@ -414,7 +414,7 @@ class GraphImporter:
         expr = _evaluated(expr)
         if is_atom(expr):
             return expr
-        var = Var(identifier(name, set()), type=expr.type, origin=self.origin)
+        var = Var(identifier(name, set()), type=expr.type, origins=(self.origin,))
         self.bindings.append(Binding(var, expr))
         return var
 
