@@ -21,7 +21,7 @@ def test_every_path_a_document_names_exists(document: Path) -> None:
             assert (ROOT / name).exists() or (document.parent / name).exists(), f"{document.name} names {name}"
 
 
-@pytest.mark.parametrize("name", ["architecture", "aot"])
+@pytest.mark.parametrize("name", ["architecture", "aot", "explore"])
 def test_examples_in_documents_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each document's one after the other, as somebody would who reads it."""
     programs = re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{name}.md").read_text(), flags=re.DOTALL)

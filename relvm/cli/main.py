@@ -157,6 +157,8 @@ def _add_show(commands) -> None:
     what = command.add_mutually_exclusive_group()
     what.add_argument("--stage", choices=STAGES, default="typed")
     what.add_argument("--memory", action="store_true", help="print where tensors are: storages, offsets, lifetimes")
+    what.add_argument("--html", metavar="OUT.html", help="write all stages as a page to look through")
+    command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="of --html")
     command.add_argument("--full-constants", action="store_true", help="print large constants whole")
     command.set_defaults(run=_run_show)
 

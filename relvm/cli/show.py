@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from relvm.cli.memory import print_plans
-from relvm.cli.models import EXECUTABLES, build_model, chosen_target, read_module
+from relvm.cli.models import EXECUTABLES, build_model, chosen_target, note, read_module
 from relvm.codegen.c import print_c
 from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.ir.expr import Module
@@ -27,6 +27,9 @@ def show(options: argparse.Namespace) -> int:
     if Path(options.model).suffix in EXECUTABLES:
         print(_of_executable(options))
         return 0
+    if options.html:
+        _write_page(options)
+        return 0
     module = read_module(options)
     if options.memory:
         print_plans(_at(module, Stage.LEGAL, options))
@@ -46,6 +49,16 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
+def _write_page(options: argparse.Namespace) -> None:
+    from relvm.explore import explore
+
+    target = parse_target(chosen_target(options)).kind
+    module, mode = read_module(options), options.exec_mode
+    explored = explore(module, exec_mode=mode, target=target, fused=not options.unfused, title=Path(options.model).name)
+    explored.save(options.html)
+    note(f"wrote {options.html}: {len(explored.views)} stages")
+
+
 def _at(module: Module, stage: Stage, options: argparse.Namespace) -> Module:
     """The module after the last pass whose result is at `stage`."""
     steps = build_pipeline(parse_target(chosen_target(options)).kind, fused=not options.unfused)
@@ -53,6 +66,8 @@ def _at(module: Module, stage: Stage, options: argparse.Namespace) -> Module:
 
 
 def _of_executable(options: argparse.Namespace) -> str:
+    if options.html:
+        raise RelvmArgumentError("--html: the stages are those of a model; give the model itself")
     if options.memory:
         raise RelvmArgumentError("--memory: the plan is made while a model is built; give the model itself")
     if options.stage not in ("bytecode", "c"):

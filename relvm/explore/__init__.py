@@ -1,5 +1,6 @@
-"""Looking at what is made of a module: pictures.  Needs the extra `explore`."""
+"""Looking at what is made of a module: every stage of it, and pictures.  Needs the extra `explore`."""
 
+from relvm.explore.pipeline import Exploration, Line, View, explore
 from relvm.explore.placement import draw_placement
 
-__all__ = ["draw_placement"]
+__all__ = ["Exploration", "Line", "View", "draw_placement", "explore"]

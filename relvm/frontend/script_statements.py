@@ -81,6 +81,7 @@ class StatementTranslator(LoopTranslator):
         """Translates statements in order; gives the result where they return.  live: the names used after them."""
         for position, statement in enumerate(body):
             rest = body[position + 1 :]
+            self.builder.place = f"{self.function.source.name}:{statement.lineno}:{statement.col_offset + 1}"
             match statement:
                 case ast.Return():
                     return self.result(statement)

@@ -418,7 +418,8 @@ class _Parser(LiteralReader):
                 break
         self.expect(")", ", or )")
         try:
-            return OpCall(operator, tuple(args), operator.bind(tuple(args), attributes))
+            bound = operator.bind(tuple(args), attributes)
+            return OpCall(operator, tuple(args), bound, origins=(self.source.origin(token.offset),))
         except RelvmError as error:
             raise self.error(type(error), str(error), token) from None
 

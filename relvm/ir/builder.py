@@ -11,6 +11,7 @@ Adding an expression costs the same however long the function has become.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -76,9 +77,13 @@ class OpenFunction:
 
 
 class Builder:
-    """Makes one module; see the module's own text."""
+    """Makes one module; see the module's own text.
+
+    place: where in a source what is added from now on comes from (Var.origins); None: the line of Python that adds it.
+    """
 
     def __init__(self, attributes: Attributes = ()) -> None:
+        self.place: str | None = None
         self._attributes = attributes
         self._functions: dict[str, Function] = {}
         self._types: dict[str, FuncType] = {}
@@ -152,7 +157,7 @@ class Builder:
         """
         frame = self._frame()
         typed = self._typed(expr, name)
-        var = Var(self._unique(name or _numbered(typed), name is None), type=typed.type)
+        var = Var(self._unique(name or _numbered(typed), name is None), type=typed.type, origins=self._origins())
         frame.bindings.append(Binding(var, typed))
         return var
 
@@ -197,7 +202,7 @@ class Builder:
         frame = self._frame()
         typed = self._typed(Block((MatchCast(Var("v", type=type_), value),), value), name)
         (cast,) = typed.bindings
-        var = Var(self._unique(name or "cast", name is None), type=type_)
+        var = Var(self._unique(name or "cast", name is None), type=type_, origins=self._origins())
         frame.bindings.append(MatchCast(var, cast.value))
         frame.dims.update(plain_dim_vars(type_))
         return var
@@ -232,7 +237,7 @@ class Builder:
         """
         if recursive:
             return self.local_functions([(name, params, result_type, body)])[0]
-        var = Var(self._unique(name or "closure", name is None))
+        var = Var(self._unique(name or "closure", name is None), origins=self._origins())
         return self._local_functions([(var, name, params, result_type, body)])[0]
 
     def local_functions(
@@ -253,7 +258,7 @@ class Builder:
         """
         declared = []
         for name, params, result_type, body in functions:
-            var = Var(self._unique(name or "closure", name is None))
+            var = Var(self._unique(name or "closure", name is None), origins=self._origins())
             if result_type is None:
                 raise RelvmTypeError(f"{var.name}: a recursive function needs a result type")
             type_ = FuncType(tuple(each for _, each in params), result_type)
@@ -276,7 +281,7 @@ class Builder:
             What the body may take its own calls to give; without it `object`.
         """
         type_ = FuncType(tuple(each for _, each in params), result_type or OBJECT)
-        var = Var(self._unique(name, False), type=type_)
+        var = Var(self._unique(name, False), type=type_, origins=self._origins())
         variables, block = self._function_block(params, lambda *variables: body(var, *variables))
         return OpenFunction(var, name, variables, block)
 
@@ -352,11 +357,20 @@ class Builder:
             raise RelvmVerifyError("nothing can be emitted after ret")
         return self._frames[-1]
 
+    def _origins(self) -> tuple[str, ...]:
+        if self.place is not None:
+            return (self.place,)
+        frame = sys._getframe(1)
+        while frame and frame.f_globals.get("__name__", "").startswith(("relvm.", "contextlib")):
+            frame = frame.f_back
+        return (f"{frame.f_code.co_filename}:{frame.f_lineno}",) if frame else ()
+
     def _bind_params(self, params: Params) -> tuple[Var, ...]:
         frame = self._frames[-1]
         for _, type_ in params:
             frame.dims.update(plain_dim_vars(type_))
-        return tuple(Var(self._unique(name, False), type=type_) for name, type_ in params)
+        origins = self._origins()
+        return tuple(Var(self._unique(name, False), type=type_, origins=origins) for name, type_ in params)
 
     def _finish(self, name: str) -> Block:
         frame = self._frames[-1]

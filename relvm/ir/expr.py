@@ -183,8 +183,8 @@ class Call(Expr):
 
 @node
 class OpCall(Expr):
-    """An operator applied to arguments.  Gone after legalisation (stage LEGAL).  origins: of what a pass has found to
-    be a part of it, besides its variable's."""
+    """An operator applied to arguments.  Gone after legalisation (stage LEGAL).  origins: where it is written, and of
+    what a pass has found to be a part of it."""
 
     op: Operator
     args: tuple[Expr, ...]

@@ -11,7 +11,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
 from typing import Any
 
@@ -78,16 +78,29 @@ def print_module(module: Module, *, elide_constants: bool = False, show_types: b
     show_types
         Whether bindings state the types of their variables; parameters and results always do.
     """
+    return "".join(f"{line}\n" for line, _ in module_lines(module, elide_constants, show_types))
+
+
+def module_lines(
+    module: Module, elide_constants: bool = False, show_types: bool = True
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The lines of `print_module`, each with the origins of what is in it."""
     constants = _shared_constants(module)
-    printers = [_Printer(elide_constants, show_types, constants) for _ in module.functions]
-    parts = [printer.top_level(function) for printer, function in zip(printers, module.functions, strict=True)]
+    if module.attributes:
+        yield f"module with ({_attributes(module.attributes)})", ()
+        yield "", ()
     if constants:
         writer = _Printer(elide_constants, show_types)
-        written = [f"const {name} = {writer.constant(each.value, str(each.type))}" for each, name in constants.values()]
-        parts.insert(0, "\n".join(written))
-    if module.attributes:
-        parts.insert(0, f"module with ({_attributes(module.attributes)})")
-    return "\n\n".join(parts) + "\n"
+        for each, name in constants.values():
+            yield f"const {name} = {writer.constant(each.value, str(each.type))}", ()
+        yield "", ()
+    for number, function in enumerate(module.functions):
+        printer = _Printer(elide_constants, show_types, constants)
+        text = printer.top_level(function)
+        if number:
+            yield "", ()
+        for place, line in enumerate(text.split("\n")):
+            yield line, tuple(printer.origins.get(place, ()))
 
 
 def _shared_constants(module: Module) -> dict[int, tuple[Constant, str]]:
@@ -158,6 +171,8 @@ class _Printer:
         self.elide_constants = elide_constants
         self.show_types = show_types
         self.out: list[str] = []
+        self.line_number = 0
+        self.origins: dict[int, dict[str, None]] = {}  # of what is in a line, by its number
         self.indent = 0
         self.name_of = _Names(
             KEYWORDS | operators().keys() | {"_"} | {name for _, name in self.constants.values()}, "v"
@@ -174,6 +189,8 @@ class _Printer:
 
     def top_level(self, function: Function) -> str:
         self.find_unused(function)
+        for param in function.params:
+            self.note(param.origins)
         self.out.append(f"{'private ' if function.private else ''}def {_name(function.name)}")
         self.signature_and_body(function)
         return "".join(self.out)
@@ -197,6 +214,11 @@ class _Printer:
 
     def line(self) -> None:
         self.out.append("\n" + "  " * self.indent)
+        self.line_number += 1
+
+    def note(self, origins: Iterable[str]) -> None:
+        """The line that is being written has something from there."""
+        self.origins.setdefault(self.line_number, {}).update((origin, None) for origin in origins if origin)
 
     def listed(self, items: Iterable, write: Callable[[Any], None]) -> None:
         for i, item in enumerate(items):
@@ -218,6 +240,7 @@ class _Printer:
 
     def block(self, block: Block) -> None:
         if not block.bindings and not any(isinstance(item, Block) and item.bindings for item in walk(block.result)):
+            self.note((block.origin,))
             self.out.append("{ return ")
             self.expr(block.result)
             self.out.append(" }")
@@ -228,6 +251,7 @@ class _Printer:
             self.line()
             self.binding(binding)
         self.line()
+        self.note((block.origin,))
         self.out.append("return ")
         self.expr(block.result)
         self.indent -= 1
@@ -236,6 +260,7 @@ class _Printer:
 
     def binding(self, binding: Binding | MatchCast) -> None:
         var, value = binding.var, binding.value
+        self.note(var.origins)
         if isinstance(binding, MatchCast):
             assert var.type is not None, f"match_cast {var.name} has no type"
             self.out.append(f"{self.var(var)} = match_cast(")
@@ -253,6 +278,8 @@ class _Printer:
     def expr(self, expr: Expr, stated: Type | None = None) -> None:
         """Appends `expr`; stated: what the text has said of its type."""
         put = self.out.append
+        if isinstance(expr, OpCall | KernelCall):
+            self.note(expr.origins)
         match expr:
             case Var():
                 put(self.var(expr))
@@ -266,6 +293,8 @@ class _Printer:
                 put(" else ")
                 self.expr(orelse)
             case Fused(body):
+                for binding in body.bindings:
+                    self.note(binding.var.origins)
                 put("fused ")
                 self.block(body)
             case Function(name):

@@ -81,6 +81,7 @@ def _lowered(function: Function, proven: bool) -> Function:
     captured = dict(function.attributes).get("captured", 0)  # of a lifted function: what they give is given
     first = len(function.params) - captured
     for param in (*function.params[first:], *function.params[:first]):
+        lowering.origins = param.origins
         where = f"{function.name}: argument {param.name}"
         if proven:
             lowering.bind(where, param.type, param, scope)
@@ -118,10 +119,11 @@ class _Lowering:
         self.heap = Var("heap", type=OBJECT)
         self.slot_count = 0
         self.read: set[int] = set()  # the slots that something reads
+        self.origins: tuple[str, ...] = ()  # of what is being lowered
         self.renamed: dict[Var, Expr] = {}  # a match_cast's variable, or a mere second name -> the value itself
 
     def effect(self, scope: _Scope, name: str, *args: Expr) -> None:
-        scope.out.append(Binding(Var("_", type=VOID), BuiltinCall(name, args, type=VOID)))
+        scope.out.append(Binding(Var("_", type=VOID, origins=self.origins), BuiltinCall(name, args, type=VOID)))
 
     def new_slot(self) -> int:
         self.slot_count += 1
@@ -129,6 +131,7 @@ class _Lowering:
 
     def block(self, block: Block, scope: _Scope) -> Block:
         for binding in block.bindings:
+            self.origins = binding.var.origins
             match binding:
                 case MatchCast(var, value, where):
                     value = self.value(value, scope)
@@ -171,14 +174,14 @@ class _Lowering:
                 return prim(dim)
             case DimValue(dim):
                 if dim not in scope.values:
-                    scope.values[dim] = Var("dim", type=expr.type)
+                    scope.values[dim] = Var("dim", type=expr.type, origins=self.origins)
                     read = BuiltinCall("read_dim", (self.heap, *self.code(dim, scope)), type=expr.type)
                     scope.out.append(Binding(scope.values[dim], read))
                 return scope.values[dim]
             case Shape(dims) if not all(isinstance(dim, int) for dim in dims):
                 if dims not in scope.shapes:
                     pairs = [part for dim in dims for part in self.code(dim, scope)]
-                    scope.shapes[dims] = Var("shape", type=expr.type)
+                    scope.shapes[dims] = Var("shape", type=expr.type, origins=self.origins)
                     made = BuiltinCall("make_shape", (self.heap, prim(len(dims)), *pairs), type=expr.type)
                     scope.out.append(Binding(scope.shapes[dims], made))
                 return scope.shapes[dims]
@@ -271,7 +274,7 @@ class _Lowering:
                 for i, (field_type, part) in enumerate(zip(fields, parts, strict=True)):
                     if field_type == OBJECT:
                         continue
-                    item = Var("item", type=field_type)
+                    item = Var("item", type=field_type, origins=self.origins)
                     scope.out.append(Binding(item, TupleItem(value, i, type=field_type)))
                     self.check(f"{where}, item {i}", field_type, item, part, scope)
             case ListType() | OptionalType() if not is_proven(type_, known):
@@ -296,7 +299,7 @@ class _Lowering:
             case TupleType(fields):
                 for i, part in enumerate(fields):
                     if _is_first_to_give(part, scope):
-                        item = Var("item", type=part)
+                        item = Var("item", type=part, origins=self.origins)
                         scope.out.append(Binding(item, TupleItem(value, i, type=part)))
                         self.bind(f"{where}, item {i}", part, item, scope)
             case PrimType(dtype, expected):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relvm.ir.expr import Binding, Block, Expr, Function, If, MatchCast, Var, is_atom
+from relvm.ir.expr import Binding, Block, Expr, Function, If, MatchCast, OpCall, Var, is_atom
 from relvm.ir.node import map_children
 from relvm.ir.stages import Stage
 from relvm.ir.types import FuncType
@@ -43,7 +43,8 @@ def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origi
     value = _value(expr, bindings, renamed, origins)
     if is_atom(value):
         return value
-    var = Var(name, type=value.type, origins=origins)
+    own = value.origins if isinstance(value, OpCall) else ()
+    var = Var(name, type=value.type, origins=own or origins)
     bindings.append(Binding(var, value))
     return var
 

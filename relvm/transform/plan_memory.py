@@ -128,17 +128,17 @@ class _Placing:
         var = value if isinstance(value, Var) else Var(name_of(value), type=type_)
         storage, offset = self.plan.place[value]
         if storage not in self.variables:
-            self.variables[storage] = self.storage(storage, var.name, type_)
+            self.variables[storage] = self.storage(storage, var, type_)
         args = (self.variables[storage], prim(offset), Shape(type_.shape), DTypeValue(type_.dtype))
         self.bindings.append(Binding(var, BuiltinCall("alloc_tensor", args, type=type_)))
         return var
 
-    def storage(self, storage: Storage, first: str, type_: TensorType) -> Var:
-        """Appends the allocation of a storage, given the name and the type of the first tensor in it; its variable."""
+    def storage(self, storage: Storage, first: Var, type_: TensorType) -> Var:
+        """Appends the allocation of a storage, given the first tensor in it and its type; its variable."""
         if product((*type_.shape, type_.dtype.size_bytes)) == storage.size_bytes:
             size = (Shape(type_.shape), prim(0), DTypeValue(type_.dtype))
         else:
             size = (prim(storage.size_bytes), prim(0), DTypeValue(U8))
-        var = Var("arena" if storage.is_arena else f"{first}_storage", type=OBJECT)
+        var = Var("arena", type=OBJECT) if storage.is_arena else first.part("storage", OBJECT)
         self.bindings.append(Binding(var, BuiltinCall("alloc_storage", size)))
         return var

@@ -1,0 +1,321 @@
+"""A model at every stage of its way down, and where each line of one stage is in the others."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from relvm.codegen.bytecode import print_bytecode
+from relvm.codegen.c import print_c
+from relvm.codegen.c_kernel import print_kernel
+from relvm.codegen.c_names import kernel_symbol
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmIndexError, RelvmNameError, near_matches
+from relvm.frontend.text import parse_module
+from relvm.ir.expr import Module
+from relvm.ir.printer import module_lines
+from relvm.lir.printer import routine_lines
+from relvm.lir.routine import CallStatement, IfStatement, LirModule, PrimStatement, Routine, Statement
+from relvm.transform.passes import Pass, run_passes
+from relvm.transform.pipelines import TARGETS, build_pipeline
+from relvm.vm.building import lower
+from relvm.vm.runtime.assembly import instruction_text, quoted
+
+MODES = ("bytecode", "compiled")
+GIVEN = "given"  # the stage before any pass
+
+Origins = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a stage's text.  origins: where in the source what is in it comes from
+    (Var.origins)."""
+
+    text: str
+    origins: Origins = ()
+
+
+@dataclass(frozen=True)
+class View:
+    """A model at one stage.
+
+    Attributes
+    ----------
+    name
+        The pass that made it, or "given", "routine", "bytecode", "c".
+    about
+        The first sentence of what the pass says that it does.
+    seconds
+        That it took.
+    is_ir
+        Whether it is a module, which lines of other such stages can be compared with.
+    changed
+        Whether the text differs from that of the stage before.
+    lines
+        Its text.
+    """
+
+    name: str
+    about: str
+    seconds: float
+    is_ir: bool
+    changed: bool
+    lines: tuple[Line, ...]
+
+    @property
+    def text(self) -> str:
+        """Its lines as one text."""
+        return "".join(f"{line.text}\n" for line in self.lines)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What `explore` gives: every stage of a model.  In Jupyter it is a page to look through.
+
+    Attributes
+    ----------
+    title
+        Of the page.
+    views
+        The stages, in order.
+    """
+
+    title: str
+    views: tuple[View, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the stages, in order."""
+        return tuple(view.name for view in self.views)
+
+    def __getitem__(self, name: str) -> View:
+        """The stage of that name.  Raises RelvmNameError: there is none."""
+        found = next((view for view in self.views if view.name == name), None)
+        if found is None:
+            raise RelvmNameError(f"no stage {name}: there are {', '.join(self.names)}{near_matches(name, self.names)}")
+        return found
+
+    def diff(self, before: str, after: str) -> str:
+        """The lines that two stages have not in common, as `diff -u` prints them; empty where there are none."""
+        texts = [self[name].text.splitlines() for name in (before, after)]
+        return "\n".join(difflib.unified_diff(*texts, before, after, lineterm=""))
+
+    def trace(self, stage: str, line: int) -> dict[str, list[int]]:
+        """What a line came from and became: in each stage the numbers of the lines that share an origin with it.
+
+        Parameters
+        ----------
+        line
+            Its number, from 1.
+
+        Raises
+        ------
+        RelvmIndexError
+            The stage has no such line.
+        """
+        lines = self[stage].lines
+        if not 1 <= line <= len(lines):
+            raise RelvmIndexError(f"stage {stage}: no line {line}: there are {len(lines)}")
+        wanted = set(lines[line - 1].origins)
+        return {
+            view.name: [number for number, each in enumerate(view.lines, 1) if wanted & set(each.origins)]
+            for view in self.views
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the page as an HTML file that needs no kernel and no network."""
+        from relvm.explore.page import page
+
+        Path(path).write_text(page(self), encoding="utf-8")
+
+    def show(self) -> None:
+        """Print the list of stages in a terminal."""
+        from relvm.explore.terminal import print_stages
+
+        print_stages(self)
+
+    def _repr_html_(self) -> str:
+        from relvm.explore.page import frame
+
+        return frame(self)
+
+
+def explore(
+    model: Module | str | Path,
+    *,
+    exec_mode: str = "bytecode",
+    target: str = "c",
+    fused: bool = True,
+    dims: Mapping[str, int | tuple[int, int]] | None = None,
+    title: str | None = None,
+) -> Exploration:
+    """Take a model through all passes, and keep what each makes.
+
+    Parameters
+    ----------
+    model
+        A module, or the path of an .onnx model or a .relvm text.
+    exec_mode
+        "bytecode" or "compiled": what the routines become.
+    target
+        "c" or "numpy": what kernels are made of.
+    fused
+        Whether operators share kernels.
+    dims
+        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+    title
+        Of the page; by default the file's name.
+
+    Raises
+    ------
+    RelvmArgumentError
+        There is no such mode or target.
+    RelvmFormatError
+        A file of another kind.
+    """
+    for name, got, choices in (("exec_mode", exec_mode, MODES), ("target", target, TARGETS)):
+        if got not in choices:
+            raise RelvmArgumentError(
+                f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(got, choices)}"
+            )
+    started = time.perf_counter()
+    module = model if isinstance(model, Module) else _read(Path(model), dims)
+    title = title or ("module" if isinstance(model, Module) else Path(model).name)
+    collector = _Collector()
+    collector.add(GIVEN, "As it was read or built.", time.perf_counter() - started, _module_lines(module), is_ir=True)
+
+    def observe(step: Pass, before: Module, after: Module, seconds: float) -> None:
+        collector.add(step.name, _first_sentence(step.doc), seconds, _module_lines(after), is_ir=True)
+
+    planned = run_passes(module, build_pipeline(target, fused=fused), observer=observe)
+    started = time.perf_counter()
+    lir = lower(planned)
+    seconds = time.perf_counter() - started
+    collector.add("routine", "What bytecode and C are printed from.", seconds, _routine_lines(lir))
+    if exec_mode == "bytecode":
+        started = time.perf_counter()
+        lines = list(_bytecode_lines(lir))
+        collector.add("bytecode", "What the interpreter is given.", time.perf_counter() - started, lines)
+    if lir.kernels or exec_mode == "compiled":
+        started = time.perf_counter()
+        lines = list(_c_lines(lir, with_routines=exec_mode == "compiled"))
+        collector.add("c", "What the C compiler is given.", time.perf_counter() - started, lines)
+    return Exploration(title, tuple(collector.views))
+
+
+class _Collector:
+    def __init__(self) -> None:
+        self.views: list[View] = []
+
+    def add(self, name: str, about: str, seconds: float, lines: Iterable[Line], *, is_ir: bool = False) -> None:
+        lines = tuple(lines)
+        texts = [line.text for line in lines]
+        changed = not self.views or texts != [line.text for line in self.views[-1].lines]
+        self.views.append(View(name, about, seconds, is_ir, changed, lines))
+
+
+def _read(path: Path, dims: Mapping[str, int | tuple[int, int]] | None) -> Module:
+    match path.suffix:
+        case ".onnx":
+            from relvm.frontend.onnx import from_onnx
+
+            return from_onnx(path, dims=dims)
+        case ".relvm":
+            return parse_module(path.read_text(), str(path))
+    raise RelvmFormatError(
+        f"{path}: expected a model (.onnx or .relvm), got a file ending in {path.suffix or 'nothing'}"
+    )
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=[.:])\s", " ".join(text.split()), maxsplit=1)[0].rstrip(":")
+
+
+# ---- the lines of each kind of stage ----
+
+
+def _module_lines(module: Module) -> Iterator[Line]:
+    return (Line(text, origins) for text, origins in module_lines(module, elide_constants=True))
+
+
+def _routine_lines(lir: LirModule) -> Iterator[Line]:
+    for number, routine in enumerate(lir.routines):
+        if number:
+            yield Line("")
+        for text, statement in routine_lines(routine):
+            yield Line(text, statement.origins if statement else ())
+
+
+def _bytecode_lines(lir: LirModule) -> Iterator[Line]:
+    bytecode = print_bytecode(lir)
+    names = [quoted(name) for name in lir.functions]
+    for number, routine in enumerate(lir.routines):
+        if number:
+            yield Line("")
+        params = ", ".join(map(quoted, routine.params))
+        yield Line(f"bytecode {quoted(routine.name)}({params}) registers {bytecode.registers[routine.name]}")
+        code, comments = bytecode.code[routine.name], bytecode.comments[routine.name]
+        for place, (instruction, comment) in enumerate(zip(code, comments, strict=True)):
+            text = f"  {place}: {instruction_text(instruction, names)}"
+            named = f"{text.ljust(56)}  ; {comment}" if comment else text
+            yield Line(named, bytecode.origins[routine.name][place])
+
+
+def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
+    """The kernels, each from all that calls it, then the routines."""
+    called: dict[str, dict[str, None]] = {}
+    for statement in _calls_in(lir):
+        if statement.kernel:
+            called.setdefault(statement.function, {}).update(dict.fromkeys(statement.origins))
+    for kernel in lir.kernels:
+        origins = tuple(called.get(kernel.name, ()))
+        for text in print_kernel(kernel, kernel_symbol(kernel.name)).split("\n"):
+            yield Line(text, origins)
+        yield Line("")
+    if with_routines:
+        yield from _routines_in_c(lir)
+
+
+_MARK = re.compile("\x01(\\d+)\x02(?: = )?")
+
+
+def _routines_in_c(lir: LirModule) -> Iterator[Line]:
+    """The C of routines, whose statements have numbers in their comments while it is printed."""
+    origins: list[Origins] = []
+
+    def marked(statement: Statement) -> Statement:
+        match statement:
+            case IfStatement(_, then, orelse):
+                return replace(statement, then=tuple(map(marked, then)), orelse=tuple(map(marked, orelse)))
+            case CallStatement() | PrimStatement():
+                origins.append(statement.origins)
+                return replace(statement, comment=f"{statement.comment}\x01{len(origins) - 1}\x02")
+        return statement
+
+    routines = tuple(replace(routine, body=tuple(map(marked, routine.body))) for routine in lir.routines)
+    text = print_c(replace(lir, routines=routines), routines=[routine.name for routine in routines]).routines
+    for line in text.rstrip().split("\n"):
+        numbers = [int(match.group(1)) for match in _MARK.finditer(line)]
+        plain = re.sub("(?<=[^ ])\x01\\d+\x02", "", line)  # behind a name
+        yield Line(_MARK.sub("", plain), tuple(dict.fromkeys(o for number in numbers for o in origins[number])))
+
+
+def _calls_in(lir: LirModule) -> Iterator[CallStatement]:
+    def within(body: tuple[Statement, ...]) -> Iterator[CallStatement]:
+        for statement in body:
+            if isinstance(statement, CallStatement):
+                yield statement
+            elif isinstance(statement, IfStatement):
+                yield from within(statement.then)
+                yield from within(statement.orelse)
+
+    routine: Routine
+    for routine in lir.routines:
+        yield from within(routine.body)

@@ -1,0 +1,33 @@
+"""Stages in a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from relvm.errors import RelvmUnsupportedError
+
+if TYPE_CHECKING:
+    from relvm.explore.pipeline import Exploration
+
+
+def print_stages(exploration: Exploration) -> None:
+    """Print the list of stages: what each is, its time, its lines, and whether it changed anything.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        rich is not installed.
+    """
+    try:
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:
+        raise RelvmUnsupportedError("this needs rich: pip install 'relvm[explore]'") from None
+    table = Table("stage", "ms", "lines", "", "what it does", title=exploration.title, title_justify="left")
+    for view in exploration.views:
+        milliseconds = f"{view.seconds * 1000:.1f}"
+        changed = "changed" if view.changed else ""
+        table.add_row(
+            view.name, milliseconds, str(len(view.lines)), changed, view.about, style="" if changed else "dim"
+        )
+    Console().print(table)
