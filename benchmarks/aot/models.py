@@ -18,12 +18,12 @@ from benchmarks.models.catalogue import numbers
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """One input and one output, both float32 with fixed sizes.  network: scikit-learn's, where the model is one.
+    """One input and one output, both float32 with fixed sizes.  trained: scikit-learn's, where the model is one.
     tolerance: how far results may be apart, relative to the largest value."""
 
     proto: onnx.ModelProto
     input: np.ndarray
-    network: object | None = None
+    trained: object | None = None
     tolerance: float = 1e-5
 
     @property
@@ -62,6 +62,35 @@ def digits_mlp() -> Model:
     nodes[-1] = _node("Softmax", [f"gemm{i}"], "y")
     sample = (images[1500:1501] / 16).astype(np.float32)
     return Model(_model("digits_mlp", nodes, values, sample.shape, (1, 10)), sample, network)
+
+
+def digits_forest() -> Model:
+    """Ten trees of eight levels, trained by scikit-learn on its digits; ten numbers, the means of what the leaves hold."""
+    from sklearn.datasets import load_digits
+    from sklearn.ensemble import RandomForestClassifier
+
+    images, labels = load_digits(return_X_y=True)
+    images = images * 16
+    forest = RandomForestClassifier(10, max_depth=8, random_state=0).fit(images[:1500], labels[:1500])
+    nodes, leaves = [], []
+    for number, tree in enumerate(one.tree_ for one in forest.estimators_):
+        children = zip(tree.feature, tree.threshold, tree.children_left, tree.children_right, strict=True)
+        for node, (feature, threshold, left, right) in enumerate(children):
+            is_leaf = left < 0
+            mode = "LEAF" if is_leaf else "BRANCH_LEQ"
+            split = (0, 0.0, 0, 0) if is_leaf else (int(feature), float(threshold), int(left), int(right))
+            nodes.append((number, node, mode, *split))
+            if is_leaf:
+                leaves += [(number, node, k, float(part)) for k, part in enumerate(tree.value[node][0])]
+    fields = ("treeids", "nodeids", "modes", "featureids", "values", "truenodeids", "falsenodeids")
+    attributes = {f"nodes_{name}": list(values) for name, values in zip(fields, zip(*nodes, strict=True), strict=True)}
+    fields = ("treeids", "nodeids", "ids", "weights")
+    attributes |= {f"target_{name}": list(values) for name, values in zip(fields, zip(*leaves, strict=True), strict=True)}
+    trees = _node("TreeEnsembleRegressor", ["x"], "y", aggregate_function="AVERAGE", n_targets=10, **attributes)
+    trees.domain = "ai.onnx.ml"
+    # emlearn rounds thresholds, and takes the other way where a value is equal to one: they are multiples of 8.
+    sample = (images[1500:1501] + 1).astype(np.float32)
+    return Model(_model("digits_forest", [trees], {}, (1, 64), (1, 10)), sample, forest, tolerance=0.02)  # emlearn's leaves hold bytes
 
 
 def lenet() -> Model:
@@ -114,7 +143,9 @@ def oww_alexa() -> Model:
     return Model(proto, sample)
 
 
-MODELS: tuple[Callable[[], Model], ...] = (digits_mlp, lenet, lenet_int8, oww_alexa)
+_OPSETS = (("", 17), ("ai.onnx.ml", 3))
+
+MODELS: tuple[Callable[[], Model], ...] = (digits_mlp, digits_forest, lenet, lenet_int8, oww_alexa)
 
 
 def _node(operator: str, inputs: list[str], output: str, **attributes) -> onnx.NodeProto:
@@ -125,4 +156,4 @@ def _model(name: str, nodes: list, values: dict[str, np.ndarray], x: tuple, y: t
     ports = [helper.make_tensor_value_info(port, TensorProto.FLOAT, shape) for port, shape in (("x", x), ("y", y))]
     weights = [numpy_helper.from_array(value.astype(np.float32), key) for key, value in values.items()]
     graph = helper.make_graph(nodes, name, ports[:1], ports[1:], weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid(*one) for one in _OPSETS], ir_version=8)

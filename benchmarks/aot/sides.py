@@ -50,8 +50,10 @@ def relvm(model: Model, folder: Path) -> Sources:
     return Sources(files, (folder / "include", folder / "src"), sum(placement.lower_bound_bytes), tensors_bytes)
 
 
-def emx_onnx_cgen(model: Model, folder: Path) -> Sources:
-    """emmtrix's generator, with all temporaries on the stack and all weights in the program."""
+def emx_onnx_cgen(model: Model, folder: Path) -> Sources | None:
+    """emmtrix's generator, with all temporaries on the stack and all weights in the program.  It takes no trees."""
+    if any(node.domain == "ai.onnx.ml" for node in model.proto.graph.node):
+        return None
     path, made = folder / "model.onnx", folder / "model.c"
     onnx.save(model.proto, path)
     options = ["--large-temp-threshold", "0", "--large-weight-threshold", "0", "--model-name", "model"]
@@ -62,19 +64,44 @@ def emx_onnx_cgen(model: Model, folder: Path) -> Sources:
 
 
 def emlearn(model: Model, folder: Path) -> Sources | None:
-    """emlearn's networks: tables of weights, and its header's functions.  It takes networks of scikit-learn."""
-    if model.network is None:
+    """emlearn's tables, of weights or of nodes, and its header's functions.  It takes models of scikit-learn.
+
+    Trees take whole numbers and hold bytes in their leaves.
+    """
+    if model.trained is None:
         return None
     import emlearn as package
     from emlearn.convert import convert
 
-    (folder / "network.h").write_text(convert(model.network, method="loadable").save(name="network"))
     sizes = f"{model.input.size}, out, {np.prod(model.output_shape)}"
-    made = _run(folder, '#include "network.h"', f"eml_net_predict_proba(&network, in, {sizes});")
-    return Sources((made,), (Path(package.includedir),))
+    if hasattr(model.trained, "estimators_"):
+        text = convert(model.trained, method="loadable", leaf_bits=8).save(name="trained", include_proba=True)
+        call = f"""int16_t whole[{model.input.size}];
+  for (int i = 0; i < {model.input.size}; i++) whole[i] = (int16_t)in[i];
+  trained_predict_proba(whole, {sizes});"""
+    else:
+        text = convert(model.trained, method="loadable").save(name="trained")
+        call = f"eml_net_predict_proba(&trained, in, {sizes});"
+    (folder / "trained.h").write_text(text)
+    return Sources((_run(folder, '#include "trained.h"', call),), (Path(package.includedir),))
 
 
-SIDES: tuple[Callable[[Model, Path], Sources | None], ...] = (relvm, emx_onnx_cgen, emlearn)
+def m2cgen(model: Model, folder: Path) -> Sources | None:
+    """m2cgen's nested ifs, in double precision.  It takes trees of scikit-learn."""
+    if not hasattr(model.trained, "estimators_"):
+        return None
+    import m2cgen as package
+
+    (folder / "trained.h").write_text(package.export_to_c(model.trained))
+    sizes = model.input.size, np.prod(model.output_shape)
+    call = f"""double values[{sizes[0]}], scores[{sizes[1]}];
+  for (int i = 0; i < {sizes[0]}; i++) values[i] = in[i];
+  score(values, scores);
+  for (int i = 0; i < {sizes[1]}; i++) out[i] = (float)scores[i];"""
+    return Sources((_run(folder, '#include "trained.h"', call),))
+
+
+SIDES: tuple[Callable[[Model, Path], Sources | None], ...] = (relvm, emx_onnx_cgen, emlearn, m2cgen)
 
 
 def _run(folder: Path, before: str, body: str) -> Path:
