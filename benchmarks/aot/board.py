@@ -64,7 +64,7 @@ class Measured:
 
 def measure(sources: Sources, model: Model, processor: Processor, level: str, folder: Path) -> Measured:
     """Build an image of a side's sources, look at its size and run it."""
-    image = folder / "image.elf"
+    image = folder / f"image{processor.name}{level}.elf"
     _write_values(model, folder / "values.h")
     include = [f"-I{place}" for place in (folder, *sources.include)]
     files = [HERE / "board.c", EXAMPLE / "vectors.c", *sources.files]
