@@ -65,7 +65,7 @@ def digits_mlp() -> Model:
 
 
 def digits_forest() -> Model:
-    """Ten trees of eight levels, trained by scikit-learn on its digits; ten numbers, the means of what the leaves hold."""
+    """Ten trees of eight levels, trained by scikit-learn on its digits; ten means of what their leaves hold."""
     from sklearn.datasets import load_digits
     from sklearn.ensemble import RandomForestClassifier
 
@@ -85,12 +85,16 @@ def digits_forest() -> Model:
     fields = ("treeids", "nodeids", "modes", "featureids", "values", "truenodeids", "falsenodeids")
     attributes = {f"nodes_{name}": list(values) for name, values in zip(fields, zip(*nodes, strict=True), strict=True)}
     fields = ("treeids", "nodeids", "ids", "weights")
-    attributes |= {f"target_{name}": list(values) for name, values in zip(fields, zip(*leaves, strict=True), strict=True)}
+    attributes |= {
+        f"target_{name}": list(values) for name, values in zip(fields, zip(*leaves, strict=True), strict=True)
+    }
     trees = _node("TreeEnsembleRegressor", ["x"], "y", aggregate_function="AVERAGE", n_targets=10, **attributes)
     trees.domain = "ai.onnx.ml"
     # emlearn rounds thresholds, and takes the other way where a value is equal to one: they are multiples of 8.
     sample = (images[1500:1501] + 1).astype(np.float32)
-    return Model(_model("digits_forest", [trees], {}, (1, 64), (1, 10)), sample, forest, tolerance=0.02)  # emlearn's leaves hold bytes
+    return Model(
+        _model("digits_forest", [trees], {}, (1, 64), (1, 10)), sample, forest, tolerance=0.02
+    )  # emlearn's leaves hold bytes
 
 
 def lenet() -> Model:
