@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "kernel_math.h"
-#include "simd.h"
+#include "compiler.h"
 #include "tile.h"
 
 enum {

@@ -5,8 +5,6 @@
 #include "native.h"
 #include "prim.h"
 
-extern const rvm_native_api *rvm_api; /* set by relvm_native_open */
-
 #define RVM_NIL ((rvm_value){.tag = RVM_TAG_NIL})
 #define RVM_INT(value) ((rvm_value){.tag = RVM_TAG_INT, .as.i = value})
 #define RVM_BOOL(value) ((rvm_value){.tag = RVM_TAG_BOOL, .as.i = value})

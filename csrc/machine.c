@@ -366,5 +366,17 @@ const rvm_native_api rvm_machine_native_api = {
     .prim_fail = rvm_prim_fail,
     .release = rvm_value_release,
     .poll = native_poll,
+    .find = rvm_function_find,
     .parallel = native_parallel,
 };
+
+rvm_status rvm_aot_open(const rvm_aot_library *library, rvm_value *error) {
+  if (library->abi_version != RVM_ABI_VERSION)
+    return rvm_fail(error, RVM_UNSUPPORTED, "a library that was made for another runtime: abi version %d, this one has %d",
+                    (int)library->abi_version, RVM_ABI_VERSION);
+  char missing[128];
+  if (library->cpu && rvm_cpu_missing(library->cpu, missing, sizeof missing))
+    return rvm_fail(error, RVM_UNSUPPORTED, "a library that was made for processors with %s: this one has not got it", missing);
+  library->open(&rvm_machine_native_api);
+  return RVM_OK;
+}

@@ -51,9 +51,13 @@ typedef struct rvm_native_api {
   void (*release)(rvm_value *value);
   /* Polls for interruption, where the fuel is used up; see rvm_machine_options.poll. */
   rvm_status (*poll)(rvm_machine *machine, rvm_value *error);
+  /* A builtin or a registered function by its name: 1, or 0 where there is none. */
+  int32_t (*find)(const char *name, rvm_packed_function *function, void **self);
   /* Shares a loop of [0, count) among the machine's threads, in parts of `grain` at least but the last. */
   void (*parallel)(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain);
 } rvm_native_api;
+
+extern const rvm_native_api *rvm_api; /* of the library: set by its relvm_native_open */
 
 /* What tail_call returns, for the routine to return; no status code. */
 #define RVM_TAIL_CALL (-1)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "simd.h"
+#include "compiler.h"
 #include "tile.h"
 
 enum {

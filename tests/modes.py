@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from ahead import results_ahead
 
 from relvm import vm
 from relvm.ir.expr import Module
@@ -36,8 +37,8 @@ def run_everywhere(
 ) -> Any:
     """What the reference gives, after checking that every mode and target gives it too.
 
-    The modes of one target must agree bit for bit; floats may be `tolerance` apart from the reference, relative to
-    the largest value.
+    The modes of one target must agree bit for bit, and an export (tests/ahead.py) with the mode "compiled"; floats may
+    be `tolerance` apart from the reference, relative to the largest value.
     """
     for packed_name, function in (packed or {}).items():
         register_func(packed_name, lambda *a, function=function: function(*map(plain, a)), override=True)
@@ -47,6 +48,8 @@ def run_everywhere(
         for mode in MODES:
             assert_same_bits(results[mode, target], results[MODES[0], target])
             assert_close(results[mode, target], expected, tolerance)
+    for result in results_ahead(module, name, args):
+        assert_same_bits(result, results["compiled", "c"])
     return expected
 
 

@@ -19,7 +19,8 @@ LAYERS = (
     ("relvm.frontend", "relvm.transform"),
     ("relvm.codegen",),
     ("relvm.vm",),
-    ("relvm.aot", "relvm.explore", "relvm.frontend.onnx.backend"),
+    ("relvm.aot", "relvm.frontend.onnx.backend"),
+    ("relvm.explore",),
     ("relvm.cli",),
     ("relvm.__main__",),
 )

@@ -1,6 +1,21 @@
-"""Ahead of time: a module as C sources with static memory, which need no machine."""
+"""Ahead of time: a module as C sources with static memory, which need no machine, or as a library for executors."""
 
 from relvm.aot.config import AotConfig, Pool
+from relvm.aot.executor import AotExecutor
+from relvm.aot.factory import ExecutorFactory, compile_library, load_module
+from relvm.aot.metadata import Metadata, SizeInfo, TensorInfo
 from relvm.aot.project import AotProgram, build
 
-__all__ = ["AotConfig", "AotProgram", "Pool", "build"]
+__all__ = [
+    "AotConfig",
+    "AotExecutor",
+    "AotProgram",
+    "ExecutorFactory",
+    "Metadata",
+    "Pool",
+    "SizeInfo",
+    "TensorInfo",
+    "build",
+    "compile_library",
+    "load_module",
+]

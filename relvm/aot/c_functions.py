@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from relvm.aot.c_kernels import can_fail, scratch_bytes
 from relvm.aot.c_names import Names
+from relvm.aot.c_packed import packed_call
 from relvm.aot.c_text import CTYPES, as_element, dim_text, divisors_in, element_as, integer_text, letter_of, scalar_text
+from relvm.aot.config import CallKind
 from relvm.aot.lowered import (
     Branch,
     CallFunction,
@@ -26,6 +28,7 @@ from relvm.aot.lowered import (
     SetSize,
     Statement,
     WriteItem,
+    goes_on,
 )
 from relvm.aot.placement import FunctionPlacement
 from relvm.aot.storage import Place
@@ -47,15 +50,16 @@ def print_function(
 ) -> str:
     """The C text of one function.
 
-    Its parameters: the memory of each pool that it needs, its input and output tensors, sizes, scalars, and where
-    scalar results go.
+    Its parameters: where kernels of tensors leave their errors, the memory of each pool that it needs, its input and
+    output tensors, sizes, scalars, and where scalar results go.
     """
     return _Printer(function, module, placements, names).text()
 
 
-def signature(function: LoweredFunction, placement: FunctionPlacement, names: Names) -> str:
+def signature(function: LoweredFunction, placement: FunctionPlacement, names: Names, calls: CallKind) -> str:
     """The declaration of what `print_function` defines."""
-    parts = [f"uint8_t *pool{pool}" for pool, size in enumerate(placement.size_bytes) if size]
+    parts = [] if calls is CallKind.UNPACKED else ["rvm_value *result"]
+    parts += [f"uint8_t *pool{pool}" for pool, size in enumerate(placement.size_bytes) if size]
     for number in function.inputs:
         parts.append(f"const {function.storages[number].dtype.ctype} *s{number}")
     for number in function.outputs:
@@ -78,16 +82,6 @@ def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
             case Repeat(sizes=sizes):
                 found += [var for var, _ in sizes]
     return {var: f"n{i}" for i, var in enumerate(dict.fromkeys((*given, *found)))}
-
-
-def _leaves(section: tuple[Statement, ...]) -> bool:
-    """Whether every way through some statements ends in a repetition."""
-    match section:
-        case (*_, Repeat()):
-            return True
-        case (*_, Branch(_, then, orelse)):
-            return _leaves(then) and _leaves(orelse)
-    return False
 
 
 class _Printer:
@@ -115,10 +109,10 @@ class _Printer:
         for number, section in enumerate(self.function.sections):
             self.lines += [f"section{number}:;"] if number in targets else []
             self.block(section, "  ")
-            self.lines += [] if _leaves(section) else [*end, "  return RVM_OK;"]
+            self.lines += [] if goes_on(section) else [*end, "  return RVM_OK;"]
         body, self.lines = self.lines, []
         self.declarations()
-        head = f"{signature(self.function, self.placement, self.names)} {{"
+        head = f"{signature(self.function, self.placement, self.names, self.module.calls)} {{"
         return "\n".join([head, *self.lines, *body, "}"])
 
     def declarations(self) -> None:
@@ -136,7 +130,8 @@ class _Printer:
             self.lines.append(f"  {CTYPES[var.letter]} {var.name} = 0;")
         found = list(self.size_names.values())[len(function.sizes) :]
         self.lines += [f"  int64_t {name} = 0;" for name in found]
-        given = [f"pool{pool}" for pool, size in enumerate(self.placement.size_bytes) if size]
+        given = [] if self.module.calls is CallKind.UNPACKED else ["result"]
+        given += [f"pool{pool}" for pool, size in enumerate(self.placement.size_bytes) if size]
         given += [f"s{number}" for number in (*function.inputs, *function.outputs)]
         given += [self.size_names[var] for var, _, _ in function.sizes] + [var.name for var in function.scalars]
         text = " ".join(self.lines)
@@ -203,6 +198,9 @@ class _Printer:
 
     def run(self, run: Run) -> list[str]:
         kernel = self.module.kernels[run.kernel]
+        if self.module.calls is not CallKind.UNPACKED:
+            self.used.add("result")
+            return packed_call(run, kernel, self.module.calls, self.names, self.at, self.dim)
         parts = [self.at(number) for number in run.storages] + [self.dim(size) for size in run.sizes]
         if scratch_bytes(kernel):
             slot = self.placement.slots["scratch", self.point]
@@ -233,6 +231,9 @@ class _Printer:
     def call(self, call: CallFunction) -> list[str]:
         needed = self.placements[call.function].size_bytes
         parts = []
+        if self.module.calls is not CallKind.UNPACKED:
+            self.used.add("result")
+            parts.append("result")
         for pool, size in enumerate(needed):
             if size:
                 slot = self.placement.slots[f"frame {pool}", self.point]

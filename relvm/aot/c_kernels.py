@@ -39,7 +39,7 @@ def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
     scratch = _Scratch(kernel)
     pointers, sizes = _pointers(kernel), size_names((*kernel.inputs, *kernel.outputs))
     body = _PlainBody(symbol, sizes, pointers, scratch)
-    body.statements(_without_unread(kernel.body), "  ")
+    body.statements(kernel.body, "  ")
     named = [*(buffer.name for buffer in (*kernel.inputs, *kernel.outputs)), *sizes.values()]
     unused = [f"  (void){name};" for name in named if name not in body.used]
     end = ["  return RVM_OK;"] if can_fail(kernel) else []
@@ -66,13 +66,14 @@ def _pointers(kernel: Kernel) -> dict[str, str]:
     return declared | {b.name: f"{b.dtype.ctype} *{restrict}{b.name}" for b in kernel.outputs}
 
 
-def _without_unread(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """The statements but those that give values to variables which nothing reads."""
+def without_unread(kernel: Kernel) -> Kernel:
+    """A kernel without the statements that give values to variables which nothing reads."""
+    body = kernel.body
     while True:
         read = {s.name for statement in statements_in(body) for s in scalars_in(statement) if isinstance(s, Local)}
         less = _kept(body, read)
         if less == body:
-            return body
+            return replace(kernel, body=body)
         body = less
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from relvm.aot.c_constants import array_lines
-from relvm.aot.c_text import CTYPES
-from relvm.aot.config import AotConfig
+from relvm.aot.config import AotConfig, Pool
 from relvm.aot.lowered import LoweredModule, Port, ScalarVar
+from relvm.aot.metadata import packed_inputs, port_dtype
 from relvm.aot.trial import Trial
 from relvm.codegen.c_kernel import literal
 from relvm.codegen.c_operands import float_text
@@ -44,39 +44,114 @@ static int report(const char *name, long count, int is_same, double largest, dou
 
 
 def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
-    """The C text: its main gives the number of outputs that do not pass, or 100 where the run fails."""
+    """The C text: its main gives the number of outputs that do not pass, 100 where the run fails, or 101 where
+    memory does not do."""
+    is_packed = config.interface == "packed"
+    data, call = (_packed_call if is_packed else _struct_call)(module, trial, config)
+    body = [*call, "  if (status != RVM_OK) {", '    printf("status %ld\\n", (long)status);', "    return 100;", "  }"]
+    for port in module.outputs:
+        body += [f"  {line}" for line in _comparison(port.name, np.size(trial.outputs[port.name]))]
+    main = "\n".join(["int main(void) {", "  int failures = 0;", *body, "  return failures;", "}"])
+    includes = "\n".join([_HEAD, f'#include "{config.name}.h"', '#include "compiler.h"'])
+    return "\n\n".join([includes, *data, _COMPARE, main]) + "\n"
+
+
+def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
+    """What an entry that takes structs works on, and its call."""
     name = config.name
     data = [_data(f"input_{port.name}", trial.inputs[port.name]) for port in module.inputs if _is_array(port)]
     for port in module.outputs:
-        value = trial.outputs[port.name]
-        array = np.atleast_1d(value) if isinstance(value, np.ndarray) else _scalar_array(port.value, value)
-        data.append(_data(f"want_{port.name}", array))
-        data.append(f"static {_ctype(port, array)} got_{port.name}[{max(1, array.size)}];")
+        data += _output(port, trial.outputs[port.name], {"f": np.float64, "i": np.int64, "b": np.int64})
     body = [f"  struct {name}_inputs inputs;", f"  struct {name}_outputs outputs;"]
-    run = f"{name}_run(&inputs, &outputs)"
-    if config.workspace == "caller":
-        upper = name.upper()
-        for pool in config.pools:
-            size = f"{upper}_{pool.name.upper()}_BYTES"
-            data.append(f"static RVM_ALIGNED({config.alignment}) char pool_{pool.name}[{size} + 1];")
+    arguments = "&inputs, &outputs"
+    if config.workspace_is_given:
+        data.append(_memory(config))
         body.append(f"  struct {name}_workspaces workspaces;")
-        run = f"{name}_run(&inputs, &outputs, &workspaces)"
-    body += ["  int32_t status;", "  int failures = 0;"]
+        arguments += ", &workspaces"
+    body.append("  int32_t status;")
+    body += _stack(config) if config.workspace_is_given else []
+    if not module.inputs:
+        body.append("  inputs.none = 0;")
     for port in module.inputs:
         value = f"input_{port.name}" if _is_array(port) else _number(trial.inputs[port.name])
         body.append(f"  inputs.{port.name} = {value};")
     body += [f"  outputs.{port.name} = got_{port.name};" for port in module.outputs]
-    if config.workspace == "caller":
+    if config.workspace_is_given:
         body += [f"  workspaces.{pool.name} = pool_{pool.name};" for pool in config.pools]
-    body += [f"  status = {run};", "  if (status != RVM_OK) {"]
-    body += ['    printf("status %ld\\n", (long)status);', "    return 100;", "  }"]
+    body.append(f"  status = {name}_run({arguments});")
+    return data, [*body, *(_freed(config) if config.workspace_is_given else [])]
+
+
+def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
+    """What an entry that takes tensors works on, and its call."""
+    entry = module.functions[-1]
+    data, views = [], []
+
+    def view(dtype: str, shape: tuple[int, ...], memory: str) -> None:
+        number = len(views)
+        if shape:
+            data.append(f"static int64_t shape{number}[] = {{{', '.join(map(str, shape))}}};")
+        sizes = f"shape{number}" if shape else "0"
+        views.append(
+            f"  arguments[{number}] = rvm_view(&tensors[{number}], RVM_DTYPE_{dtype}, {len(shape)}, {sizes}, {memory});"
+        )
+
+    for port in packed_inputs(module):
+        dtype = port_dtype(port, entry)
+        array = np.asarray(trial.inputs[port.name], dtype_of(dtype).numpy)
+        data.append(_data(f"input_{port.name}", np.atleast_1d(array)))
+        view(dtype, array.shape, f"input_{port.name}")
     for port in module.outputs:
-        body += [f"  {line}" for line in _comparison(port.name, np.size(trial.outputs[port.name]))]
-    includes = f'{_HEAD}\n#include "{name}.h"\n#include "relvm_bare.h"'
-    if not module.inputs:
-        body.insert(2, "  inputs.none = 0;")
-    main = "\n".join(["int main(void) {", *body, "  return failures;", "}"])
-    return "\n\n".join([includes, *data, _COMPARE, main]) + "\n"
+        value = trial.outputs[port.name]
+        data += _output(port, value, {"f": np.float64, "i": np.int64, "b": np.bool_})
+        view(port_dtype(port, entry), np.shape(value), f"got_{port.name}")
+    if config.workspace_is_given:
+        data.append(_memory(config))
+        for pool in config.pools:
+            view("u8", (_bytes(config, pool),), f"pool_{pool.name}")
+    count = len(views)
+    body = [f"  rvm_tensor tensors[{max(1, count)}];", f"  rvm_value arguments[{max(1, count)}], result;"]
+    body += ["  rvm_status status;", *(_stack(config) if config.workspace_is_given else []), *views]
+    body.append(f"  status = {config.name}_run(0, arguments, {count}, &result);")
+    return data, [*body, *(_freed(config) if config.workspace_is_given else [])]
+
+
+def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
+    """What an output should be, and room for it.  scalars: by their letters, what numbers are outside."""
+    array = np.asarray(value)
+    if isinstance(port.value, ScalarVar):
+        array = array.astype(scalars[port.value.letter])
+    array = np.atleast_1d(array)
+    room = f"static {dtype_of(array.dtype).ctype} got_{port.name}[{max(1, array.size)}];"
+    return [_data(f"want_{port.name}", array), room]
+
+
+def _memory(config: AotConfig) -> str:
+    """Where the stack is that pools are allocated from."""
+    sizes = " + ".join(_bytes(config, pool) for pool in config.pools)
+    count = len(config.pools)
+    return f"static uint8_t memory[{sizes} + {count} * ({config.alignment} + sizeof(rvm_stack_tag))];"
+
+
+def _stack(config: AotConfig) -> list[str]:
+    """Declares pools and allocates them."""
+    lines = ["  rvm_stack stack;", *(f"  void *pool_{pool.name};" for pool in config.pools)]
+    lines.append("  rvm_stack_init(&stack, memory, sizeof memory);")
+    for pool in config.pools:
+        call = f"rvm_stack_allocate(&stack, {_bytes(config, pool)}, {config.alignment}, &pool_{pool.name})"
+        lines.append(f"  if ({call} != RVM_STACK_OK) return 101;")
+    return lines
+
+
+def _freed(config: AotConfig) -> list[str]:
+    return [
+        f"  if (rvm_stack_free(&stack, pool_{pool.name}) != RVM_STACK_OK) return 101;"
+        for pool in reversed(config.pools)
+    ]
+
+
+def _bytes(config: AotConfig, pool: Pool) -> str:
+    return f"{config.name.upper()}_{pool.name.upper()}_BYTES"
 
 
 def _comparison(name: str, count: int) -> list[str]:
@@ -94,14 +169,6 @@ def _comparison(name: str, count: int) -> list[str]:
 
 def _is_array(port: Port) -> bool:
     return isinstance(port.value, int)
-
-
-def _scalar_array(var: ScalarVar, value: Any) -> np.ndarray:
-    return np.array([value], np.float64 if var.letter == "f" else np.int64)
-
-
-def _ctype(port: Port, array: np.ndarray) -> str:
-    return CTYPES[port.value.letter] if isinstance(port.value, ScalarVar) else dtype_of(array.dtype).ctype
 
 
 def _data(name: str, array: np.ndarray) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from relvm.errors import RelvmArgumentError, near_matches
+from relvm.tables import csrc_directory
 
 RUNTIMES = ("bare", "hosted")
 INTERFACES = ("c", "packed")
@@ -56,7 +57,8 @@ class AotConfig:
     constants_limit_bytes
         The most that constants may take; None: no limit.
     workspace
-        "static": the pools are arrays of the export.  "caller": who runs the model gives them.
+        "static": the pools are arrays of the export, as they are by default where the runtime is bare.  "caller": who
+        runs the model gives them, as the hosted runtime does.
 
     Raises
     ------
@@ -71,16 +73,18 @@ class AotConfig:
     alignment: int = 16
     pools: tuple[Pool, ...] = (Pool("workspace"),)
     constants_limit_bytes: int | None = None
-    workspace: str = "static"
+    workspace: str | None = None
 
     def __post_init__(self) -> None:
         for option, choices in (("runtime", RUNTIMES), ("interface", INTERFACES), ("workspace", WORKSPACES)):
             got = getattr(self, option)
-            if got not in choices:
+            if got not in choices and not (option == "workspace" and got is None):
                 expected = f"expected one of {', '.join(choices)}{near_matches(str(got), choices)}"
                 raise RelvmArgumentError(f"{option}={got!r}: {expected}")
         if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", self.name):
             raise RelvmArgumentError(f"name={self.name!r}: expected a C identifier that begins with a letter")
+        if (csrc_directory() / f"{self.name}.h").exists():
+            raise RelvmArgumentError(f"name={self.name!r}: a header of relvm's own is called {self.name}.h")
         if not _is_power_of_two(self.alignment):
             raise RelvmArgumentError(f"alignment={self.alignment!r}: expected a power of two")
         self._expect_pools()
@@ -107,6 +111,13 @@ class AotConfig:
             raise RelvmArgumentError(f'{given}: the bare runtime needs interface="packed" or unpacked=True')
         if self.runtime == "hosted" and (self.interface != "packed" or self.unpacked):
             raise RelvmArgumentError(f'{given}: the hosted runtime needs interface="packed" and unpacked=False')
+        if self.runtime == "hosted" and self.workspace == "static":
+            raise RelvmArgumentError(f"{given}, workspace='static': executors of the hosted runtime bring their own")
+
+    @property
+    def workspace_is_given(self) -> bool:
+        """Whether who runs the model gives its pools."""
+        return self.runtime == "hosted" or self.workspace == "caller"
 
     @property
     def calls(self) -> CallKind:

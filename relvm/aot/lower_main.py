@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from relvm.aot.asserted import asserted_bound
 from relvm.aot.call_graph import Loop, call_order
 from relvm.aot.config import AotConfig
 from relvm.aot.homes import give_homes
@@ -30,6 +31,7 @@ from relvm.aot.lowered import (
     SetSize,
     Statement,
     WriteItem,
+    goes_on,
 )
 from relvm.aot.ports import identifier, ports_of
 from relvm.aot.refusals import refuse
@@ -239,7 +241,7 @@ class _Lowering:
     # ---- blocks ----
 
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
-        """Appends the statements of a block, the last of which deliver its result."""
+        """Appends the statements of a block, the last of which deliver its result where a way ends there."""
         for position, binding in enumerate(block.bindings):
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
             if isinstance(binding, MatchCast):
@@ -250,6 +252,8 @@ class _Lowering:
             if last and self.repeated(binding):
                 return
             self.values[binding.var] = self.binding(binding, last)
+            if last and goes_on(self.body):
+                return
         self.deliver(self.value(block.result), target, block.result)
 
     def inner(self, block: Block, target: Value, *, tail: bool) -> tuple[Statement, ...]:
@@ -373,9 +377,13 @@ class _Lowering:
                 return made
             case "make_closure":
                 function, *captured = map(self.value, args)
-                return Closure(function.function, (*function.captured, *captured))
+                return Closure(function.function, (*captured, *function.captured))
             case "assert":
-                self.body.append(Check(self.condition(args[0]), "ASSERTION_ERROR"))
+                condition = self.condition(args[0])
+                if bound := asserted_bound(self.body, condition):
+                    var, most = bound
+                    self.ranges[var] = Range(self.ranges[var].low, min(self.ranges[var].high, most))
+                self.body.append(Check(condition, "ASSERTION_ERROR"))
                 return Fields(())
         construct = _NAMED.get(name.partition("_")[0], f"builtin {name}")
         return self.refuse(var.name, construct)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from relvm.aot.config import CallKind
@@ -242,3 +242,13 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
         if isinstance(statement, Branch):
             yield from statements_in(statement.then)
             yield from statements_in(statement.orelse)
+
+
+def goes_on(body: Sequence[Statement]) -> bool:
+    """Whether every way through some statements ends in a repetition."""
+    match body:
+        case (*_, Repeat()):
+            return True
+        case (*_, Branch(_, then, orelse)):
+            return goes_on(then) and goes_on(orelse)
+    return False

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from relvm.aot.c_kernels import scratch_bytes
-from relvm.aot.config import AotConfig, Pool
+from relvm.aot.config import AotConfig, CallKind, Pool
 from relvm.aot.lowered import (
     Branch,
     CallFunction,
@@ -155,7 +155,7 @@ class _Planner:
             for number in _storages(statement):
                 self.use(number, point)
             match statement:
-                case Run(kernel):
+                case Run(kernel) if self.module.calls is CallKind.UNPACKED:
                     size = scratch_bytes(self.module.kernels[kernel])
                     if size:
                         self.lives["scratch", point] = _Life(

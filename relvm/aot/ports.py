@@ -35,8 +35,8 @@ def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, 
     """What a caller of the entry gives and takes.
 
     Inputs have the names of the parameters, fields of tuples those with a number behind, sizes those of their
-    variables; outputs the names that the function's attribute output_tensor_names (or output_names) states, else
-    output, or output0, output1, ...
+    variables; outputs the names that the function's attribute output_tensor_names (or output_names) states, with a
+    number behind where that is a tuple, else output, or output0, output1, ...
 
     Raises
     ------
@@ -81,9 +81,18 @@ def _output_names(function: Function, count: int) -> list[str]:
     names = attributes[attribute]
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
         raise RelvmTypeError(f"{function.name}: {attribute}: expected a tuple of names, got {names!r}")
-    if len(names) != count:
+    if len(names) == count:
+        return list(names)
+    fields = function.result_type.fields if isinstance(function.result_type, TupleType) else ()
+    if len(names) != len(fields):
         raise RelvmArgumentError(f"{function.name}: {attribute}: expected {count} names, got {len(names)}")
-    return list(names)
+    return [leaf for name, field in zip(names, fields, strict=True) for leaf in _numbered(name, field)]
+
+
+def _numbered(name: str, type_: Type) -> list[str]:
+    """A name for each output in a type: the one itself, or each with a number behind."""
+    count = len(list(_named_leaves("", type_)))
+    return [name] if count == 1 else [f"{name}_{i}" for i in range(count)]
 
 
 def _ports(function: str, what: str, named: list[tuple[str, object]]) -> tuple[Port, ...]:

@@ -2,57 +2,30 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from relvm.aot.c_project import EXACT, Sources, print_sources
+import numpy as np
+
+from relvm.aot.archive import is_archive, write_archive
+from relvm.aot.c_project import Sources, print_sources
 from relvm.aot.c_trial import print_trial
 from relvm.aot.config import AotConfig
 from relvm.aot.lower_main import lower_main
 from relvm.aot.lowered import LoweredModule
+from relvm.aot.makefile import print_makefile
+from relvm.aot.metadata import metadata_json
 from relvm.aot.placement import FunctionPlacement, place_storages
 from relvm.aot.trial import make_trial
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Module
+from relvm.ir.printer import print_module
 from relvm.ir.stages import Stage
 from relvm.transform.passes import run_passes
 from relvm.transform.pipelines import build_pipeline
-
-_MAKEFILE = """\
-# make: the library lib{name}.a.   make test: runs it on the inputs of test/main.c, and compares.
-CC ?= cc
-AR ?= ar
-CFLAGS ?= -O3
-TOLERANCE ?= 1e-5
-# -fwrapv: integers wrap around.  -ffp-contract=fast, -fopenmp-simd: what the machine's kernels are compiled with;
-# without them results differ in their last bits.  What rounds to whole numbers rounds each product by itself.
-ALL_CFLAGS = -std=c99 -Wall -Wextra -Werror -pedantic -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast \\
-  -fopenmp-simd -DRVM_OPENMP_SIMD -Iinclude -Isrc $(CFLAGS)
-OBJECTS = {objects}
-
-lib{name}.a: $(OBJECTS)
-\t$(AR) rcs $@ $(OBJECTS)
-
-src/{name}_{exact}kernels.o: ALL_CFLAGS += -ffp-contract=off
-
-%.o: %.c $(wildcard include/*.h src/*.h)
-\t$(CC) $(ALL_CFLAGS) -c $< -o $@
-{test}
-clean:
-\trm -f lib{name}.a $(OBJECTS) test/main
-
-.PHONY: clean test
-"""
-
-_TEST = """
-test/main: test/main.c lib{name}.a
-\t$(CC) $(ALL_CFLAGS) -DRELVM_TOLERANCE=$(TOLERANCE) $< lib{name}.a -lm -o $@
-
-test: test/main
-\t./test/main
-"""
 
 
 @dataclass(frozen=True)
@@ -61,39 +34,68 @@ class AotProgram:
 
     Attributes
     ----------
-    legal
-        The module as it was lowered from, at stage LEGAL.
+    module, legal
+        The module that was given, and as it was lowered from, at stage LEGAL.
     lowered, placements, sources
         What `lower_main`, `place_storages` and `print_sources` made of it.
     """
 
     config: AotConfig
+    module: Module
     legal: Module
     lowered: LoweredModule
     placements: dict[str, FunctionPlacement]
     sources: Sources
 
-    def write(self, folder: str | Path, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> None:
-        """Write a folder that `make` builds.
+    def files(self, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> dict[str, bytes]:
+        """All that an export is, by path.
 
         Parameters
         ----------
-        folder
-            Made where it is not there; files of an earlier export are replaced.
         trial
             Inputs, and what should come out, in the order of the entry's parameters and results: `make test` tries
             them.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            A trial of a library of the hosted runtime.
         """
-        files = dict(self.sources.files)
-        objects = " ".join(sorted(name[:-2] + ".o" for name in files if name.endswith(".c")))
-        test = _TEST.format(name=self.config.name) if trial else ""
-        files["Makefile"] = _MAKEFILE.format(name=self.config.name, exact=EXACT, objects=objects, test=test)
+        if trial and self.config.runtime == "hosted":
+            raise RelvmUnsupportedError('runtime="hosted": there is no trial of it in C; AotExecutor runs it')
+        texts = dict(self.sources.files)
+        texts["Makefile"] = print_makefile(self.config, texts, tests=trial is not None)
         if trial:
-            files["test/main.c"] = print_trial(self.lowered, make_trial(self.lowered, *trial), self.config)
-        for name, text in files.items():
-            place = Path(folder, name)
+            texts["test/main.c"] = print_trial(self.lowered, make_trial(self.lowered, *trial), self.config)
+        constants = self.sources.constants
+        texts["metadata.json"] = metadata_json(self.sources.metadata, self.lowered, self.placements, constants)
+        texts[f"{self.config.name}.relvm"] = print_module(self.module, elide_constants=True)
+        files = {path: text.encode() for path, text in texts.items()}
+        if constants:
+            parameters = io.BytesIO()
+            np.savez(parameters, **{f"c{number}": storage.value for number, storage in enumerate(constants)})
+            files["parameters.npz"] = parameters.getvalue()
+        return files
+
+    def write(self, path: str | Path, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> None:
+        """Write a folder that `make` builds, or an archive of it.
+
+        Parameters
+        ----------
+        path
+            A folder, which is made where it is not there, and in which files of an earlier export are replaced; or
+            where it ends with .tar, an archive, replaced as a whole.
+        trial
+            As `files` takes it.
+        """
+        files = self.files(trial)
+        if is_archive(path):
+            write_archive(path, self.config.name, files)
+            return
+        for name, content in files.items():
+            place = Path(path, name)
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text)
+            place.write_bytes(content)
 
 
 def build(
@@ -113,17 +115,13 @@ def build(
     Raises
     ------
     RelvmUnsupportedError
-        Something needs a machine; the message says what and where.  Or the interface is "packed", as that of the hosted
-        runtime is: there are no exports for these yet.
+        Something needs a machine; the message says what and where.
     RelvmMemoryError
         Tensors do not fit into the pools.
     """
     config = config or AotConfig()
-    if config.interface != "c":
-        given = f"interface={config.interface!r}, runtime={config.runtime!r}"
-        raise RelvmUnsupportedError(f'{given}: there is only interface="c" of the bare runtime so far')
     steps = [step for step in build_pipeline("c") if step.to <= Stage.LEGAL]
     legal = run_passes(module, steps, verified=verified)
     lowered = lower_main(legal, config, entry)
     placements = place_storages(lowered, config)
-    return AotProgram(config, legal, lowered, placements, print_sources(lowered, placements, config))
+    return AotProgram(config, module, legal, lowered, placements, print_sources(lowered, placements, config))

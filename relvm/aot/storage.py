@@ -3,7 +3,7 @@
 An expression's storages are the tensors in it, from left to right.  A name shares its value's; a tuple concatenates its
 fields', and an item of it picks; a view is its argument's; both branches of an `if` write into the storages of the
 `if`; what a function returns is written into the storages of its results, unless it is something that the function has
-not made itself, which is copied there.
+not made itself, or of which only a run finds that it has as many elements: that is copied there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from enum import Enum
 import numpy as np
 
 from relvm.aot.refusals import refuse
-from relvm.ir.dims import AnyDim
+from relvm.ir.dims import AnyDim, difference, product
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Block, BuiltinCall, Constant, Expr, Function, If, MatchCast, Prim, Tuple, TupleItem, Var
 from relvm.ir.node import walk
@@ -229,7 +229,7 @@ def _wishes(block: Block, wanted: Wanted) -> dict[Var, list[int | None]]:
         if not ids:
             continue
         if isinstance(binding, MatchCast):
-            wish(binding.value, ids)
+            wish(binding.value, _fitting(ids, binding.value.type, binding.var.type))
             continue
         match binding.value:
             case Var():
@@ -244,5 +244,20 @@ def _wishes(block: Block, wanted: Wanted) -> dict[Var, list[int | None]]:
                 before = sum(counts[:index])
                 wish(tuple_, (None,) * before + ids + (None,) * (sum(counts) - before - len(ids)))
             case BuiltinCall("reshape" | "to_device", args):
-                wish(args[0], ids)
+                wish(args[0], _fitting(ids, args[0].type, binding.var.type))
     return wishes
+
+
+def _fitting(ids: Wanted, made: Type, checked: Type) -> Wanted:
+    """The storages for tensors of type `checked` in which tensors of type `made` can be made, None for others: where
+    only a run finds that there are as many elements, nothing may be written before that."""
+    if _tensor_count(made) != len(ids):
+        return ()
+    leaves = zip(ids, tensor_leaves(made), tensor_leaves(checked), strict=True)
+    return tuple(number if _is_as_large(have, want) else None for number, have, want in leaves)
+
+
+def _is_as_large(have: TensorType, want: TensorType) -> bool:
+    if have.shape is None or want.shape is None:
+        return False
+    return difference(product(have.shape), product(want.shape)) == 0

@@ -60,10 +60,12 @@ def _values(
     flat = list(_flat(values))
     if len(flat) != len(ports):
         raise RelvmArgumentError(f"{entry.name}: expected {len(ports)} values of {what}s, got {len(flat)}")
-    return {
-        port.name: _value(entry, port, value, f"{entry.name}: {what} {port.name}", sizes)
-        for port, value in zip(ports, flat, strict=True)
-    }
+    found = {}
+    for port, value in zip(ports, flat, strict=True):
+        found[port.name] = _value(entry, port, value, f"{entry.name}: {what} {port.name}", sizes)
+    for port in ports:
+        _expect_sizes(entry, port, found[port.name], f"{entry.name}: {what} {port.name}", sizes)
+    return found
 
 
 def _flat(values: Sequence[Any]) -> Iterator[Any]:
@@ -75,6 +77,7 @@ def _flat(values: Sequence[Any]) -> Iterator[Any]:
 
 
 def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
+    """The value as an array or a number; its dimensions that are a variable's first give that its size."""
     if isinstance(port.value, ScalarVar):
         return _KINDS[port.value.letter](value)
     storage = entry.storages[port.value]
@@ -87,7 +90,13 @@ def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: di
         var = as_var(want)
         if var is not None:
             sizes.setdefault(var, have)
+    return array
+
+
+def _expect_sizes(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> None:
+    if isinstance(port.value, ScalarVar):
+        return
+    for want, have in zip(entry.storages[port.value].shape, value.shape, strict=True):
         known: AnyDim = evaluate_with(want, sizes.get)
         if known != have:
-            raise RelvmShapeError(f"{where}: expected a dimension of {known}, got shape {array.shape}")
-    return array
+            raise RelvmShapeError(f"{where}: expected a dimension of {known}, got shape {value.shape}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from relvm import aot
 from relvm.aot.format import format_lowered
@@ -17,12 +18,19 @@ from relvm.vm.runtime import VirtualMachine
 
 
 def export(options: argparse.Namespace) -> int:
-    """Writes a model as a folder of C, with a test of it where inputs are given."""
+    """Writes a model as a folder of C, with a test of it where inputs are given, or as a library."""
     config = _config(options)
+    is_library = options.output.endswith(".so")
+    if is_library and config.runtime != "hosted":
+        raise RelvmArgumentError(f"-o {options.output}: only --runtime hosted makes a library; the others make C")
+    if config.runtime == "hosted" and (options.random or options.input):
+        raise RelvmArgumentError("--runtime hosted: there is no trial of it in C; AotExecutor runs it")
     module = read_module(options)
     with Progress() as progress:
         progress.step("passes")
         program = aot.build(module, config, entry=options.function)
+    if options.draw:
+        _draw(program, options.draw)
     match options.show:
         case "storage":
             print(format_storage(assign_storage(program.legal[options.function])), end="")
@@ -31,8 +39,10 @@ def export(options: argparse.Namespace) -> int:
         case "placement":
             print(format_placement(program.placements, config.pools), end="")
         case None:
-            trial = _trial(module, options) if options.random or options.input else None
-            program.write(options.output, trial)
+            if is_library:
+                aot.compile_library(program).export_library(options.output)
+            else:
+                program.write(options.output, _trial(module, options) if options.random or options.input else None)
             pools = zip(config.pools, program.sources.pool_bytes, strict=True)
             sizes = [f"{pool.name} {size:,} bytes" for pool, size in pools]
             sizes.append(f"constants {program.sources.constants_bytes:,} bytes")
@@ -56,6 +66,16 @@ def _config(options: argparse.Namespace) -> aot.AotConfig:
         options.constants_limit,
         options.workspace,
     )
+
+
+def _draw(program: aot.AotProgram, file: str) -> None:
+    from relvm.explore import draw_placement
+
+    figure = draw_placement(program)
+    forms = figure.canvas.get_supported_filetypes()
+    if Path(file).suffix[1:] not in forms:
+        raise RelvmArgumentError(f"--draw {file}: expected a file of one of {', '.join(sorted(forms))}")
+    figure.savefig(file)
 
 
 def _pool(setting: str) -> aot.Pool:

@@ -120,10 +120,16 @@ def _add_compile(commands) -> None:
 
 
 def _add_export(commands) -> None:
-    command = commands.add_parser("export", help="write a model as C sources that need no machine")
+    command = commands.add_parser("export", help="write a model as C sources that need no machine, or as a library")
     command.add_argument("model", metavar="MODEL", help="an .onnx model or a .relvm text")
     _add_dim(command)
-    command.add_argument("-o", "--output", required=True, metavar="FOLDER", help="`make` builds it")
+    command.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="PATH",
+        help="a folder, which `make` builds, an archive of it (.tar), or a library (.so) of runtime hosted",
+    )
     command.add_argument("--function", default="main", help="the one to export, with all it calls (default: main)")
     command.add_argument("--name", default="model", help="what all that is defined begins with (default: model)")
     command.add_argument("--interface", choices=("c", "packed"), help="structs of pointers, or arrays of values")
@@ -138,8 +144,9 @@ def _add_export(commands) -> None:
         help="memory of a run, with the most that may be used of it; once for each, those preferred first",
     )
     command.add_argument("--constants-limit", type=int, metavar="BYTES", help="the most that constants may take")
-    command.add_argument("--workspace", choices=("static", "caller"), default="static", help="who gives the pools")
+    command.add_argument("--workspace", choices=("static", "caller"), help="who gives the pools")
     command.add_argument("--show", choices=("storage", "lowered", "placement"), help="print it, and write nothing")
+    command.add_argument("--draw", metavar="FILE.svg", help="draw the placement, too (or .png, .pdf)")
     _add_inputs(command)
     command.set_defaults(run=_run_export)
 

@@ -10,6 +10,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
 from relvm.codegen.c_kernel import is_exact, kernel_prototype, print_kernel
+from relvm.codegen.c_names import kernel_symbol
 from relvm.codegen.c_routine import print_apply, print_apply_prototype, print_checks, print_prototype, print_routine
 from relvm.codegen.c_scalar import print_declarations, print_scalar_routine
 from relvm.lir.kernel import Kernel
@@ -47,8 +48,8 @@ class CSource:
 def _kernel_units(kernels: list[Kernel], *, opens: bool) -> Iterator[str]:
     """The texts of units.  opens: whether the first one opens the library."""
     for first in range(0, max(opens, len(kernels)), _UNIT_KERNELS):
-        texts = map(print_kernel, kernels[first : first + _UNIT_KERNELS])
-        body = "\n\n".join(texts)
+        unit = kernels[first : first + _UNIT_KERNELS]
+        body = "\n\n".join(print_kernel(kernel, kernel_symbol(kernel.name)) for kernel in unit)
         needed = (header for header, names in _HEADERS.items() if any(f" {name}(" in body for name in names))
         headers = ["kernel.h", *needed]
         includes = "\n".join(f'#include "{header}"' for header in headers)
@@ -67,8 +68,9 @@ def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
     functions = {name: i for i, name in enumerate(module.functions)}
     named = {routine.name: routine for routine in printed}
     scalars = scalar_routines(replace(module, routines=tuple(printed)))
+    symbols = [kernel_symbol(kernel.name) for kernel in module.kernels]
     parts = ["/* routines */", '#include <math.h>\n\n#include "driver.h"']
-    parts.append("\n".join([*map(kernel_prototype, module.kernels), *map(print_prototype, printed)]))
+    parts.append("\n".join([*map(kernel_prototype, symbols), *map(print_prototype, printed)]))
     parts.append("\n".join(map(print_declarations, scalars.values())))
     called = {name for r in printed if r.name not in scalars for name in used_functions(r, module.functions)}
     parts.append("\n".join(print_apply_prototype(routine) for routine in printed if routine.name in called))

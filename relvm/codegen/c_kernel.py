@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 
-from relvm.codegen.c_names import kernel_symbol
 from relvm.codegen.c_operands import comment_text
 from relvm.ir.dims import AnyDim, DimVar, as_var, format_dim
 from relvm.ir.dtypes import F16, F32, F64, I8, DType
@@ -52,10 +51,10 @@ _FLOAT_TILES = ("rvm_tile_f32", "rvm_columns_f32", "rvm_taps_f32", "rvm_attentio
 _VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # of csrc/kernel_math.h
 
 
-def print_kernel(kernel: Kernel) -> str:
+def print_kernel(kernel: Kernel, symbol: str) -> str:
     """The C text of one kernel.
 
-    The function is `rvm_status NAME(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)`: it
+    The function is `rvm_status SYMBOL(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)`: it
     takes the inputs' tensors, then the outputs', checks each dtype, rank and dimension, and leaves NIL in *result.
     """
     buffers = (*kernel.inputs, *kernel.outputs)
@@ -65,10 +64,10 @@ def print_kernel(kernel: Kernel) -> str:
         const = "const " if buffer in kernel.inputs else ""
         restrict = "restrict " if buffer in kernel.outputs and not kernel.in_place else ""
         pointers[buffer.name] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
-    body = KernelBody(kernel_symbol(kernel.name), sizes, pointers)
+    body = KernelBody(symbol, sizes, pointers)
     body.statements(kernel.body, "  ")
-    lines = [f"/* {comment_text(kernel.comment)} */", *body.parts, kernel_prototype(kernel)]
-    lines += [f"{_signature(body.symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
+    lines = [f"/* {comment_text(kernel.comment)} */", *body.parts, kernel_prototype(symbol)]
+    lines += [f"{_signature(symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
     lines += [f"  {pointers[buffer.name]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
     lines += [*body.lines, "  return RVM_OK;", "}"]
@@ -96,9 +95,9 @@ def _rounds(kernel: Kernel) -> bool:
     return False
 
 
-def kernel_prototype(kernel: Kernel) -> str:
+def kernel_prototype(symbol: str) -> str:
     """The declaration of what `print_kernel` defines."""
-    return _signature(kernel_symbol(kernel.name)) + ";"
+    return _signature(symbol) + ";"
 
 
 def _signature(symbol: str) -> str:
@@ -198,7 +197,7 @@ class KernelBody:
                 self.lines.append(indent + "}")
 
     def allocate(self, buffer: Buffer) -> str:
-        return f"_Alignas(64) {buffer.dtype.ctype} {buffer.name}[{math.prod(buffer.shape)}];"
+        return f"RVM_ALIGNED(64) {buffer.dtype.ctype} {buffer.name}[{math.prod(buffer.shape)}];"
 
     def fail(self, fail: Fail) -> str:
         arguments = "".join(f", (long long){self.scalar(value, _UNARY)}" for value in fail.values)

@@ -113,6 +113,13 @@ def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
     return NativeCode(library=_cached(compiler, cpu, units), triple=triple, cpu=cpu)
 
 
+def native_cpu(target: Target = HERE) -> str:
+    """The processors that `compile_native` makes code for, as native sections have them.  Raises as that does before it
+    compiles."""
+    compiler = expect_compiler()
+    return described(_macros(compiler, _options(compiler, target)))
+
+
 def native_settings(target: Target) -> str:
     """All but the C that decides what `compile_native` makes, as one text.  Raises as that does before it compiles."""
     compiler = expect_compiler('; target="numpy" needs none')

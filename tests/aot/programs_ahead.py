@@ -58,12 +58,32 @@ PROGRAMS = (
         ((numbers(3, 5), numbers(5)), (numbers(8, 16), numbers(16)), (numbers(0, 4), numbers(4))),
     ),
     Program(
+        "sizes_that_later_inputs_say",
+        "def main(x: f32[n * 2 + m // 3], y: f32[n], z: f32[m]) -> i64[2] { return shape_to_tensor(shape(n, m)) }",
+        ((numbers(5), numbers(2), numbers(4)),),
+    ),
+    Program(
         "sizes_that_are_checked",
         """def main(x: f32[n], y: f32[m]) -> f32[n] with (upper_bounds=(("n", 8), ("m", 8))) {
           z = match_cast(y, f32[n])
           return add(x, z)
         }""",
         ((numbers(3), numbers(3, seed=2)), (numbers(3), numbers(4))),
+    ),
+    Program(
+        "results_that_are_larger_than_stated",
+        """def main(x: f32[n], y: f32[m]) -> (f32[n * 2], f32[2, n]) with (upper_bounds=(("n", 300), ("m", 30000))) {
+          z = concat(x, y, axis=0)
+          return (add(z, z), reshape(negative(z), shape(2, n)))
+        }""",
+        ((numbers(3), numbers(3, seed=2)), (numbers(3), numbers(30000))),
+    ),
+    Program(
+        "a_reshape_of_more_than_there_is_room_for",
+        """def main(x: f32[n], y: f32[m]) -> f32[2, n] with (upper_bounds=(("n", 300), ("m", 30000))) {
+          return reshape(negative(y), shape(2, n))
+        }""",
+        ((numbers(3), numbers(6)), (numbers(3), numbers(30000))),
     ),
     Program(
         "divisors_that_may_be_0",
@@ -89,6 +109,16 @@ PROGRAMS = (
         ((numbers(3), numbers(3, seed=2)),),
     ),
     Program(
+        "closures_of_closures",
+        """def main(x: f32[4], y: f32[4]) -> ((f32[4], i64), (f32[4], i64)) {
+          f = builtin.make_closure(@minus, y, 7)
+          g = builtin.make_closure(builtin.make_closure(@minus, 8), x)
+          return (f(x), g(y))
+        }
+        private def minus(a: f32[4], b: f32[4], k: i64) -> (f32[4], i64) with (inline=false) = (subtract(a, b), k)""",
+        ((numbers(4), numbers(4, seed=2)),),
+    ),
+    Program(
         "loop",
         """def main(x: f32[n], y: f32[n], i: i64) -> (f32[n], f32[n]) with (upper_bounds=(("n", 4),)) {
           return @loop(0, x, y, y, i)
@@ -97,6 +127,17 @@ PROGRAMS = (
           return if k < i then { return @loop(k + 1, add(a, b), a, y, i) } else { return (add(a, y), b) }
         }""",
         tuple((numbers(3), numbers(3, seed=2), i) for i in (0, 1, 2, 7)),
+    ),
+    Program(
+        "ways_that_all_go_on",
+        """def main(i: i64, x: f32[4]) -> (i64, f32[4]) { return @loop(i, 0, x) }
+        private def loop(i: i64, k: i64, x: f32[4]) -> (i64, f32[4]) with (inline=false) {
+          return if i > 0 then {
+            return if i % 2 == 0 then { return @loop(i // 2, k + 1, negative(x)) }
+                   else { return @loop(i - 1, k + 10, x) }
+          } else { return (k, x) }
+        }""",
+        tuple((i, numbers(4)) for i in (0, 1, 6, 7)),
     ),
     Program(
         "changing_places",
@@ -152,5 +193,15 @@ PROGRAMS = (
           return (a * 2.0, b - 1, to_tensor(a / 3.0, dtype="f32"), to_tensor(b, dtype="i8"))
         }""",
         ((np.float32(1.25), np.int64(-100)), (np.float32(1.25), np.int64(300))),
+    ),
+    Program(
+        "sizes_that_a_run_finds_out",
+        """def main(size: i64[1], x: f32[1]) => f32[] {
+          sizes: shape[k] = tensor_to_shape(size)
+          _ = builtin.assert(dim(k) <= 16, "k is large")
+          y = softmax(multiply(broadcast_to(x, sizes), broadcast_to(x, sizes)), axis=0)
+          return sum(softmax(y, axis=0))
+        }""",
+        tuple((np.int64([k]), numbers(1)) for k in (0, 5, 16, 17, -1)),
     ),
 )

@@ -112,6 +112,14 @@ REFUSED = {
           y = softmax(broadcast_to(const(f32[1], [1]), sizes), axis=0)
           return sum(softmax(y, axis=0))
         }""",
+    "main: .*: .*unless sizes_0 has an upper bound": """
+        def main(x: f32[1], size: i64[1]) => f32[] {
+          sizes: shape[k] = tensor_to_shape(size)
+          y = softmax(broadcast_to(x, sizes), axis=0)
+          z = sum(softmax(y, axis=0))
+          _ = builtin.assert(dim(k) <= 16, "too late: y is made")
+          return z
+        }""",
     "main: result: .*call of the host's function test.aot.host": """
         def main(x: f32[4]) => f32[4] { return packed("test.aot.host", x) : f32[4] }""",
     "main: .*: .*list": """
@@ -131,15 +139,15 @@ def test_what_needs_a_machine_is_refused_by_what_it_is_and_where(message: str) -
         exported(REFUSED[message])
 
 
-@pytest.mark.parametrize("runtime", ["bare", "hosted"])
-def test_packed_interfaces_are_refused_until_they_exist(runtime: str) -> None:
-    with pytest.raises(RelvmUnsupportedError, match=f"interface='packed', runtime='{runtime}'"):
-        exported("def main(x: f32[4]) -> f32[4] { return x }", runtime=runtime, interface="packed", unpacked=False)
-
-
 def test_names_that_are_the_same_in_c_are_an_error() -> None:
     with pytest.raises(RelvmArgumentError, match=r"outputs 'a.b' and 'a_b' are both a_b in C"):
         exported('def main(x: f32[4]) -> (f32[4], f32[4]) with (output_tensor_names=("a.b", "a_b")) { return (x, x) }')
+
+
+def test_outputs_of_a_tuple_that_has_one_name_have_numbers_behind_it() -> None:
+    text = """
+    def main(x: f32[4]) -> (f32[4], (f32[4], i64, ())) with (output_names=("a", "b")) { return (x, (x, 1, ())) }"""
+    assert [port.name for port in exported(text).lowered.outputs] == ["a", "b_0", "b_1"]
 
 
 @pytest.mark.parametrize("names", ['("a",)', "3", '("a", "b", "c")'])
@@ -174,6 +182,10 @@ def test_options_that_go_together(options: dict, calls: CallKind) -> None:
         ({"runtime": "hosted", "interface": "c", "unpacked": False}, 'needs interface="packed" and unpacked=False'),
         ({"runtime": "hosted", "interface": "c", "unpacked": True}, 'needs interface="packed" and unpacked=False'),
         ({"runtime": "hosted", "interface": "packed", "unpacked": True}, 'needs interface="packed" and unpacked=False'),
+        (
+            {"runtime": "hosted", "interface": "packed", "unpacked": False, "workspace": "static"},
+            "executors of the hosted runtime bring their own",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_all_quoted(options: dict, message: str) -> None:

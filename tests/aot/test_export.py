@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import re
 import subprocess
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,8 +124,12 @@ def make(folder: Path, *arguments: str) -> str:
         {"workspace": "caller"},
         {"pools": (aot.Pool("fast", 200), aot.Pool("slow")), "alignment": 64},
         {"pools": (aot.Pool("fast", 200), aot.Pool("slow")), "workspace": "caller"},
+        {"interface": "packed"},
+        {"interface": "packed", "unpacked": False},
+        {"interface": "packed", "workspace": "caller"},
+        {"interface": "packed", "unpacked": False, "workspace": "caller", "alignment": 1},
     ],
-    ids=["static", "caller", "pools", "caller-pools"],
+    ids=["static", "caller", "pools", "caller-pools", "packed", "packed-kernels", "packed-caller", "packed-all"],
 )
 def test_make_builds_a_folder_and_its_trial_passes_bit_for_bit(folder: Callable[..., Path], options: dict) -> None:
     place = folder(**options)
@@ -165,6 +171,70 @@ def test_the_command_writes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["export", str(model), "-o", str(tmp_path / "out"), "--name", "mlp", "--random"]) == 0
     assert "constants 1,024 bytes" in capsys.readouterr().err
     assert "output: 3 values" in make(tmp_path / "out", "test")
+
+
+def test_an_archive_is_the_folder_and_says_what_memory_everything_takes(folder: Callable[..., Path]) -> None:
+    place = folder()
+    program = aot.build(parse_module(MLP))
+    first, again = place.parent / "model.tar", place.parent / "again.tar"
+    program.write(first)
+    aot.build(parse_module(MLP)).write(again)
+    assert first.read_bytes() == again.read_bytes()
+    with tarfile.open(first) as archive:
+        archive.extractall(place.parent / "extracted", filter="data")
+    extracted = place.parent / "extracted/model"
+    files = {str(path.relative_to(extracted)): path.read_bytes() for path in extracted.rglob("*") if path.is_file()}
+    assert files == program.files()
+    make(extracted)
+    described = json.loads(files["metadata.json"])
+    assert described["inputs"][0] == {"name": "x", "shape": ["n", 8], "dtype": "f32"}
+    assert described["pools"] == [{"name": "workspace", "shape": [program.sources.pool_bytes[0]], "dtype": "u8"}]
+    main = described["functions"]["main"]
+    assert main["ram_bytes"] == {"workspace": program.sources.pool_bytes[0]}
+    with np.load(extracted / "parameters.npz") as parameters:
+        sizes = [parameters[each["name"]].nbytes for each in described["constants"]]
+    assert main["flash_constants_bytes"] == sum(sizes) == program.sources.constants_bytes
+    assert files["model.relvm"].startswith(b"def main(x: f32[n, 8])")
+
+
+def test_the_command_writes_archives_and_libraries(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    model = tmp_path / "mlp.relvm"
+    model.write_text(MLP)
+    assert main(["export", str(model), "-o", str(tmp_path / "mlp.tar"), "--random"]) == 0
+    with tarfile.open(tmp_path / "mlp.tar") as archive:
+        assert "model/test/main.c" in archive.getnames()
+    assert main(["export", str(model), "-o", str(tmp_path / "mlp.so"), "--runtime", "hosted"]) == 0
+    assert aot.load_module(tmp_path / "mlp.so").metadata.inputs[0].name == "x"
+    capsys.readouterr()
+    assert main(["export", str(model), "-o", str(tmp_path / "mlp.so")]) == 1
+    assert "only --runtime hosted makes a library" in capsys.readouterr().err
+    assert main(["export", str(model), "-o", str(tmp_path / "mlp.so"), "--runtime", "hosted", "--random"]) == 1
+    assert "no trial of it in C" in capsys.readouterr().err
+
+
+def test_metadata_is_constants_in_c(folder: Callable[..., Path]) -> None:
+    """What C reads of the metadata is what Python has."""
+    place = folder()
+    (place / "print.c").write_text(PRINT_METADATA)
+    make(place)
+    command = "cc -Iinclude print.c libmodel.a -o print && ./print"
+    printed = subprocess.run(command, shell=True, cwd=place, capture_output=True, text=True, check=True).stdout
+    size = aot.build(parse_module(MLP)).sources.pool_bytes[0]
+    assert printed.split() == ["1", "16", "model", "x:f32", "-1=n", "8=8", f"workspace:{size}", "n:0..4"]
+
+
+PRINT_METADATA = r"""
+#include <stdio.h>
+#include "model_metadata.h"
+int main(void) {
+  const rvm_metadata *m = &model_metadata;
+  printf("%d %d %s %s:%s", (int)m->version, (int)m->alignment, m->mod_name, m->inputs->name, m->inputs->dtype);
+  for (int i = 0; i < m->inputs->rank; i++) printf(" %d=%s", (int)m->inputs->shape[i], m->inputs->dims[i]);
+  printf(" %s:%d", m->pools->name, (int)m->pools->shape[0]);
+  printf(" %s:%d..%d\n", m->sizes->name, (int)m->sizes->least, (int)m->sizes->most);
+  return 0;
+}
+"""
 
 
 @pytest.mark.parametrize("what", ["storage", "lowered", "placement"])

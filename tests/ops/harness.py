@@ -77,8 +77,9 @@ class Kernels:
     @cached_property
     def _library(self) -> tuple[cffi.FFI, Any]:
         ffi = cffi.FFI()
-        header = (csrc_directory() / "relvm.h").read_text()
-        ffi.cdef(header.partition("/* [begin cffi] */")[2].partition("/* [end cffi] */")[0])
+        for name in ("relvm_values.h", "relvm_metadata.h", "relvm.h"):
+            header = (csrc_directory() / name).read_text()
+            ffi.cdef(header.partition("/* [begin cffi] */")[2].partition("/* [end cffi] */")[0])
         ffi.cdef("void harness_open(void); extern char harness_message[512];")
         for name, _ in self.module.kernels:
             ffi.cdef(_PROTOTYPE.format(kernel_symbol(name)))

@@ -1,4 +1,4 @@
-"""Writes the C source of relvm.vm.runtime._native, the cffi binding of csrc/relvm.h.
+"""Writes the C source of relvm.vm.runtime._native, the cffi binding of csrc/relvm.h and what it includes.
 
 Run by CMakeLists.txt:  python ffi_build.py OUTPUT.c
 """
@@ -23,18 +23,24 @@ extern "Python" {
 """
 
 
-def declarations(header: str) -> str:
-    """The part of relvm.h between its two cffi markers."""
-    _, _, rest = header.partition("/* [begin cffi] */")
+HEADERS = ("relvm_values.h", "relvm_metadata.h", "relvm.h")
+
+
+def declarations(directory: Path) -> str:
+    """The parts of the headers between their two cffi markers."""
+    return "\n".join(_marked(directory / name) for name in HEADERS)
+
+
+def _marked(header: Path) -> str:
+    _, _, rest = header.read_text().partition("/* [begin cffi] */")
     text, end, _ = rest.partition("/* [end cffi] */")
-    assert end, "relvm.h has lost its cffi markers"
+    assert end, f"{header.name} has lost its cffi markers"
     return text
 
 
 def main(output: str) -> None:
-    header = Path(__file__).parents[3] / "csrc" / "relvm.h"
     builder = FFI()
-    builder.cdef(declarations(header.read_text()))
+    builder.cdef(declarations(Path(__file__).parents[3] / "csrc"))
     builder.cdef(CALLBACKS)
     builder.set_source("relvm.vm.runtime._native", '#include "relvm.h"', py_limited_api=True)
     builder.emit_c_code(output)

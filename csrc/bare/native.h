@@ -1,0 +1,31 @@
+/* native.h: what packed functions need of a machine, where there is none: a failure is its status and no text, and every
+ * loop is done by the caller's thread.
+ */
+#ifndef RELVM_NATIVE_H
+#define RELVM_NATIVE_H
+
+#include "relvm_values.h"
+
+typedef void (*rvm_part)(const void *shared, int64_t first, int64_t last);
+
+typedef struct rvm_native_api {
+  rvm_status (*fail)(rvm_value *result, rvm_status status, const char *format, ...);
+  void (*parallel)(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain);
+} rvm_native_api;
+
+static rvm_status rvm_bare_fail(rvm_value *result, rvm_status status, const char *format, ...) {
+  (void)format;
+  result->tag = RVM_TAG_NIL;
+  return status;
+}
+
+static void rvm_bare_parallel(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain) {
+  (void)machine;
+  (void)grain;
+  part(shared, 0, count);
+}
+
+static const rvm_native_api rvm_bare_api = {rvm_bare_fail, rvm_bare_parallel};
+static const rvm_native_api *const rvm_api = &rvm_bare_api;
+
+#endif

@@ -1,0 +1,56 @@
+"""Metadata printed as constants in C, of the types of csrc/relvm_metadata.h."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from relvm.aot.metadata import Metadata, TensorInfo
+
+
+def print_metadata(metadata: Metadata) -> str:
+    """The definitions: `NAME_metadata`, and what it points to."""
+    parts, names = [], {}
+    for what in ("inputs", "outputs", "pools"):
+        infos = getattr(metadata, what)
+        parts += [_dims(info, f"{what}{number}") for number, info in enumerate(infos)]
+        rows = [_row(info, f"{what}{number}") for number, info in enumerate(infos)]
+        parts += [_array(f"static const rvm_tensor_info {what}[]", rows)] if rows else []
+        names[what] = what if rows else "0"
+    rows = [f"{{{_text(s.name)}, {s.least}, {-1 if s.most is None else s.most}}}" for s in metadata.sizes]
+    parts += [_array("static const rvm_size_info sizes[]", rows)] if rows else []
+    names["sizes"] = "sizes" if rows else "0"
+    lists = (metadata.inputs, metadata.outputs, metadata.pools, metadata.sizes)
+    rows = [
+        f"RVM_METADATA_VERSION, {metadata.alignment}",
+        f'"{metadata.mod_name}"',
+        ", ".join(str(len(each)) for each in lists),
+        ", ".join(names.values()),
+    ]
+    parts.append(_array(f"const rvm_metadata {metadata.mod_name}_metadata", rows))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _dims(info: TensorInfo, name: str) -> str:
+    """What a row of a tensor with dimensions points to."""
+    if not info.shape:
+        return ""
+    numbers = ", ".join(str(dim if isinstance(dim, int) else -1) for dim in info.shape)
+    texts = ", ".join(_text(str(dim)) for dim in info.shape)
+    return (
+        f"static const int64_t {name}_shape[] = {{{numbers}}};\nstatic const char *const {name}_dims[] = {{{texts}}};"
+    )
+
+
+def _row(info: TensorInfo, name: str) -> str:
+    pointers = f"{name}_shape, {name}_dims" if info.shape else "0, 0"
+    return f'{{"{info.name}", "{info.dtype}", {len(info.shape)}, {pointers}}}'
+
+
+def _array(declaration: str, rows: Sequence[str]) -> str:
+    return "\n".join([f"{declaration} = {{", *(f"    {row}," for row in rows), "};"])
+
+
+def _text(text: str) -> str:
+    """A C string."""
+    return json.dumps(text)

@@ -1,0 +1,178 @@
+"""Hosted exports: a model as a shared library, and what executors are made of."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from relvm.aot.c_project import EXACT
+from relvm.aot.metadata import VERSION, Metadata, SizeInfo, TensorInfo
+from relvm.aot.project import AotProgram
+from relvm.codegen.c import CSource
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.tables import csrc_directory
+from relvm.vm.runtime import trust
+from relvm.vm.runtime._native import ffi, lib
+from relvm.vm.runtime.elf import MAGIC
+from relvm.vm.runtime.failure import failure
+from relvm.vm.runtime.files import complete_file
+from relvm.vm.target import HERE, Target
+from relvm.vm.toolchain import compile_native, native_cpu
+
+_SYMBOL = "relvm_aot_library"  # csrc/relvm.h
+
+
+class ExecutorFactory:
+    """A model that was compiled ahead of time, and what an `AotExecutor` needs of it.
+
+    `compile_library` makes one of a program, `load_module` of a file.
+
+    Attributes
+    ----------
+    library
+        The shared library, as bytes.
+    metadata
+        What it says of itself, read from its constants.
+    """
+
+    def __init__(self, library: bytes) -> None:
+        self.library = library
+        self._handle = _opened(library)
+        found = ffi.cast("rvm_aot_library *", _address(self._handle))
+        error = ffi.new("rvm_value *")
+        if status := lib.rvm_aot_open(found, error):
+            raise failure(status, error)
+        self._found = found
+        self.metadata = _metadata(found.metadata)
+
+    @property
+    def run(self) -> Any:
+        """The entry, as cffi has it: a `rvm_packed_function`."""
+        return self._found.run
+
+    def export_library(self, path: str | os.PathLike) -> None:
+        """Write the library, replaced as a whole.  Raises OSError: the file cannot be written."""
+        with complete_file(Path(path).absolute()) as partial:
+            partial.write_bytes(self.library)
+
+
+def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFactory:
+    """Compile a program of the hosted runtime.
+
+    Parameters
+    ----------
+    target
+        The processors that it is for.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        The program is of another runtime.
+    RelvmToolchainError
+        There is no C compiler, or it failed.
+    """
+    if program.config.runtime != "hosted":
+        raise RelvmUnsupportedError(f"runtime={program.config.runtime!r}: executors are made of runtime='hosted'")
+    files = program.sources.files
+    cpu = f'#define RELVM_AOT_CPU "{native_cpu(target)}"\n'
+    units = {path: cpu + _self_contained(text, files) for path, text in files.items() if path.endswith(".c")}
+    exact = tuple(text for path, text in units.items() if EXACT in path)
+    plain = tuple(text for path, text in units.items() if EXACT not in path)
+    return ExecutorFactory(compile_native(CSource(plain, "", exact), target).library)
+
+
+def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> ExecutorFactory:
+    """Open a library that `export_library` or the Makefile of a hosted export made.
+
+    Parameters
+    ----------
+    trust_native
+        Load it although it was not compiled by this user on this machine: it is code that can do anything.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        It was compiled elsewhere, and not `trust_native`; or for another processor or runtime.
+    RelvmFormatError
+        It is no such library.
+    OSError
+        The file cannot be read.
+    """
+    library = Path(path).read_bytes()
+    if library[: len(MAGIC)] != MAGIC:
+        raise RelvmFormatError(f"{path}: no shared library")
+    if not trust_native and not trust.is_built_here(library):
+        raise RelvmUnsupportedError(
+            f"{path}: native code that was not compiled here; load_module(..., trust_native=True) runs it all the same"
+        )
+    try:
+        return ExecutorFactory(library)
+    except RelvmFormatError as error:
+        raise RelvmFormatError(f"{path}: {error}") from None
+
+
+def _self_contained(text: str, files: dict[str, str]) -> str:
+    """A unit with the headers in it that were made for the export; the others the compiler finds."""
+    for path, header in files.items():
+        name = Path(path).name
+        line = f'#include "{name}"\n'
+        if line in text and not (csrc_directory() / name).exists():
+            text = text.replace(line, _self_contained(header, files))
+    return text
+
+
+_lock = threading.Lock()
+_handles: dict[bytes, ctypes.CDLL] = {}  # for ever: machines and executors may hold functions of them
+
+
+def _opened(library: bytes) -> ctypes.CDLL:
+    """The library in this process, once for each."""
+    with _lock:
+        if library not in _handles:
+            with tempfile.NamedTemporaryFile(prefix="relvm-", suffix=".so") as file:
+                file.write(library)
+                file.flush()
+                try:
+                    _handles[library] = ctypes.CDLL(file.name, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+                except OSError as error:
+                    raise RelvmFormatError(f"not loadable: {error}") from None
+        return _handles[library]
+
+
+def _address(handle: ctypes.CDLL) -> int:
+    with contextlib.suppress(ValueError):
+        return ctypes.addressof(ctypes.c_char.in_dll(handle, _SYMBOL))
+    raise RelvmFormatError(f"a shared library without {_SYMBOL}: no hosted export")
+
+
+def _metadata(found: Any) -> Metadata:
+    """Constants in C as the object that they were printed from."""
+    if found.version != VERSION:
+        raise RelvmFormatError(f"metadata of version {found.version}; expected {VERSION}")
+    return Metadata(
+        _text(found.mod_name),
+        tuple(_tensor(found.inputs[i]) for i in range(found.input_count)),
+        tuple(_tensor(found.outputs[i]) for i in range(found.output_count)),
+        tuple(_tensor(found.pools[i]) for i in range(found.pool_count)),
+        tuple(_size(found.sizes[i]) for i in range(found.size_count)),
+        found.alignment,
+        found.version,
+    )
+
+
+def _tensor(info: Any) -> TensorInfo:
+    shape = (info.shape[i] if info.shape[i] >= 0 else _text(info.dims[i]) for i in range(info.rank))
+    return TensorInfo(_text(info.name), tuple(shape), _text(info.dtype))
+
+
+def _size(info: Any) -> SizeInfo:
+    return SizeInfo(_text(info.name), info.least, None if info.most < 0 else info.most)
+
+
+def _text(text: Any) -> str:
+    return ffi.string(text).decode()

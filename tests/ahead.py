@@ -1,0 +1,130 @@
+"""Programs as exports: what tests run in every way is exported, too, or refused as REFUSED says."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aot.exported import compile_programs, run_program
+
+from relvm import aot
+from relvm.errors import RelvmUnsupportedError
+from relvm.ir.bounds import UPPER
+from relvm.ir.expr import Function, Module
+from relvm.ir.types import type_vars
+from relvm.vm.toolchain import find_compiler
+
+BOUND = 100  # of the sizes of an entry that states none
+
+# What an export has no form for, and the tests whose programs have it: by file and name, with parameters where other
+# parameters of the test have programs that are exported.
+REFUSED = {
+    "tensor whose shape is not known while compiling": (
+        "frontend/test_onnx_import::test_a_squeeze_of_whatever_has_size_1",
+        "frontend/test_onnx_import::test_branches_of_different_ranks",
+        "frontend/test_script_loops::test_a_tensor_grows_around_a_loop_with_a_return",
+        "frontend/test_script_loops::test_tensors_are_carried_and_grow",
+        "frontend/test_script_ways::test_a_tensor_is_first_set_in_a_loop",
+        "frontend/test_script_ways::test_tensors_of_different_sizes_meet",
+        "transform/test_inline_functions::test_arguments_are_checked_as_by_the_call",
+        "vm/cases/test_calls::test_an_inner_functions_dimension_is_known_only_at_run_time",
+        "vm/cases/test_calls::test_partial_application_in_a_script",
+        "vm/cases/test_shapes::test_a_return_value_is_checked_against_its_annotation",
+        "vm/cases/test_shapes::test_the_shape_of_the_field_of_a_tuple",
+        "vm/test_lists::test_all_operators",
+        "vm/test_run_time_shapes::test_a_compound_size_is_related_to_its_factor",
+        "vm/test_run_time_shapes::test_a_long_way_through_operators_branches_and_tuples",
+        "vm/test_run_time_shapes::test_a_named_size_and_one_without_a_name",
+        "vm/test_run_time_shapes::test_a_size_known_to_be_1_is_repeated",
+        "vm/test_run_time_shapes::test_a_size_that_an_operator_needs_to_be_1",
+        "vm/test_run_time_shapes::test_a_square_from_one_argument_given_twice",
+        "vm/test_run_time_shapes::test_any_number_of_arguments",
+        "vm/test_run_time_shapes::test_two_arguments_of_unknown_sizes",
+        "vm/test_strings::test_rank_and_sizes_that_only_the_machine_knows",
+    ),
+    "recursion without a bound": (
+        "frontend/test_script_ways::test_a_closure_and_a_lambda_pass_the_place_where_ways_meet",
+        "frontend/test_script_ways::test_many_ways_in_a_row_mean_what_python_means[ifs_in_a_loop]",
+        "transform/test_inline_functions::test_a_local_function_that_one_before_it_calls_once_stays",
+        "vm/cases/test_calls::test_a_local_recursive_function",
+        "vm/cases/test_calls::test_mutual_recursion",
+        "vm/cases/test_calls::test_recursion_factorial_on_a_tensor_counter",
+        "vm/cases/test_memory::test_recursion_holds_no_arena_at_its_calls",
+        "vm/test_language::test_a_local_function_calls_itself",
+        "vm/test_language::test_recursion",
+    ),
+    "parameter of type object": (
+        "transform/test_inline_functions::test_arguments_are_checked_as_by_the_call",
+        "vm/test_language::test_a_scalar_that_comes_as_anything_is_computed_with",
+    ),
+    "value of type object": ("transform/test_memory_plan::test_planned_programs_give_what_the_reference_gives",),
+    "closure that escapes": (
+        "vm/cases/test_calls::test_higher_order_functions",
+        "vm/test_language::test_a_closure_whose_match_cast_is_to_a_size_around_it",
+        "vm/test_language::test_functions_are_passed_and_returned",
+        "vm/test_language::test_functions_of_the_branches_of_an_if_have_dimensions_of_their_own",
+    ),
+    "call of the host's function": (
+        "vm/cases/test_shapes::test_match_cast_on_the_result_of_a_packed_function",
+        "vm/test_language::test_a_packed_function_without_a_result_gives_the_empty_tuple",
+        "vm/test_language::test_packed_functions_from_python",
+        "vm/test_language::test_the_result_of_a_packed_function_is_checked_by_match_cast",
+    ),
+    "tensor of strings": (
+        "vm/test_strings::test_constants_in_text_and_in_executables",
+        "vm/test_strings::test_lists_tuples_branches_and_loops_hold_strings",
+        "vm/test_strings::test_operators_that_move_strings_in_every_mode",
+    ),
+    "Null": ("frontend/test_onnx_import::test_a_branch_that_cannot_be_followed_fails_when_it_is_taken",),
+}
+
+
+def results_ahead(module: Module, name: str, args: Sequence[Any]) -> list[Any]:
+    """What a function gives as an export: one value; none where it is refused, or there is no C compiler."""
+    program = export(module, name)
+    if program is None or find_compiler() is None:
+        return []
+    return [run_program(library_of(program), program, *args)]
+
+
+def export(module: Module, name: str) -> aot.AotProgram | None:
+    """The current test's function ahead of time, as REFUSED says; None where that refuses it."""
+    constructs = expected_constructs(os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0])
+    functions = (bounded(function) if function.name == name else function for function in module.functions)
+    try:
+        program = aot.build(replace(module, functions=tuple(functions)), entry=name, verified=True)
+    except RelvmUnsupportedError as error:
+        assert any(construct in str(error) for construct in constructs), error
+        return None
+    assert not constructs, f"{name} is exported; it is among those that have a {constructs[0]}"
+    return program
+
+
+def expected_constructs(test: str) -> list[str]:
+    path, _, name = test.removeprefix("tests/").partition(".py")
+    keys = {path + name, (path + name).partition("[")[0]}
+    return [construct for construct, tests in REFUSED.items() if keys & set(tests)]
+
+
+def bounded(function: Function) -> Function:
+    """A function whose sizes have upper bounds."""
+    sizes = dict.fromkeys(var.name for param in function.params for var in type_vars(param.type))
+    attributes = {UPPER: tuple((size, BOUND) for size in sizes), **dict(function.attributes)}
+    return replace(function, attributes=tuple(attributes.items()))
+
+
+_libraries: dict[tuple, ctypes.CDLL] = {}
+
+
+def library_of(program: aot.AotProgram) -> ctypes.CDLL:
+    """A program compiled; the same for the same sources."""
+    key = tuple(program.sources.files.items())
+    if key not in _libraries:
+        with tempfile.TemporaryDirectory() as folder:
+            _libraries[key] = compile_programs([program], Path(folder))
+    return _libraries[key]

@@ -1,0 +1,256 @@
+"""Hosted exports: what an executor gives is, bit for bit, what the machine gives; libraries say what they are."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from modes import assert_same_bits, plain
+from programs_ahead import PROGRAMS, Program, numbers
+
+from relvm import aot, vm
+from relvm.aot.trial import make_inputs
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmBusyError,
+    RelvmError,
+    RelvmFormatError,
+    RelvmIndexError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+)
+from relvm.frontend.text import parse_module
+from relvm.tables import csrc_directory
+from relvm.vm.toolchain import expect_compiler, find_compiler
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="a library is made by a C compiler, and there is none")
+
+SCORES = """
+def main(x: f32[n, 4], scale: f64, most: i64) -> (f32[n, 4], i64, f32[n * 2]) with (
+  output_tensor_names=("scores", "more", "twice"), upper_bounds=(("n", 8),)
+) {
+  s = softmax(multiply(x, to_tensor(scale, dtype="f32")), axis=1)
+  t = sum(s, axes=(1,))
+  return (s, most + 1, concat(t, t, axis=0))
+}"""
+
+
+def build(text: str, name: str = "model") -> aot.AotProgram:
+    config = aot.AotConfig(name, runtime="hosted", interface="packed", unpacked=False)
+    return aot.build(parse_module(text), config, verified=True)
+
+
+@pytest.fixture(scope="module")
+def factory() -> aot.ExecutorFactory:
+    return aot.compile_library(build(SCORES))
+
+
+@pytest.fixture
+def executor(factory: aot.ExecutorFactory) -> aot.AotExecutor:
+    made = aot.AotExecutor(factory)
+    for name, value in (("x", numbers(3, 4)), ("scale", 2.0), ("most", 6)):
+        made.set_input(name, value)
+    return made
+
+
+def flat(value) -> list:
+    return [leaf for item in value for leaf in flat(item)] if isinstance(value, tuple) else [value]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_a_program_gives_what_the_machine_gives(program: Program) -> None:
+    made = build(program.text, program.name)
+    factory = aot.compile_library(made)
+    assert factory.metadata == made.sources.metadata
+    machine = vm.VirtualMachine(vm.build(parse_module(program.text), "compiled"))
+    executor = aot.AotExecutor(factory)
+    for args in program.calls:
+        given, _ = make_inputs(made.lowered, args)
+        inputs = {name: given[name] for name in executor.get_input_info()}
+        try:
+            expected = flat(plain(machine["main"](*args)))
+        except RelvmError as error:
+            with pytest.raises(type(error)):
+                executor.run(**inputs)
+            continue
+        executor.run(**inputs)
+        outputs = [executor.get_output(i) for i in range(executor.get_num_outputs())]
+        got = [g if isinstance(w, np.ndarray) else g.item() for g, w in zip(outputs, expected, strict=True)]
+        assert_same_bits(got, expected)
+
+
+def test_an_executor_says_what_it_takes(executor: aot.AotExecutor) -> None:
+    assert (executor.get_num_inputs(), executor.get_num_outputs()) == (3, 3)
+    assert [executor.get_input_name(i) for i in range(3)] == ["x", "scale", "most"]
+    assert executor.get_input_index("most") == 2
+    assert executor.get_input_info()["x"] == aot.TensorInfo("x", ("n", 4), "f32")
+    assert executor.get_output_info()["twice"] == aot.TensorInfo("twice", ("n * 2",), "f32")
+    np.testing.assert_array_equal(executor.get_input(0), numbers(3, 4))
+    assert executor.get_input("scale") == 2.0
+    assert aot.AotExecutor(executor._factory).get_input("x") is None
+
+
+def test_inputs_are_copied_and_outputs_stay(executor: aot.AotExecutor) -> None:
+    x = numbers(3, 4)
+    executor.set_input("x", x)
+    x[:] = 0
+    executor.get_input("x")[:] = 0
+    executor.run()
+    first = executor.get_output("scores")
+    kept = first.copy()
+    assert not np.array_equal(kept, np.full((3, 4), 0.25))
+    executor.run(x=x)
+    np.testing.assert_array_equal(first, kept)
+    np.testing.assert_array_equal(executor.get_output(0), np.full((3, 4), 0.25))
+    assert executor.get_output("more") == 7
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "error", "message"),
+    [
+        ("y", 1, RelvmNameError, "no input y: there are x, scale, most"),
+        ("mast", 1, RelvmNameError, "did you mean most"),
+        (3, 1, RelvmIndexError, "no input 3: there are 3"),
+        (-1, 1, RelvmIndexError, "no input -1"),
+        (1.0, 1, RelvmTypeError, "expected an index or a name, got 1.0"),
+        (None, 1, RelvmTypeError, "expected an index or a name, got None"),
+        (True, 1, RelvmTypeError, "expected an index or a name, got True"),
+        ("x", np.zeros((3, 4)), RelvmTypeError, "input x: expected dtype f32, got float64"),
+        ("x", np.zeros((3, 5), np.float32), RelvmShapeError, r"input x: expected shape \(n, 4\), got \(3, 5\)"),
+        ("x", np.zeros(4, np.float32), RelvmShapeError, r"input x: expected shape \(n, 4\), got \(4,\)"),
+        ("most", 1.5, RelvmTypeError, "input most: expected a number of dtype i64, got 1.5"),
+        ("most", 2**63, RelvmTypeError, "input most: expected a number of dtype i64"),
+        ("most", True, RelvmTypeError, "input most: expected a number of dtype i64, got True"),
+    ],
+)
+def test_what_no_input_takes(executor: aot.AotExecutor, key, value, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        executor.set_input(key, value)
+
+
+def test_what_cannot_be_asked_for(executor: aot.AotExecutor) -> None:
+    with pytest.raises(RelvmArgumentError, match="no run has succeeded"):
+        executor.get_output(0)
+    executor.run()
+    with pytest.raises(RelvmNameError, match=r"no output score: .*did you mean scores"):
+        executor.get_output("score")
+    with pytest.raises(RelvmTypeError, match="expected a str, got 0"):
+        executor.get_input_index(0)
+    with pytest.raises(RelvmNameError, match="no input scores"):
+        executor.get_input_index("scores")
+    with pytest.raises(RelvmIndexError, match="no input 7"):
+        executor.get_input_name(7)
+
+
+def test_a_run_needs_all_inputs_and_sizes_in_their_bounds(executor: aot.AotExecutor) -> None:
+    with pytest.raises(RelvmShapeError, match="size n: expected 0 to 8, got 9"):
+        executor.run(x=numbers(9, 4))
+    with pytest.raises(RelvmArgumentError, match="no run has succeeded"):
+        executor.get_output(0)
+    with pytest.raises(RelvmArgumentError, match="no value for x, scale, most"):
+        aot.AotExecutor(executor._factory).run()
+
+
+def test_a_library_is_written_and_read(factory: aot.ExecutorFactory, tmp_path: Path) -> None:
+    factory.export_library(tmp_path / "model.so")
+    loaded = aot.load_module(tmp_path / "model.so")
+    assert (loaded.library, loaded.metadata) == (factory.library, factory.metadata)
+    executor = aot.AotExecutor(loaded)
+    executor.run(x=np.zeros((2, 4), np.float32), scale=1.0, most=-1)
+    np.testing.assert_array_equal(executor.get_output("scores"), np.full((2, 4), 0.25))
+    assert [each.name for each in tmp_path.iterdir()] == ["model.so"]
+
+
+def test_files_that_are_no_libraries(factory: aot.ExecutorFactory, tmp_path: Path) -> None:
+    (tmp_path / "text.so").write_text("text")
+    with pytest.raises(RelvmFormatError, match="no shared library"):
+        aot.load_module(tmp_path / "text.so", trust_native=True)
+    (tmp_path / "cut.so").write_bytes(factory.library[:200])
+    with pytest.raises(RelvmFormatError, match="not loadable"):
+        aot.load_module(tmp_path / "cut.so", trust_native=True)
+    executable = vm.build(parse_module("def main(x: f32[2]) -> f32[2] { return relu(x) }"), "compiled")
+    vm.export_library(executable, tmp_path / "machine.so")
+    with pytest.raises(RelvmFormatError, match="without relvm_aot_library"):
+        aot.load_module(tmp_path / "machine.so", trust_native=True)
+
+
+def test_a_library_that_somebody_else_made_needs_trust(tmp_path: Path) -> None:
+    build(SCORES).write(tmp_path)
+    made = subprocess.run(["make", "-s", "CFLAGS=-O2"], cwd=tmp_path, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    with pytest.raises(RelvmUnsupportedError, match=r"not compiled here; load_module.*trust_native=True"):
+        aot.load_module(tmp_path / "model.so")
+    executor = aot.AotExecutor(aot.load_module(tmp_path / "model.so", trust_native=True))
+    executor.run(x=numbers(2, 4), scale=1.0, most=1)
+    assert executor.get_output("more") == 2
+
+
+def test_each_executor_has_its_own_memory(factory: aot.ExecutorFactory) -> None:
+    results: dict[int, list[np.ndarray]] = {}
+
+    def work(seed: int) -> None:
+        executor = aot.AotExecutor(factory)
+        x = numbers(8, 4, seed=seed)
+        results[seed] = []
+        for _ in range(200):
+            executor.run(x=x, scale=1.0, most=0)
+            results[seed].append(executor.get_output("scores"))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seed in range(4):
+        executor = aot.AotExecutor(factory)
+        executor.run(x=numbers(8, 4, seed=seed), scale=1.0, most=0)
+        assert len(results[seed]) == 200
+        assert all(np.array_equal(each, executor.get_output("scores")) for each in results[seed])
+
+
+def test_an_executor_is_run_by_one_thread_at_a_time(executor: aot.AotExecutor) -> None:
+    with executor._running, pytest.raises(RelvmBusyError, match="run by another thread"):
+        executor.run()
+    executor.run()
+
+
+NEGATIVE = """
+#include "relvm.h"
+int32_t negative(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  const float *x = arguments[0].as.tensor->dl.data;
+  float *y = arguments[1].as.tensor->dl.data;
+  for (int i = 0; i < 4; i++) y[i] = -x[i];
+  result->tag = RVM_TAG_NIL;
+  return RVM_OK;
+}
+"""
+
+
+def test_a_registered_function_takes_the_place_of_a_kernel(tmp_path: Path) -> None:
+    (tmp_path / "negative.c").write_text(NEGATIVE)
+    command = [*expect_compiler().command, "-shared", "-fPIC", f"-I{csrc_directory()}", "negative.c", "-o", "n.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    function = ctypes.CDLL(str(tmp_path / "n.so")).negative
+    program = build("def main(x: f32[4]) -> f32[4] { return relu(x) }", "replaced")
+    (kernel,) = program.lowered.kernels
+    vm.register_c_func(f"replaced.{kernel}", ctypes.cast(function, ctypes.c_void_p).value)
+    try:
+        executor = aot.AotExecutor(aot.compile_library(program))
+        executor.run(x=numbers(4))
+        np.testing.assert_array_equal(executor.get_output(0), -numbers(4))
+    finally:
+        vm.unregister_func(f"replaced.{kernel}")
+
+
+def test_only_hosted_programs_become_libraries_and_they_have_no_trial_in_c() -> None:
+    text = "def main(x: f32[2]) -> f32[2] { return relu(x) }"
+    with pytest.raises(RelvmUnsupportedError, match="runtime='bare'"):
+        aot.compile_library(aot.build(parse_module(text)))
+    with pytest.raises(RelvmUnsupportedError, match="no trial of it in C"):
+        build(text).files(([], []))

@@ -1,0 +1,19 @@
+"""What tests run in every way is exported, too (tests/ahead.py); here is what holds of all of them together."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from ahead import REFUSED
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("construct", REFUSED)
+def test_the_tests_whose_programs_are_refused_are_there(construct: str) -> None:
+    for test in REFUSED[construct]:
+        path, _, name = test.partition("::")
+        text = (TESTS / f"{path}.py").read_text()
+        assert re.search(rf"^def {re.escape(name.partition('[')[0])}\(", text, re.MULTILINE), test
