@@ -113,7 +113,7 @@ def matrix_product(
     panels = blocks * k.size(tuple(batch))
     least = smaller(groups, _LEAST_TILES)
     with k.parallel(panels * groups, depth * width, least=least) as (first, last):
-        tile = k.allocate("tile", result.dtype, (ROWS * width,))
+        tile = k.allocate("tile", result.dtype, (_most_rows(rows) * width,))
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
             tiles = clip(k, first, last, number, groups)
             column = k.declare("column", number % blocks * width)
@@ -364,6 +364,12 @@ def _known(size: Scalar) -> int | None:
         case Literal(value=int() as value) | Size(dim=int() as value):
             return value
     return None
+
+
+def _most_rows(rows: Scalar) -> int:
+    """Of a tile, at least one: none is an array without elements."""
+    known = _known(rows)
+    return ROWS if known is None else min(ROWS, max(known, 1))
 
 
 def _blocks(size: Scalar, block: int) -> Scalar:
