@@ -49,11 +49,18 @@ enum { RVM_LANES = 16, RVM_TILE_VECTORS = 4 };
 enum { RVM_LANES = 8, RVM_TILE_VECTORS = 2 };
 #elif defined __aarch64__
 enum { RVM_LANES = 4, RVM_TILE_VECTORS = 4 };
-#else
+#elif defined __SSE__ || defined __ARM_NEON
 enum { RVM_LANES = 4, RVM_TILE_VECTORS = 2 };
+#else
+#define RVM_SCALAR /* the C compiler keeps vectors that the processor does not have in memory */
+enum { RVM_LANES = 1, RVM_TILE_VECTORS = 4 };
 #endif
 
+#ifdef RVM_SCALAR
+typedef float rvm_lanes;
+#else
 typedef float rvm_lanes __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
+#endif
 
 /* `rows` by `vectors` vectors, all of them in registers: both are constants where this is inlined. */
 static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows, int vectors, int64_t depth,
