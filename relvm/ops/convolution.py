@@ -115,7 +115,8 @@ def fill_from_windows(
                         with k.loop(run.end, start=run.first, name="j", simd=True) as j:
                             k.store(panel, (to + j,), x.flat(source + j * window.strides[-1]))
 
-            each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
+            with k.branch(begin < end):  # a panel of few rows has no channel at some positions
+                each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
         clear_rest(k, panel, span, count, width)
 
     return Copied(fill)
