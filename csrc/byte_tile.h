@@ -138,7 +138,8 @@ static inline __attribute__((always_inline)) void rvm_dots_in_registers(int rows
 /* tile[r * tile_row + j] += the sum over p < depth of left(r, p) * right(p, j): left(r, p) is a[r * a_row + p] with the
    bits of `flip`, the same in each byte, inverted; right(p, j) is byte p % 4 of b[p / 4 * b_step + j], which for
    p >= depth is 0, or anything if `flip` is 0.  The left matrix is the signed one, or the right one.
-   rows <= 6, columns a multiple of 16. */
+   rows <= 6.  Of b and of the tile there must be as many columns as a multiple of 16 has: some of what is behind
+   `columns` is added to, too. */
 static inline __attribute__((always_inline)) void rvm_tile_bytes(int rows, int columns, int64_t depth, const void *a,
                                                                  int64_t a_row, uint32_t flip, int left_is_signed,
                                                                  const int32_t *b, int64_t b_step, int32_t *tile,
@@ -146,11 +147,12 @@ static inline __attribute__((always_inline)) void rvm_tile_bytes(int rows, int c
   const int64_t words = depth / 4;
   const uint8_t *left = a;
 #ifdef RVM_DOT
-  const int width = RVM_DOT_COLUMNS * RVM_DOT_VECTORS, rest = columns % width / RVM_DOT_COLUMNS;
+  const int width = RVM_DOT_COLUMNS * RVM_DOT_VECTORS, vectors = (columns + RVM_DOT_COLUMNS - 1) / RVM_DOT_COLUMNS;
+  const int rest = vectors % RVM_DOT_VECTORS;
   int j = 0;
 #define RVM_DOTS_TILE(vectors) \
   rvm_dots_in_registers(rows, vectors, words, left, a_row, flip, left_is_signed, b + j, b_step, tile + j, tile_row)
-  for (; j + width <= columns; j += width) RVM_DOTS_TILE(RVM_DOT_VECTORS);
+  for (; j + width <= vectors * RVM_DOT_COLUMNS; j += width) RVM_DOTS_TILE(RVM_DOT_VECTORS);
   if (rest == 3) RVM_DOTS_TILE(3);
   if (rest == 2) RVM_DOTS_TILE(2);
   if (rest == 1) RVM_DOTS_TILE(1);

@@ -21,7 +21,7 @@ from relvm.ops.trees import NotFusable
 ROWS, DEPTH = 6, 512
 _MOST_WORDS = 1280  # of a column of a right matrix of words that is copied at once: a panel is on the C stack
 WIDTHS = (64, 48, 32, 16)  # columns of a panel
-_STEP = 16
+STEP = 16  # what the columns of a tile are filled up to, at most
 _LEAST_TILES = 24  # of a part of a panel, which each part copies for itself: that takes as long as 2 of them
 
 Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
@@ -78,8 +78,8 @@ class Bytes:
 
 @dataclass(frozen=True)
 class Packed:
-    """A right matrix that lies in panels: buffer.flat[start + (panel * depth + row) * width + column], its last panel
-    filled up with zeros."""
+    """A right matrix that lies in panels, the last of the columns that are left, each row by row: what
+    packed_columns.py makes."""
 
     buffer: Buffer
     start: Scalar
@@ -121,8 +121,9 @@ def matrix_product(
             count = k.declare("width", smaller(columns - column, width))
             known = _known(columns)
             narrow = None if known is None else known % width
-            product = _Product(k, rows, column, count, left, width, narrow, tile, result, counters, tiles)
-            if isinstance(right, Packed):
+            is_packed = isinstance(right, Packed)
+            product = _Product(k, rows, column, count, left, width, narrow, is_packed, tile, result, counters, tiles)
+            if is_packed:
                 start = k.declare("at_panel", right.start + column * depth)
                 product.write(Literal(0, I64), depth, right.buffer, start, None, None)
             else:
@@ -169,6 +170,7 @@ class _Product:
     left: Left | Bytes
     width: int
     last: int | None  # columns of the last panel, 0 where it is a whole one; None: not known
+    is_packed: bool  # rows of the panel are as long as it has columns, which are known; else `width`
     tile: Buffer
     result: Result
     counters: Counters
@@ -223,7 +225,7 @@ class _Product:
             steps = left.row_step, left.column_step
 
             def add(columns: int) -> None:
-                where = (a, *steps, Address(right, start), width, to_tile, width, adds)
+                where = (a, *steps, Address(right, start), self._row_of(columns), to_tile, width, adds)
                 k.invoke("rvm_tile_f32", count, columns, span, *where)
 
             self._in_columns(add)
@@ -255,14 +257,19 @@ class _Product:
         how = left.row_step, left.flip, int(left.is_signed)
 
         def add(columns: int) -> None:
-            k.invoke("rvm_tile_bytes", count, columns, depth, a, *how, Address(right, start), width, to_tile, width)
+            where = (Address(right, start), self._row_of(columns), to_tile, width)
+            k.invoke("rvm_tile_bytes", count, columns, depth, a, *how, *where)
 
         self._in_columns(add)
 
+    def _row_of(self, columns: int) -> int:
+        """From one row of the panel to the next, where it has so many columns."""
+        return columns if self.is_packed else self.width
+
     def _in_columns(self, body: Callable[[int], None]) -> None:
-        """body(columns) for the number of columns, rounded up; which it is is known in the last panel only."""
+        """body(columns) for the number of columns, which is rounded up where that of the last panel is not known."""
         if self.last is not None:
-            widths = {self.width, -(-self.last // _STEP) * _STEP} if self.last else {self.width}
+            widths = {self.width, self.last} if self.last else {self.width}
         else:
             widths = {width for width in WIDTHS if width <= self.width}
         for width in sorted(widths):
@@ -290,11 +297,18 @@ class _Product:
         else:
             with k.branch(Unary("!", goes_on, BOOL)):
                 clear()
-        with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
-            factor = k.declare("factor", self.left.element(row + r, first + p))
-            with k.loop(width, name="j", simd=True) as j:
-                here = r * width + j
-                k.store(tile, (here,), tile[here] + factor * right.flat(start + p * width + j))
+
+        def add(columns: int) -> None:
+            with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
+                factor = k.declare("factor", self.left.element(row + r, first + p))
+                with k.loop(columns, name="j", simd=True) as j:
+                    here, place = r * width + j, start + p * self._row_of(columns) + j
+                    k.store(tile, (here,), tile[here] + factor * right.flat(place))
+
+        if self.is_packed:
+            self._in_columns(add)
+        else:
+            add(width)
 
     def _finish(self, row: Local, count: int) -> None:
         k = self.k
