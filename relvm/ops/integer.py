@@ -14,7 +14,7 @@ from relvm.ops.byte_product import Zeros, byte_rows, fill_words, signs_of, sum_o
 from relvm.ops.linear import batch_start, each_axis, rows_and_columns
 from relvm.ops.lowering import Product
 from relvm.ops.packed_columns import pack_columns, packed_rows, unpack_columns
-from relvm.ops.panel import Bytes, Copied, Counters, Packed, matrix_product, panel_width
+from relvm.ops.panel import Bytes, Copied, Counters, Packed, copied_width, matrix_product, panel_width
 from relvm.ops.products import Result
 from relvm.ops.rules import broadcast_dims, expect_equal_dims, expect_tensor
 
@@ -27,7 +27,7 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Result) -> None:
     left = _rows_of(a.shape, b.shape, a_zero.shape)
     rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))
     batch = broadcast_dims("matmul_integer", (left[:-2], b.shape[:-2], a_zero.shape[:-2], b_zero.shape[:-2]))
-    width, signs = panel_width(b.shape[-1]), signs_of(a.dtype, b.dtype)
+    width, signs = copied_width(k, b.shape[-1]), signs_of(a.dtype, b.dtype)
 
     def operands(counters: tuple[Scalar, ...]) -> tuple[Bytes, Copied, Counters]:
         sums = k.allocate("sums", I32, (width,))

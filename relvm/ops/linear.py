@@ -18,6 +18,7 @@ from relvm.ops.panel import (
     Counters,
     Left,
     Packed,
+    copied_width,
     fill_from_columns,
     fill_from_rows,
     matrix_product,
@@ -44,7 +45,7 @@ def _matmul(k: KernelBuilder, inputs, result: Result, *, transpose_a: bool, tran
     sizes = tuple(k.size((size,)) for size in (rows, columns, depth))
     rows_, columns_, depth_ = sizes
     vectors = (len(a.shape) == 1, len(b.shape) == 1)
-    width = panel_width(columns)
+    width = copied_width(k, columns)
 
     def starts(counters: tuple[Scalar, ...]) -> tuple[Left, Scalar]:
         at_a, at_b = (k.declare("start", batch_start(counters, batch, shape)) for shape in (left, right))

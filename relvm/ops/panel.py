@@ -34,6 +34,11 @@ def panel_width(columns: object) -> int:
     return min(WIDTHS, key=lambda width: (-(-columns // width) * width, -width))
 
 
+def copied_width(k: KernelBuilder, columns: object) -> int:
+    """The same where panels are copied: the least where they are to take little memory."""
+    return WIDTHS[-1] if k.is_compact else panel_width(columns)
+
+
 @dataclass(frozen=True)
 class Left:
     """The left matrix: buffer.flat[start + row * row_step + column * column_step]."""
