@@ -9,9 +9,12 @@ from enum import Enum
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.tables import csrc_directory
 
-RUNTIMES = ("bare", "hosted")
-INTERFACES = ("c", "packed")
-WORKSPACES = ("static", "caller")
+_CHOICES = {
+    "runtime": ("bare", "hosted"),
+    "interface": ("c", "packed"),
+    "workspace": ("static", "caller"),
+    "favour": ("memory", "speed"),
+}
 
 
 class CallKind(Enum):
@@ -56,6 +59,9 @@ class AotConfig:
         does not fit into an earlier one.
     constants_limit_bytes
         The most that constants may take; None: no limit.
+    favour
+        "memory": kernels copy less of a matrix at once, which takes up to two thirds more time where the processor has
+        vectors, as is so by default where the runtime is bare.  "speed": they are the machine's.
     workspace
         "static": the pools are arrays of the export, as they are by default where the runtime is bare.  "caller": who
         runs the model gives them, as the hosted runtime does.
@@ -74,11 +80,12 @@ class AotConfig:
     pools: tuple[Pool, ...] = (Pool("workspace"),)
     constants_limit_bytes: int | None = None
     workspace: str | None = None
+    favour: str | None = None
 
     def __post_init__(self) -> None:
-        for option, choices in (("runtime", RUNTIMES), ("interface", INTERFACES), ("workspace", WORKSPACES)):
+        for option, choices in _CHOICES.items():
             got = getattr(self, option)
-            if got not in choices and not (option == "workspace" and got is None):
+            if got not in choices and not (option in ("workspace", "favour") and got is None):
                 expected = f"expected one of {', '.join(choices)}{near_matches(str(got), choices)}"
                 raise RelvmArgumentError(f"{option}={got!r}: {expected}")
         if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", self.name):
@@ -113,6 +120,11 @@ class AotConfig:
             raise RelvmArgumentError(f'{given}: the hosted runtime needs interface="packed" and unpacked=False')
         if self.runtime == "hosted" and self.workspace == "static":
             raise RelvmArgumentError(f"{given}, workspace='static': executors of the hosted runtime bring their own")
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether kernels take little memory rather than little time."""
+        return (self.favour or ("memory" if self.runtime == "bare" else "speed")) == "memory"
 
     @property
     def workspace_is_given(self) -> bool:

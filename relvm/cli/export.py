@@ -65,6 +65,7 @@ def _config(options: argparse.Namespace) -> aot.AotConfig:
         pools,
         options.constants_limit,
         options.workspace,
+        options.favour,
     )
 
 

@@ -203,6 +203,7 @@ def test_options_that_do_not_go_together_are_all_quoted(options: dict, message: 
         ({"runtime": "bear"}, "runtime='bear': expected one of bare, hosted; did you mean bare?"),
         ({"interface": "C"}, "interface='C'"),
         ({"workspace": "heap"}, "workspace='heap'"),
+        ({"favour": "size"}, "favour='size': expected one of memory, speed"),
         ({"name": "2fast"}, "name='2fast'"),
         ({"name": ""}, "name=''"),
         ({"alignment": 12}, "alignment=12: expected a power of two"),
@@ -263,3 +264,11 @@ def test_a_refusal_names_the_node_of_a_model() -> None:
     model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "graph", value[:1], value[1:]))
     with pytest.raises(RelvmUnsupportedError, match=r"node 'first' \(Softmax, opset \d+\): main: y.*batch"):
         aot.build(from_onnx(model))
+
+
+def test_what_favours_memory_takes_less_of_it() -> None:
+    text = "def main(x: f32[64, 64], y: f32[64, 64]) -> f32[64, 64] { return matmul(x, y) }"
+    less, more = (exported(text, favour=favour).sources.pool_bytes[0] for favour in ("memory", "speed"))
+    assert less < more
+    assert exported(text).sources.pool_bytes == (less,)
+    assert not aot.AotConfig(runtime="hosted", interface="packed", unpacked=False).is_compact
