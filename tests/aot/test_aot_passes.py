@@ -242,7 +242,7 @@ def test_a_bound_that_is_invalid_is_an_error() -> None:
         (
             'def main(x: f32[n, m]) -> f32[] with (upper_bounds=(("n", 4),)) {\n'
             "  a = softmax(x, axis=1)\n\n  return sum(softmax(a, axis=1))\n}",
-            "4:10",
+            "4:14",
         ),
         ("def main(x: f32[4]) => f32[4] {\n  y = relu(x)\n  z: f32[4] = packed('f', y)\n  return z\n}", "3:3"),
         ("def main(x: f32[2], y: str[4]) -> str[4] { return y }", "1:21"),
