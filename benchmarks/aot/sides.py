@@ -1,6 +1,6 @@
 """What makes C of a model: relvm, and its peers.  Each writes sources that define `run` of board.c."""
 
-from __future__ import annotations
+from __future__ import contextlib
 
 import subprocess
 import sys
@@ -79,13 +79,15 @@ def emlearn(model: Model, folder: Path) -> Sources | None:
 
     sizes = f"{model.input.size}, out, {np.prod(model.output_shape)}"
     if hasattr(model.trained, "estimators_"):
-        text = convert(model.trained, method="loadable", leaf_bits=8).save(name="trained", include_proba=True)
+        options, saved = {"leaf_bits": 8}, {"include_proba": True}
         call = f"""int16_t whole[{model.input.size}];
   for (int i = 0; i < {model.input.size}; i++) whole[i] = (int16_t)in[i];
   trained_predict_proba(whole, {sizes});"""
     else:
-        text = convert(model.trained, method="loadable").save(name="trained")
+        options, saved = {}, {}
         call = f"eml_net_predict_proba(&trained, in, {sizes});"
+    with contextlib.chdir(folder):  # where it leaves what it compiles
+        text = convert(model.trained, method="loadable", **options).save(name="trained", **saved)
     (folder / "trained.h").write_text(text)
     return Sources((_run(folder, '#include "trained.h"', call),), include=(Path(package.includedir),))
 
