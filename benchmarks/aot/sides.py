@@ -1,7 +1,8 @@
 """What makes C of a model: relvm, and its peers.  Each writes sources that define `run` of board.c."""
 
-from __future__ import contextlib
+from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Callable
