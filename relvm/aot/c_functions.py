@@ -50,6 +50,8 @@ def print_function(
 ) -> str:
     """The C text of one function.
 
+    Names of scalars end with a number, so that no variable of the model's is called as one that ends with a word is.
+
     Its parameters: where kernels of tensors leave their errors, the memory of each pool that it needs, its input and
     output tensors, sizes, scalars, and where scalar results go.
     """
@@ -67,7 +69,7 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
     names_of_sizes = _size_names(function)
     parts += [f"int64_t {names_of_sizes[var]}" for var, _, _ in function.sizes]
     parts += [f"{CTYPES[var.letter]} {var.name}" for var in function.scalars]
-    parts += [f"{CTYPES[var.letter]} *out_{var.name}" for var in function.results]
+    parts += [f"{CTYPES[var.letter]} *{var.name}_out" for var in function.results]
     return f"static int32_t {names.function(function.name)}({', '.join(parts) or 'void'})"
 
 
@@ -104,7 +106,7 @@ class _Printer:
         self.size_names = _size_names(function)
 
     def text(self) -> str:
-        end = [f"  *out_{var.name} = {var.name};" for var in self.function.results]
+        end = [f"  *{var.name}_out = {var.name};" for var in self.function.results]
         targets = {s.section for s in self.function.statements() if isinstance(s, Repeat)}
         for number, section in enumerate(self.function.sections):
             self.lines += [f"section{number}:;"] if number in targets else []
@@ -252,15 +254,15 @@ class _Printer:
             for m in repeat.moves
             if m.home is None
         ]
-        lines += [f"const int64_t next_{self.size_names[var]} = {self.dim(dim)};" for var, dim in repeat.sizes]
+        lines += [f"const int64_t {self.size_names[var]}_next = {self.dim(dim)};" for var, dim in repeat.sizes]
         lines += [
-            f"const {CTYPES[var.letter]} next_{var.name} = {self.scalar(value)};" for var, value in repeat.scalars
+            f"const {CTYPES[var.letter]} {var.name}_next = {self.scalar(value)};" for var, value in repeat.scalars
         ]
         for move in repeat.moves:
             new = f"next{move.param}" if move.home is None else self.at(move.home)
             lines.append(f"{self.at(move.param)} = {new};")
-        lines += [f"{self.size_names[var]} = next_{self.size_names[var]};" for var, _ in repeat.sizes]
-        lines += [f"{var.name} = next_{var.name};" for var, _ in repeat.scalars]
+        lines += [f"{self.size_names[var]} = {self.size_names[var]}_next;" for var, _ in repeat.sizes]
+        lines += [f"{var.name} = {var.name}_next;" for var, _ in repeat.scalars]
         return ["{", *(f"  {line}" for line in lines), f"  goto section{repeat.section};", "}"]
 
     # ---- operands ----

@@ -81,8 +81,9 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
     files = program.sources.files
     cpu = f'#define RELVM_AOT_CPU "{native_cpu(target)}"\n'
     units = {path: cpu + _self_contained(text, files) for path, text in files.items() if path.endswith(".c")}
-    exact = tuple(text for path, text in units.items() if EXACT in path)
-    plain = tuple(text for path, text in units.items() if EXACT not in path)
+    exact_path = f"src/{program.config.name}_{EXACT}kernels.c"
+    exact = tuple(text for path, text in units.items() if path == exact_path)
+    plain = tuple(text for path, text in units.items() if path != exact_path)
     return ExecutorFactory(compile_native(CSource(plain, "", exact), target).library)
 
 

@@ -143,6 +143,16 @@ PROGRAMS = (
         tuple((numbers(3), numbers(3, seed=2), i) for i in (0, 1, 2, 7)),
     ),
     Program(
+        "names_that_the_export_could_have_made",
+        """def main(out_result: i64, next_k: i64) -> i64 { return @loop(out_result, next_k) }
+        private def loop(i: i64, k: i64) -> i64 with (inline=false) {
+          next_i = i - 1
+          next_k = k + i
+          return if i > 0 then { return @loop(next_i, next_k) } else { return k }
+        }""",
+        ((0, 3), (5, 0)),
+    ),
+    Program(
         "ways_that_all_go_on",
         """def main(i: i64, x: f32[4]) -> (i64, f32[4]) { return @loop(i, 0, x) }
         private def loop(i: i64, k: i64, x: f32[4]) -> (i64, f32[4]) with (inline=false) {
