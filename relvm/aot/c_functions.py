@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 from relvm.aot.c_kernels import can_fail, scratch_bytes
 from relvm.aot.c_names import Names
 from relvm.aot.c_packed import packed_call
-from relvm.aot.c_text import CTYPES, as_element, dim_text, divisors_in, element_as, integer_text, letter_of, scalar_text
+from relvm.aot.c_text import CTYPES, as_element, dim_text, element_as, guards_in, integer_text, letter_of, scalar_text
 from relvm.aot.config import CallKind
 from relvm.aot.lowered import (
     Branch,
@@ -32,6 +33,7 @@ from relvm.aot.lowered import (
 )
 from relvm.aot.placement import FunctionPlacement
 from relvm.aot.storage import Place
+from relvm.ir.bounds import Range, range_of
 from relvm.ir.dims import AnyDim, DimVar
 from relvm.tables import PRIM_OPERATORS
 
@@ -86,6 +88,11 @@ def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
     return {var: f"n{i}" for i, var in enumerate(dict.fromkeys((*given, *found)))}
 
 
+def stated_sizes(function: LoweredFunction) -> dict[DimVar, Range]:
+    """What the sizes can be that a function is given."""
+    return {var: Range(low, inf if high is None else high) for var, low, high in function.sizes}
+
+
 class _Printer:
     def __init__(
         self,
@@ -102,7 +109,8 @@ class _Printer:
         self.point = -1
         self.lines: list[str] = []
         self.used: set[str] = set()
-        self.divisors: dict[str, None] = {}  # what sizes in the present statement divide by
+        self.guards: dict[str, None] = {}  # what must not hold of sizes in the present statement
+        self.ranges = stated_sizes(function)
         self.size_names = _size_names(function)
 
     def text(self) -> str:
@@ -157,11 +165,11 @@ class _Printer:
     def block(self, body: tuple[Statement, ...], indent: str) -> None:
         for statement in body:
             self.point += 1
-            outer, self.divisors = self.divisors, {}
+            outer, self.guards = self.guards, {}
             lines = self.statement(statement, indent)
-            checks = (f"if ({divisor} == 0) return RVM_SHAPE_ERROR;" for divisor in self.divisors)
+            checks = (f"if ({guard}) return RVM_SHAPE_ERROR;" for guard in self.guards)
             self.lines += [indent + line for line in (*checks, *lines)]
-            self.divisors = outer
+            self.guards = outer
 
     def statement(self, statement: Statement, indent: str) -> list[str]:
         match statement:
@@ -200,6 +208,10 @@ class _Printer:
 
     def run(self, run: Run) -> list[str]:
         kernel = self.module.kernels[run.kernel]
+        for size in run.sizes:
+            text = self.dim(size)
+            if range_of(size, self.ranges).low < 0:
+                self.guards[f"{text} < 0"] = None
         if self.module.calls is not CallKind.UNPACKED:
             self.used.add("result")
             return packed_call(run, kernel, self.module.calls, self.names, self.at, self.dim)
@@ -276,8 +288,7 @@ class _Printer:
         return f"pool{number} + {offset}"
 
     def dim(self, dim: AnyDim) -> str:
-        for divisor in divisors_in(dim):
-            self.divisors[dim_text(divisor, self.size)] = None
+        self.guards.update(dict.fromkeys(guards_in(dim, self.size, self.ranges)))
         return dim_text(dim, self.size)
 
     def size(self, var: DimVar) -> str:

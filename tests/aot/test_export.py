@@ -252,7 +252,7 @@ def test_the_command_shows_what_each_pass_makes(what: str, tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--interface", "c"], 'needs interface="packed" or unpacked=True'),
+        (["--runtime", "hosted", "--interface", "c"], 'needs interface="packed" and unpacked=False'),
         (["--pool", "fast=12x"], "--pool fast=12x: expected NAME or NAME=BYTES"),
         (["--pool", "fast=3"], "pool fast"),
         (["--constants-limit", "10"], "more than the limit of 10"),
