@@ -36,13 +36,14 @@ _HEADERS = {
     "winograd.h": r"rvm_winograd_",
 }
 EXACT = "exact_"  # in the name of the file of kernels in which no product and sum may be rounded together
-# What no person would write, and a program that prints C does: a maximum of one number, a value that nobody reads.
+# What no person would write, and a program that prints C does: a maximum of one number, a value that nobody reads, a
+# division by 0 where there is nothing to do.
 _QUIET = "\n".join(
     [
         "#ifdef __GNUC__",
         *(
             f'#pragma GCC diagnostic ignored "-W{name}"'
-            for name in ("parentheses", "tautological-compare", "type-limits", "unused-but-set-variable")
+            for name in ("div-by-zero", "parentheses", "tautological-compare", "type-limits", "unused-but-set-variable")
         ),
         "#endif",
     ]
