@@ -43,7 +43,14 @@ _QUIET = "\n".join(
         "#ifdef __GNUC__",
         *(
             f'#pragma GCC diagnostic ignored "-W{name}"'
-            for name in ("div-by-zero", "parentheses", "tautological-compare", "type-limits", "unused-but-set-variable")
+            for name in (
+                "div-by-zero",
+                "parentheses",
+                "tautological-compare",
+                "type-limits",
+                "unused-but-set-variable",
+                "unused-variable",
+            )
         ),
         "#endif",
     ]
