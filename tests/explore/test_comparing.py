@@ -130,7 +130,8 @@ def test_a_node_that_is_imported_wrongly_is_the_first_to_differ(
     monkeypatch.setitem(registry._converters, ("", "Relu"), lambda node: ops.negative(node.tensor(0)))
     first = compare(model).first
     assert first.name == "r/1" and "Relu" in first.origin
-    assert first.differences["bytecode"] == first.differences["compiled"] == 0 < first.differences["onnxruntime"]
+    assert max(first.differences["bytecode"], first.differences["compiled"]) < 1e-5
+    assert first.differences["onnxruntime"] > 0.1
     assert compare(model, modes=["reference", "bytecode"]).agrees
 
 
