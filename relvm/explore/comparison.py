@@ -31,6 +31,8 @@ class Row:
     differences
         By the ways that are held against the first: the largest difference of an element; infinite where shapes or
         dtypes differ, or one has a NaN, an infinity or a string where the other has something else.
+    largest
+        The magnitude of the largest finite element in the way that the others are held against; 0 where there is none.
     differs
         Whether one of these is beyond the tolerance.
     """
@@ -41,6 +43,7 @@ class Row:
     origin: str
     values: Mapping[str, np.ndarray] = field(repr=False)
     differences: Mapping[str, float]
+    largest: float
     differs: bool
 
 
@@ -94,7 +97,7 @@ class Comparison:
         return f"<tr{style}>{cells}</tr>"
 
     def _heads(self) -> tuple[str, ...]:
-        return ("", "value", "type", *self.modes[1:], "from")
+        return ("", "value", "type", "largest", *self.modes[1:], "from")
 
     def _cells(self, row: Row) -> tuple[str, ...]:
         mark = "!" if row.differs else ""
@@ -102,7 +105,7 @@ class Comparison:
         found = (f"{row.differences[mode]:.1e}" if mode in row.differences else "-" for mode in self.modes[1:])
         is_long = len(row.origin) > _LONGEST_ORIGIN
         origin = f"{row.origin[:_LONGEST_ORIGIN]}..." if is_long else row.origin
-        return (mark, row.name, type_, *found, origin)
+        return (mark, row.name, type_, f"{row.largest:.1e}", *found, origin)
 
     def _summary(self) -> str:
         ways = f"{', '.join(self.modes[1:])} against {self.modes[0]}"
@@ -116,9 +119,10 @@ def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance
     """The row of one value.  values: at least one; the first is what the others are held against."""
     (_, expected), *others = values.items()
     differences = {mode: largest_difference(value, expected) for mode, value in others}
-    allowed = _allowed(expected, tolerance)
+    largest = _largest(expected)
+    allowed = _allowed(expected.dtype, largest, tolerance)
     differs = any(difference > allowed for difference in differences.values())
-    return Row(name, expected.shape, dtype_of(expected.dtype).name, origin, values, differences, differs)
+    return Row(name, expected.shape, dtype_of(expected.dtype).name, origin, values, differences, largest, differs)
 
 
 def largest_difference(got: np.ndarray, expected: np.ndarray) -> float:
@@ -135,11 +139,16 @@ def largest_difference(got: np.ndarray, expected: np.ndarray) -> float:
     return float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0))
 
 
-def _allowed(expected: np.ndarray, tolerance: float) -> float:
+def _largest(array: np.ndarray) -> float:
+    if array.dtype == object:
+        return 0.0
+    magnitudes = np.abs(array.astype(np.float64))
+    return float(magnitudes[np.isfinite(magnitudes)].max(initial=0.0))
+
+
+def _allowed(dtype: np.dtype, largest: float, tolerance: float) -> float:
     """How large a difference may be: of floats relative to the largest one, and two units in its last place at
     least."""
-    if not dtype_of(expected.dtype).is_float:
+    if not dtype_of(dtype).is_float:
         return tolerance
-    values = np.abs(expected.astype(np.float64))
-    largest = float(values[np.isfinite(values)].max(initial=1.0))
-    return max(tolerance, 2 * float(finfo(expected.dtype).eps)) * largest
+    return max(tolerance, 2 * float(finfo(dtype).eps)) * max(1.0, largest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,13 @@ from relvm.explore import compare
 from relvm.explore.comparison import largest_difference, make_row
 from relvm.frontend.onnx import registry
 from relvm.frontend.text import parse_module
-from relvm.ir.expr import Module
+from relvm.ir.expr import Expr, Function, Fused, Module, OpCall
 from relvm.ir.operator import find_operator
+from relvm.ir.stages import Stage
+from relvm.ir.structure import rewrite
+from relvm.transform.passes import Pass, function_pass
+from relvm.transform.pipelines import build_pipeline
+from relvm.vm import building
 
 TEXT = """\
 def main(x: f32[n, 4], c: bool) -> (f32[n, 4], i64) {
@@ -87,6 +93,7 @@ def test_modes_agree_on_every_value(module: Module, target: str) -> None:
     assert (row.shape, row.dtype, row.origin) == ((2, 4), "f32", "model.relvm:2:3")
     assert set(row.values) == {"reference", "bytecode", "compiled"}
     assert set(row.differences) == {"bytecode", "compiled"}
+    assert 0.9 < row.largest < 1
     assert np.isnan(row.values["compiled"][1]).all()
     assert str(compared).endswith("8 values agree: bytecode, compiled against reference")
 
@@ -111,6 +118,28 @@ def test_kernels_of_numpy_are_told_from_those_in_c(module: Module, swap: Callabl
     swap("softmax", lambda x, axis: np.full_like(x, 0.5))
     assert compare(module, X[:1], True, target="numpy").agrees
     assert compare(module, X[:1], True, modes=["bytecode", "compiled"]).agrees
+
+
+def test_a_fault_of_fusion_shows_in_what_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    relu = find_operator("relu")
+
+    def wrong(expr: Expr) -> Expr | None:
+        is_negative = isinstance(expr, OpCall) and expr.op.name == "negative"
+        return replace(expr, op=relu) if is_negative else None
+
+    @function_pass("break_fused", at=Stage.NORMAL)
+    def break_fused(function: Function) -> Function:
+        return rewrite(lambda expr: rewrite(wrong, expr) if isinstance(expr, Fused) else None, function)
+
+    def broken_pipeline(target: str, **options) -> tuple[Pass, ...]:
+        steps = build_pipeline(target, **options)
+        after = [step.name for step in steps].index("fuse") + 1
+        return (*steps[:after], break_fused, *steps[after:])
+
+    monkeypatch.setattr(building, "build_pipeline", broken_pipeline)
+    module = parse_module("def main(x: f32[n]) -> f32[n] { return exp(negative(x)) }")
+    compared = compare(module, np.float32([1, 2]))
+    assert [row.name for row in compared.rows if row.differs] == ["returned"]
 
 
 def test_an_onnx_model_is_held_against_onnxruntime_by_the_names_of_its_values(model: ModelProto) -> None:
