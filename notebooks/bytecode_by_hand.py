@@ -30,8 +30,8 @@ assert machine["main"](7, True) == (7, 7)
 assert machine["main"](7, False) == 7
 
 # %% [markdown]
-# A loop is a jump backwards. Scalar arithmetic has instructions of its own: their names are those of the table of
-# primitive operators, with the types of the operands.
+# This is the whole instruction set. Scalar arithmetic is `prim` with a row of the table of primitive operators, such as
+# `add_i64`. A loop is a jump backwards.
 
 # %%
 from relvm.tables import OPCODES
@@ -57,8 +57,8 @@ loop = builder.get()
 assert vm.VirtualMachine(loop)["sum_to"](1000) == 500500
 
 # %% [markdown]
-# An executable is verified before anything of it runs: a register that is read before it is written is an error when
-# it is loaded.
+# Bytecode is verified before anything of it runs: that a register is read before it is written is an error, not a
+# crash.
 
 # %%
 from relvm.errors import RelvmError

@@ -59,7 +59,7 @@ def compare(
         Arrays and scalars; by default random ones, where symbolic dimensions have the largest size that `dims` says,
         else 1.
     function
-        The one to run, of a module.
+        The one to run; of an ONNX model "main", which is all that it has.
     modes
         Of "reference", "bytecode", "compiled", and for ONNX models "onnxruntime"; by default all.  The others are held
         against the first, which cannot be "onnxruntime": its values are those of nodes, which are some of ours.
@@ -69,7 +69,8 @@ def compare(
     target, fused
         What kernels are made of, and whether operators share them, as `vm.build` takes it.
     dims
-        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+        Sizes of symbolic dimensions by name: of an ONNX model as `from_onnx` takes them, of a module those that random
+        inputs have.
     seed
         For random inputs.
 
@@ -77,6 +78,8 @@ def compare(
     ------
     RelvmArgumentError
         There is no such mode, or inputs are needed that cannot be random, or their number is wrong.
+    RelvmFormatError
+        A file that is no ONNX model.
     RelvmNameError
         The module has no such public function; or, in the mode "reference", the program calls a packed function.
     RelvmUnsupportedError
@@ -93,7 +96,7 @@ def compare(
     known = (*WAYS, ONNXRUNTIME) if is_onnx else WAYS
     chosen = known if modes is None else tuple(modes)
     _expect_modes(chosen, known)
-    program = _of_onnx(model, dims) if is_onnx else _of_module(model, function)
+    program = _of_onnx(model, function, dims) if is_onnx else _of_module(model, function)
     params = program.module[program.function].params
     if not inputs:
         sizes = {name: max(size) if isinstance(size, tuple) else size for name, size in (dims or {}).items()}
@@ -141,17 +144,17 @@ def _of_module(model: Module | str | Path, function: str) -> _Program:
     title = "module" if isinstance(model, Module) else Path(model).name
     normal = normalize(infer_types(module))
     public = [f.name for f in normal.functions if not f.private]
-    if function not in public:
-        raise RelvmNameError(f"no public function {function}{near_matches(function, public)}")
+    _expect_public(function, public)
     values = watched_values(normal[function])
     watched, watching = with_watched(normal, function, values)
     results = (Watched("returned", normal[function].body.result),)
     return _Program(title, watched, function, watching, values, results, lone_result=True)
 
 
-def _of_onnx(model: Any, dims: Mapping[str, int | tuple[int, int]] | None) -> _Program:
+def _of_onnx(model: Any, name: str, dims: Mapping[str, int | tuple[int, int]] | None) -> _Program:
     from relvm.frontend.onnx import from_onnx
 
+    _expect_public(name, ["main"])
     proto = read_proto(model)
     count = len(proto.graph.output)
     proto = with_all_outputs(proto)
@@ -193,6 +196,11 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
             yield from _leaves(f"{name}[{place}]", item)
     else:
         yield name, np.array(value.numpy() if isinstance(value, Tensor) else value)
+
+
+def _expect_public(name: str, public: Sequence[str]) -> None:
+    if name not in public:
+        raise RelvmNameError(f"no public function {name}{near_matches(name, public)}")
 
 
 def _random_inputs(params: Sequence[Var], sizes: Mapping[str, int], seed: int) -> tuple[np.ndarray, ...]:

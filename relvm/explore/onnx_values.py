@@ -8,19 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError
 
 
 def read_proto(model: Any) -> Any:
-    """An onnx.ModelProto of a path, the bytes of a file, or an onnx.ModelProto."""
-    import onnx
+    """An onnx.ModelProto of a path, the bytes of a file, or an onnx.ModelProto.
 
-    match model:
-        case bytes():
-            return onnx.load_model_from_string(model)
-        case str() | Path():
-            return onnx.load(model)
-    return model
+    Raises
+    ------
+    RelvmFormatError
+        The bytes are no ONNX model.
+    RelvmArgumentError
+        `model` is none of these.
+    """
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        match model:
+            case onnx.ModelProto():
+                return model
+            case bytes():
+                return onnx.load_model_from_string(model)
+            case str() | Path():
+                return onnx.load(model)
+    except DecodeError as error:
+        raise RelvmFormatError(f"this is no ONNX model: {error}") from None
+    raise RelvmArgumentError(
+        f"expected a Module, a path, the bytes of a file or an onnx.ModelProto, got {type(model).__name__}"
+    )
 
 
 def with_all_outputs(proto: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from relvm import ops
 from relvm.cli.main import main
-from relvm.errors import RelvmArgumentError, RelvmNameError
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmNameError, RelvmUnsupportedError
 from relvm.explore import compare
 from relvm.explore.comparison import largest_difference, make_row
 from relvm.frontend.onnx import registry
@@ -236,6 +237,24 @@ def test_mistakes_are_named(module: Module, model: ModelProto) -> None:
         compare(module)
     with pytest.raises(RelvmNameError, match="no public function _pair"):
         compare(module, X, function="_pair")
+    with pytest.raises(RelvmNameError, match="no public function other"):
+        compare(model, function="other")
+    with pytest.raises(RelvmFormatError, match="no ONNX model"):
+        compare(b"not a model")
+    with pytest.raises(RelvmArgumentError, match="got int"):
+        compare(3)
+
+
+def test_random_inputs_of_a_module_have_the_sizes_that_are_given() -> None:
+    module = parse_module("def main(x: f32[n, k], i: i64[n]) -> f32[n, k] { return gather(x, i, axis=0) }")
+    assert compare(module, dims={"n": 3, "k": 2}).rows[-1].shape == (3, 2)
+
+
+def test_without_onnxruntime_it_is_said_what_to_install(model: ModelProto, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(RelvmUnsupportedError, match=r"pip install 'relvm\[explore\]'"):
+        compare(model)
+    assert compare(model, modes=["reference", "bytecode"]).agrees
 
 
 def test_the_command_prints_the_table_and_says_by_its_status_whether_they_agree(
