@@ -68,10 +68,10 @@ static inline int rvm_attention_rounded(int64_t columns) { return (int)((columns
 
 /* scores = q k' for a few rows. */
 static inline void rvm_attention_few_scores(int64_t rows, int64_t count, int64_t depth, rvm_matrix q, rvm_matrix k,
-                                            float *scores) {
+                                            float *scores, int64_t pitch) {
   for (int64_t r = 0; r < rows; r++) {
     const float *query = q.at + r * q.row;
-    float *row = scores + r * RVM_ATTENTION_KEYS;
+    float *row = scores + r * pitch;
     if (k.step == 1) {
       for (int64_t j = 0; j < count; j++) {
         const float *key = k.at + j * k.row;
@@ -91,11 +91,12 @@ RVM_SIMD(reduction(+ : sum))
 }
 
 /* scores = q k' for `count` keys, whose elements lie next to each other or whose places do.  panel: for depth * PANEL
-   elements. */
+   elements, or for so many as keys, rounded up to 16, where they are less.  pitch: from one row of scores to the next, a
+   multiple of 16. */
 static inline void rvm_attention_scores(int64_t rows, int64_t count, int64_t depth, rvm_matrix q, rvm_matrix k,
-                                        float *panel, float *scores) {
+                                        float *panel, float *scores, int64_t pitch) {
   if (rows < RVM_ATTENTION_FEW) {
-    rvm_attention_few_scores(rows, count, depth, q, k, scores);
+    rvm_attention_few_scores(rows, count, depth, q, k, scores, pitch);
     return;
   }
   for (int64_t column = 0; column < count; column += RVM_ATTENTION_PANEL) {
@@ -113,7 +114,7 @@ static inline void rvm_attention_scores(int64_t rows, int64_t count, int64_t dep
       for (int64_t p = 0; p < depth; p++)
         for (int64_t j = here; j < columns; j++) panel[p * columns + j] = 0;
     }
-    rvm_attention_product(rows, columns, depth, q, panel, columns, scores + column, RVM_ATTENTION_KEYS, 0);
+    rvm_attention_product(rows, columns, depth, q, panel, columns, scores + column, pitch, 0);
   }
 }
 
@@ -186,8 +187,8 @@ static inline void rvm_attention_nothing(int64_t keys, int64_t width, const floa
    end.
 
    out[r * round + j], for r < rows and j < width, round being width rounded up to 16: the result for `rows` rows of q.
-   scores: for ROWS * KEYS elements.  panel: for depth * PANEL.  copy: for KEYS * round, where width is no multiple of
-   16. */
+   scores: for rows * KEYS elements.  panel: for depth * PANEL.  copy: for KEYS * round, where width is no multiple of 16.
+   Where there are less keys, KEYS is their number rounded up to PANEL, and PANEL that rounded up to 16. */
 static __attribute__((noinline, unused)) void rvm_attention(int64_t rows, int64_t keys, int64_t depth, int64_t width,
                                                             const float *q, const float *k, int64_t k_row,
                                                             int64_t k_step, const float *v, const uint8_t *allowed,
@@ -196,19 +197,21 @@ static __attribute__((noinline, unused)) void rvm_attention(int64_t rows, int64_
                                                             float scale, float hidden, int64_t absent, float *scores,
                                                             float *panel, float *copy, float *out) {
   const rvm_attention_mask mask = {allowed, allowed_row, allowed_step, {bias, bias_row, bias_step}, scale, hidden};
-  const rvm_matrix queries = {q, depth, 1}, shares = {scores, RVM_ATTENTION_KEYS, 1};
+  const rvm_matrix queries = {q, depth, 1};
   const int columns = rvm_attention_rounded(width);
   const int64_t parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS,
                 even = parts > 0 ? (keys + parts - 1) / parts : 0;
   const int64_t most = (even + RVM_ATTENTION_PANEL - 1) / RVM_ATTENTION_PANEL * RVM_ATTENTION_PANEL;
+  const rvm_matrix shares = {scores, most, 1};
   float largest[RVM_ATTENTION_ROWS], total[RVM_ATTENTION_ROWS];
   if (keys == 0) memset(out, 0, (size_t)(rows * columns) * sizeof *out);
   for (int64_t first = 0; first < keys; first += most) {
     const int64_t count = keys - first < most ? keys - first : most;
     const float *values = v + first * width;
-    rvm_attention_scores(rows, count, depth, queries, (rvm_matrix){k + first * k_row, k_row, k_step}, panel, scores);
+    rvm_attention_scores(rows, count, depth, queries, (rvm_matrix){k + first * k_row, k_row, k_step}, panel, scores,
+                         most);
     for (int64_t r = 0; r < rows; r++) {
-      float *row = scores + r * RVM_ATTENTION_KEYS;
+      float *row = scores + r * most;
       const float found = rvm_attention_largest(count, row, r, first, &mask);
       rvm_attention_powers(count, columns, found, row, &largest[r], &total[r], out + r * columns, first > 0);
       if (parts > 1) continue;

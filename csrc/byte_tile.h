@@ -14,6 +14,9 @@
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
+#ifdef __ARM_FEATURE_SIMD32
+#include <arm_acle.h>
+#endif
 
 /* The first `count` bytes as a word, 0 for what is missing. */
 static inline uint32_t rvm_some_bytes(const uint8_t *bytes, int64_t count) {
@@ -86,20 +89,44 @@ static inline uint32_t rvm_word_at(const uint8_t *bytes) {
   return word;
 }
 
+#ifdef __ARM_FEATURE_SIMD32
+/* Bytes 0 and 2 of a word, as two numbers of 16 bits. */
+static inline int16x2_t rvm_two_bytes(uint32_t word, int is_signed) {
+  return is_signed ? __sxtb16((int8x4_t)word) : (int16x2_t)__uxtb16(word);
+}
+
+/* sums[j] += the four products of bytes of `word` and of b[j], two at a time. */
+static inline __attribute__((always_inline)) void rvm_add_products(uint32_t word, int is_signed, int columns,
+                                                                   const uint32_t *b, int32_t *sums) {
+  const int16x2_t even = rvm_two_bytes(word, is_signed), odd = rvm_two_bytes(word >> 8, is_signed);
+  for (int j = 0; j < columns; j++)
+    sums[j] = __smlad(odd, rvm_two_bytes(b[j] >> 8, !is_signed), __smlad(even, rvm_two_bytes(b[j], !is_signed), sums[j]));
+}
+#else
+/* sums[j] += the four products of bytes of `word` and of b[j]. */
+static inline __attribute__((always_inline)) void rvm_add_products(uint32_t word, int is_signed, int columns,
+                                                                   const uint32_t *b, int32_t *sums) {
+  int32_t left[4];
+  for (int i = 0; i < 4; i++) left[i] = is_signed ? (int8_t)(word >> 8 * i) : (uint8_t)(word >> 8 * i);
+  for (int j = 0; j < columns && is_signed; j++)
+    sums[j] += left[0] * (uint8_t)b[j] + left[1] * (uint8_t)(b[j] >> 8) + left[2] * (uint8_t)(b[j] >> 16) +
+               left[3] * (uint8_t)(b[j] >> 24);
+  for (int j = 0; j < columns && !is_signed; j++)
+    sums[j] += left[0] * (int8_t)b[j] + left[1] * (int8_t)(b[j] >> 8) + left[2] * (int8_t)(b[j] >> 16) +
+               left[3] * (int8_t)(b[j] >> 24);
+}
+#endif
+
 /* Adds one word of each row, which has `count` bytes, times one word of each column. */
 static __attribute__((noinline, unused)) void rvm_tile_word(int rows, int columns, int64_t count, const uint8_t *a,
                                                             int64_t a_row, uint32_t flip, int left_is_signed,
                                                             const uint32_t *b, int32_t *tile, int64_t tile_row) {
   for (int r = 0; r < rows; r++) {
     const uint32_t word = (count < 4 ? rvm_some_bytes(a + r * a_row, count) : rvm_word_at(a + r * a_row)) ^ flip;
-    int32_t left[4], *sums = tile + r * tile_row;
-    for (int i = 0; i < 4; i++) left[i] = left_is_signed ? (int8_t)(word >> 8 * i) : (uint8_t)(word >> 8 * i);
-    for (int j = 0; j < columns && left_is_signed; j++)
-      sums[j] += left[0] * (uint8_t)b[j] + left[1] * (uint8_t)(b[j] >> 8) + left[2] * (uint8_t)(b[j] >> 16) +
-                 left[3] * (uint8_t)(b[j] >> 24);
-    for (int j = 0; j < columns && !left_is_signed; j++)
-      sums[j] += left[0] * (int8_t)b[j] + left[1] * (int8_t)(b[j] >> 8) + left[2] * (int8_t)(b[j] >> 16) +
-                 left[3] * (int8_t)(b[j] >> 24);
+    if (left_is_signed)
+      rvm_add_products(word, 1, columns, b, tile + r * tile_row);
+    else
+      rvm_add_products(word, 0, columns, b, tile + r * tile_row);
   }
 }
 
@@ -138,7 +165,8 @@ static inline __attribute__((always_inline)) void rvm_dots_in_registers(int rows
 /* tile[r * tile_row + j] += the sum over p < depth of left(r, p) * right(p, j): left(r, p) is a[r * a_row + p] with the
    bits of `flip`, the same in each byte, inverted; right(p, j) is byte p % 4 of b[p / 4 * b_step + j], which for
    p >= depth is 0, or anything if `flip` is 0.  The left matrix is the signed one, or the right one.
-   rows <= 6, columns a multiple of 16. */
+   rows <= 6.  Of b and of the tile there must be as many columns as a multiple of 16 has: some of what is behind
+   `columns` is added to, too. */
 static inline __attribute__((always_inline)) void rvm_tile_bytes(int rows, int columns, int64_t depth, const void *a,
                                                                  int64_t a_row, uint32_t flip, int left_is_signed,
                                                                  const int32_t *b, int64_t b_step, int32_t *tile,
@@ -146,11 +174,12 @@ static inline __attribute__((always_inline)) void rvm_tile_bytes(int rows, int c
   const int64_t words = depth / 4;
   const uint8_t *left = a;
 #ifdef RVM_DOT
-  const int width = RVM_DOT_COLUMNS * RVM_DOT_VECTORS, rest = columns % width / RVM_DOT_COLUMNS;
+  const int width = RVM_DOT_COLUMNS * RVM_DOT_VECTORS, vectors = (columns + RVM_DOT_COLUMNS - 1) / RVM_DOT_COLUMNS;
+  const int rest = vectors % RVM_DOT_VECTORS;
   int j = 0;
 #define RVM_DOTS_TILE(vectors) \
   rvm_dots_in_registers(rows, vectors, words, left, a_row, flip, left_is_signed, b + j, b_step, tile + j, tile_row)
-  for (; j + width <= columns; j += width) RVM_DOTS_TILE(RVM_DOT_VECTORS);
+  for (; j + width <= vectors * RVM_DOT_COLUMNS; j += width) RVM_DOTS_TILE(RVM_DOT_VECTORS);
   if (rest == 3) RVM_DOTS_TILE(3);
   if (rest == 2) RVM_DOTS_TILE(2);
   if (rest == 1) RVM_DOTS_TILE(1);

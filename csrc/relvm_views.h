@@ -20,4 +20,15 @@ static inline rvm_value rvm_view(rvm_tensor *tensor, int32_t dtype, int32_t rank
   return value;
 }
 
+/* Whether all of some tensors are in memory of the CPU, compact, and where their data points. */
+static inline int rvm_are_plain(const rvm_value *tensors, int32_t count) {
+  for (int32_t i = 0; i < count; i++) {
+    const rvm_dltensor *dl = &tensors[i].as.tensor->dl;
+    int is_empty = 0;
+    for (int32_t axis = 0; axis < dl->ndim; axis++) is_empty |= dl->shape[axis] == 0;
+    if (dl->device_type != 1 || dl->strides || dl->byte_offset != 0 || (!dl->data && !is_empty)) return 0;
+  }
+  return 1;
+}
+
 #endif

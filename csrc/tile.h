@@ -49,11 +49,18 @@ enum { RVM_LANES = 16, RVM_TILE_VECTORS = 4 };
 enum { RVM_LANES = 8, RVM_TILE_VECTORS = 2 };
 #elif defined __aarch64__
 enum { RVM_LANES = 4, RVM_TILE_VECTORS = 4 };
-#else
+#elif defined __SSE__ || defined __ARM_NEON
 enum { RVM_LANES = 4, RVM_TILE_VECTORS = 2 };
+#else
+#define RVM_SCALAR /* the C compiler keeps vectors that the processor does not have in memory */
+enum { RVM_LANES = 1, RVM_TILE_VECTORS = 4 };
 #endif
 
+#ifdef RVM_SCALAR
+typedef float rvm_lanes;
+#else
 typedef float rvm_lanes __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
+#endif
 
 /* `rows` by `vectors` vectors, all of them in registers: both are constants where this is inlined. */
 static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows, int vectors, int64_t depth,
@@ -84,14 +91,16 @@ static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows
 }
 
 /* tile[r * tile_row + j] = or += the sum over p of a[r * a_row + p * a_step] * b[p * b_step + j], in order of p; rows
-   <= 6, columns a multiple of 16. */
+   <= 6.  Of b and of the tile there must be as many columns as a multiple of 16 has: sums of some of what is behind
+   `columns` are stored, too. */
 static inline __attribute__((always_inline)) void rvm_tile_f32(int rows, int columns, int64_t depth, const float *a,
                                                                int64_t a_row, int64_t a_step, const float *b,
                                                                int64_t b_step, float *tile, int64_t tile_row,
                                                                int adds) {
-  const int width = RVM_LANES * RVM_TILE_VECTORS, rest = columns % width / RVM_LANES;
+  const int width = RVM_LANES * RVM_TILE_VECTORS, vectors = (columns + RVM_LANES - 1) / RVM_LANES;
+  const int rest = vectors % RVM_TILE_VECTORS;
   int j = 0;
-  for (; j + width <= columns; j += width)
+  for (; j + width <= vectors * RVM_LANES; j += width)
     rvm_tile_in_registers(rows, RVM_TILE_VECTORS, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
   if (rest == 3) rvm_tile_in_registers(rows, 3, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
   if (rest == 2) rvm_tile_in_registers(rows, 2, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);

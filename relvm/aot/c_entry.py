@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from relvm.aot.c_functions import stated_sizes
 from relvm.aot.c_header import packed_signature, run_signature
 from relvm.aot.c_names import Names
-from relvm.aot.c_text import CTYPES, dim_text, divisors_in
+from relvm.aot.c_text import CTYPES, dim_text, guards_in
 from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lowered import LoweredFunction, LoweredModule, Port, ScalarVar
 from relvm.aot.metadata import packed_inputs, port_dtype, port_shape
@@ -37,7 +38,7 @@ class _Entry:
 
     def text(self) -> str:
         static = [
-            f"static RVM_ALIGNED({self.config.alignment}) uint8_t {self.config.name}_{pool.name}[{size}];"
+            f"static RVM_ALIGNED({self.config.base_alignment}) uint8_t {self.config.name}_pool_{pool.name}[{size}];"
             for pool, size in self.pools
             if size and not self.config.workspace_is_given
         ]
@@ -50,13 +51,13 @@ class _Entry:
     def pool(self, number: int) -> str:
         if self.config.workspace_is_given:
             return self.given_pool(number)
-        return f"{self.config.name}_{self.pools[number][0].name}"
+        return f"{self.config.name}_pool_{self.pools[number][0].name}"
 
     def expect_aligned(self) -> list[str]:
         """The checks of pools that the caller gives."""
-        if not self.config.workspace_is_given or self.config.alignment == 1:
+        if not self.config.workspace_is_given:
             return []
-        mask = self.config.alignment - 1
+        mask = self.config.base_alignment - 1
         return [
             f"  if (((uintptr_t){pool} & {mask}) != 0) return RVM_ARGUMENT_ERROR;" for pool in self.pool_arguments()
         ]
@@ -151,6 +152,7 @@ class _PackedEntry(_Entry):
             *self.bool_variables(),
             "  (void)self;",
             "  if (status != RVM_OK) return status;",
+            "  if (!rvm_are_plain(arguments, count)) return RVM_ARGUMENT_ERROR;",
             *self.expect_aligned(),
             *self.bounds(self.size_of),
             *self.compound(),
@@ -182,8 +184,8 @@ class _PackedEntry(_Entry):
         """The checks of dimensions that are more than a size."""
         for dim, number in self.codes.items():
             if as_var(dim) is None:
-                for divisor in divisors_in(dim):
-                    yield f"  if ({dim_text(divisor, self.size_of)} == 0) return RVM_SHAPE_ERROR;"
+                for guard in guards_in(dim, self.size_of, stated_sizes(self.entry)):
+                    yield f"  if ({guard}) return RVM_SHAPE_ERROR;"
                 yield f"  if (sizes[{number}] != {dim_text(dim, self.size_of)}) return RVM_SHAPE_ERROR;"
 
     def pointer(self, storage: int, number: int, const: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 from relvm.aot.c_kernels import can_fail, scratch_bytes
 from relvm.aot.c_names import Names
 from relvm.aot.c_packed import packed_call
-from relvm.aot.c_text import CTYPES, as_element, dim_text, divisors_in, element_as, integer_text, letter_of, scalar_text
+from relvm.aot.c_text import CTYPES, as_element, dim_text, element_as, guards_in, integer_text, letter_of, scalar_text
 from relvm.aot.config import CallKind
 from relvm.aot.lowered import (
     Branch,
@@ -32,6 +33,7 @@ from relvm.aot.lowered import (
 )
 from relvm.aot.placement import FunctionPlacement
 from relvm.aot.storage import Place
+from relvm.ir.bounds import Range, range_of
 from relvm.ir.dims import AnyDim, DimVar
 from relvm.tables import PRIM_OPERATORS
 
@@ -50,6 +52,8 @@ def print_function(
 ) -> str:
     """The C text of one function.
 
+    Names of scalars end with a number, so that no variable of the model's is called as one that ends with a word is.
+
     Its parameters: where kernels of tensors leave their errors, the memory of each pool that it needs, its input and
     output tensors, sizes, scalars, and where scalar results go.
     """
@@ -67,7 +71,7 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
     names_of_sizes = _size_names(function)
     parts += [f"int64_t {names_of_sizes[var]}" for var, _, _ in function.sizes]
     parts += [f"{CTYPES[var.letter]} {var.name}" for var in function.scalars]
-    parts += [f"{CTYPES[var.letter]} *out_{var.name}" for var in function.results]
+    parts += [f"{CTYPES[var.letter]} *{var.name}_out" for var in function.results]
     return f"static int32_t {names.function(function.name)}({', '.join(parts) or 'void'})"
 
 
@@ -82,6 +86,11 @@ def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
             case Repeat(sizes=sizes):
                 found += [var for var, _ in sizes]
     return {var: f"n{i}" for i, var in enumerate(dict.fromkeys((*given, *found)))}
+
+
+def stated_sizes(function: LoweredFunction) -> dict[DimVar, Range]:
+    """What the sizes can be that a function is given."""
+    return {var: Range(low, inf if high is None else high) for var, low, high in function.sizes}
 
 
 class _Printer:
@@ -100,11 +109,12 @@ class _Printer:
         self.point = -1
         self.lines: list[str] = []
         self.used: set[str] = set()
-        self.divisors: dict[str, None] = {}  # what sizes in the present statement divide by
+        self.guards: dict[str, None] = {}  # what must not hold of sizes in the present statement
+        self.ranges = stated_sizes(function)
         self.size_names = _size_names(function)
 
     def text(self) -> str:
-        end = [f"  *out_{var.name} = {var.name};" for var in self.function.results]
+        end = [f"  *{var.name}_out = {var.name};" for var in self.function.results]
         targets = {s.section for s in self.function.statements() if isinstance(s, Repeat)}
         for number, section in enumerate(self.function.sections):
             self.lines += [f"section{number}:;"] if number in targets else []
@@ -155,11 +165,11 @@ class _Printer:
     def block(self, body: tuple[Statement, ...], indent: str) -> None:
         for statement in body:
             self.point += 1
-            outer, self.divisors = self.divisors, {}
+            outer, self.guards = self.guards, {}
             lines = self.statement(statement, indent)
-            checks = (f"if ({divisor} == 0) return RVM_SHAPE_ERROR;" for divisor in self.divisors)
+            checks = (f"if ({guard}) return RVM_SHAPE_ERROR;" for guard in self.guards)
             self.lines += [indent + line for line in (*checks, *lines)]
-            self.divisors = outer
+            self.guards = outer
 
     def statement(self, statement: Statement, indent: str) -> list[str]:
         match statement:
@@ -198,6 +208,10 @@ class _Printer:
 
     def run(self, run: Run) -> list[str]:
         kernel = self.module.kernels[run.kernel]
+        for size in run.sizes:
+            text = self.dim(size)
+            if range_of(size, self.ranges).low < 0:
+                self.guards[f"{text} < 0"] = None
         if self.module.calls is not CallKind.UNPACKED:
             self.used.add("result")
             return packed_call(run, kernel, self.module.calls, self.names, self.at, self.dim)
@@ -252,15 +266,15 @@ class _Printer:
             for m in repeat.moves
             if m.home is None
         ]
-        lines += [f"const int64_t next_{self.size_names[var]} = {self.dim(dim)};" for var, dim in repeat.sizes]
+        lines += [f"const int64_t {self.size_names[var]}_next = {self.dim(dim)};" for var, dim in repeat.sizes]
         lines += [
-            f"const {CTYPES[var.letter]} next_{var.name} = {self.scalar(value)};" for var, value in repeat.scalars
+            f"const {CTYPES[var.letter]} {var.name}_next = {self.scalar(value)};" for var, value in repeat.scalars
         ]
         for move in repeat.moves:
             new = f"next{move.param}" if move.home is None else self.at(move.home)
             lines.append(f"{self.at(move.param)} = {new};")
-        lines += [f"{self.size_names[var]} = next_{self.size_names[var]};" for var, _ in repeat.sizes]
-        lines += [f"{var.name} = next_{var.name};" for var, _ in repeat.scalars]
+        lines += [f"{self.size_names[var]} = {self.size_names[var]}_next;" for var, _ in repeat.sizes]
+        lines += [f"{var.name} = {var.name}_next;" for var, _ in repeat.scalars]
         return ["{", *(f"  {line}" for line in lines), f"  goto section{repeat.section};", "}"]
 
     # ---- operands ----
@@ -274,8 +288,7 @@ class _Printer:
         return f"pool{number} + {offset}"
 
     def dim(self, dim: AnyDim) -> str:
-        for divisor in divisors_in(dim):
-            self.divisors[dim_text(divisor, self.size)] = None
+        self.guards.update(dict.fromkeys(guards_in(dim, self.size, self.ranges)))
         return dim_text(dim, self.size)
 
     def size(self, var: DimVar) -> str:

@@ -87,7 +87,7 @@ def _struct(what: str, ports: tuple[Port, ...], entry, config: AotConfig) -> str
 
 
 def _workspaces(config: AotConfig) -> str:
-    lines = [f"/* Memory of {config.alignment} bytes alignment that nothing else uses during a run. */"]
+    lines = [f"/* Memory of {config.base_alignment} bytes alignment that nothing else uses during a run. */"]
     lines.append(f"struct {config.name}_workspaces {{")
     lines += [f"  void *{pool.name};" for pool in config.pools]
     return "\n".join([*lines, "};"])

@@ -36,6 +36,18 @@ _HEADERS = {
     "winograd.h": r"rvm_winograd_",
 }
 EXACT = "exact_"  # in the name of the file of kernels in which no product and sum may be rounded together
+# What no person would write, and a program that prints C does: a maximum of one number, a value that nobody reads, a
+# division by 0 where there is nothing to do.
+_QUIET = "\n".join(
+    [
+        "#ifdef __GNUC__",
+        *(
+            f'#pragma GCC diagnostic ignored "-W{name}"'
+            for name in ("div-by-zero", "parentheses", "tautological-compare", "type-limits", "unused-but-set-variable")
+        ),
+        "#endif",
+    ]
+)
 _INCLUDE = re.compile(r'^#include "([a-z_]+\.(?:h|def))"$', re.MULTILINE)
 
 
@@ -126,6 +138,7 @@ def _internal(module: LoweredModule, names: Names, config: AotConfig) -> str:
     parts = [
         f"#ifndef {guard}\n#define {guard}",
         f'#include "compiler.h"\n#include "{config.name}.h"',
+        _QUIET,
         *([print_constants_type(names.constants, config.name, config.alignment)] if names.constants else []),
         "\n".join(prototypes),
         f"#endif /* {guard} */",

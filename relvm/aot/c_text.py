@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from relvm.aot.lowered import DimScalar, Immediate, Scalar, ScalarVar
 from relvm.codegen.c_kernel import KernelBody
 from relvm.codegen.c_operands import float_text
-from relvm.ir.dims import AnyDim, DimVar
+from relvm.ir.bounds import Range, range_of
+from relvm.ir.dims import AnyDim, DimVar, as_var
 from relvm.ir.dtypes import BOOL, F64, I64, DType
 from relvm.lir import kernel as lir
 
@@ -37,15 +38,28 @@ def _atom(atom, name_of: NameOf) -> str:
     return f"rvm_prim_{atom.function}_i64_value({left}, {right})"
 
 
-def divisors_in(dim: AnyDim) -> Iterator[AnyDim]:
-    """What a size divides by that only a run knows, those inside of one before it."""
-    for monomial, _ in () if isinstance(dim, int) else dim.terms:
-        for atom in monomial:
-            if not isinstance(atom, DimVar):
-                yield from divisors_in(atom.left)
-                yield from divisors_in(atom.right)
-                if atom.function in ("floordiv", "mod") and not isinstance(atom.right, int):
-                    yield atom.right
+def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> Iterator[str]:
+    """C conditions, each of which means that a size has no value: what it divides by is 0, or it is no int64.  Those of
+    its parts come first.  Sums and products wrap around, so that what is between them need not fit."""
+    if isinstance(dim, int):
+        return
+    for atom in (atom for monomial, _ in dim.terms for atom in monomial if not isinstance(atom, DimVar)):
+        yield from guards_in(atom.left, name_of, ranges)
+        yield from guards_in(atom.right, name_of, ranges)
+        if atom.function in ("floordiv", "mod") and not isinstance(atom.right, int):
+            yield f"{dim_text(atom.right, name_of)} == 0"
+    found = range_of(dim, ranges)
+    if as_var(dim) is None and not (found.low >= -(2**63) and found.high < 2**63):
+        yield f"!rvm_prim_fits_i64({_double_text(dim, name_of)})"
+
+
+def _double_text(dim: AnyDim, name_of: NameOf) -> str:
+    """About the same in floating point."""
+    terms = []
+    for monomial, coefficient in dim.terms:
+        factors = [f"(double){_atom(atom, name_of)}" for atom in monomial]
+        terms.append(" * ".join([*factors, f"{float(coefficient)!r}"]))
+    return " + ".join(terms)
 
 
 def integer_text(value: int) -> str:

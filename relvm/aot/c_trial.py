@@ -130,7 +130,7 @@ def _memory(config: AotConfig) -> str:
     """Where the stack is that pools are allocated from."""
     sizes = " + ".join(_bytes(config, pool) for pool in config.pools)
     count = len(config.pools)
-    return f"static uint8_t memory[{sizes} + {count} * ({config.alignment} + sizeof(rvm_stack_tag))];"
+    return f"static uint8_t memory[{sizes} + {count} * ({config.base_alignment} + sizeof(rvm_stack_tag))];"
 
 
 def _stack(config: AotConfig) -> list[str]:
@@ -138,7 +138,7 @@ def _stack(config: AotConfig) -> list[str]:
     lines = ["  rvm_stack stack;", *(f"  void *pool_{pool.name};" for pool in config.pools)]
     lines.append("  rvm_stack_init(&stack, memory, sizeof memory);")
     for pool in config.pools:
-        call = f"rvm_stack_allocate(&stack, {_bytes(config, pool)}, {config.alignment}, &pool_{pool.name})"
+        call = f"rvm_stack_allocate(&stack, {_bytes(config, pool)}, {config.base_alignment}, &pool_{pool.name})"
         lines.append(f"  if ({call} != RVM_STACK_OK) return 101;")
     return lines
 

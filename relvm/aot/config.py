@@ -6,12 +6,21 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+from relvm.aot.c_words import identifier
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.tables import csrc_directory
 
-RUNTIMES = ("bare", "hosted")
-INTERFACES = ("c", "packed")
-WORKSPACES = ("static", "caller")
+_CHOICES = {
+    "runtime": ("bare", "hosted"),
+    "interface": ("c", "packed"),
+    "workspace": ("static", "caller"),
+    "favour": ("memory", "speed"),
+}
+
+_MOST_ALIGNMENT = 1 << 16  # what linkers of microcontrollers take, too
+_MOST_NAME = 64  # characters
+_NAME = f"a C identifier of up to {_MOST_NAME} characters that begins with a letter and means nothing in C"
+_HEADERS_OF_C = ("assert", "float", "limits", "math", "stddef", "stdint", "stdio", "stdlib", "string")
 
 
 class CallKind(Enum):
@@ -50,12 +59,15 @@ class AotConfig:
     unpacked
         Whether kernels take pointers and sizes; else an array of values, as in the machine.
     alignment
-        Of every tensor in a pool, in bytes: a power of two.
+        Of every tensor in a pool, in bytes: a power of two.  A tensor's elements are aligned in any case.
     pools
         Where tensors that live only during a run may be, in order of preference: one goes into a later pool where it
         does not fit into an earlier one.
     constants_limit_bytes
         The most that constants may take; None: no limit.
+    favour
+        "memory": kernels copy less of a matrix at once, which takes up to two thirds more time where the processor has
+        vectors, as is so by default where the runtime is bare.  "speed": they are the machine's.
     workspace
         "static": the pools are arrays of the export, as they are by default where the runtime is bare.  "caller": who
         runs the model gives them, as the hosted runtime does.
@@ -74,28 +86,35 @@ class AotConfig:
     pools: tuple[Pool, ...] = (Pool("workspace"),)
     constants_limit_bytes: int | None = None
     workspace: str | None = None
+    favour: str | None = None
 
     def __post_init__(self) -> None:
-        for option, choices in (("runtime", RUNTIMES), ("interface", INTERFACES), ("workspace", WORKSPACES)):
+        for option, choices in _CHOICES.items():
             got = getattr(self, option)
-            if got not in choices and not (option == "workspace" and got is None):
+            if got not in choices and not (option in ("workspace", "favour") and got is None):
                 expected = f"expected one of {', '.join(choices)}{near_matches(str(got), choices)}"
                 raise RelvmArgumentError(f"{option}={got!r}: {expected}")
-        if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", self.name):
-            raise RelvmArgumentError(f"name={self.name!r}: expected a C identifier that begins with a letter")
-        if (csrc_directory() / f"{self.name}.h").exists():
-            raise RelvmArgumentError(f"name={self.name!r}: a header of relvm's own is called {self.name}.h")
-        if not _is_power_of_two(self.alignment):
-            raise RelvmArgumentError(f"alignment={self.alignment!r}: expected a power of two")
+        if not _is_name(self.name):
+            raise RelvmArgumentError(f"name={self.name!r}: expected {_NAME}")
+        if self.name in _HEADERS_OF_C or (csrc_directory() / f"{self.name}.h").exists():
+            raise RelvmArgumentError(f"name={self.name!r}: a header that is needed is called {self.name}.h")
+        if not isinstance(self.unpacked, bool):
+            raise RelvmArgumentError(f"unpacked={self.unpacked!r}: expected True or False")
+        if not _is_power_of_two(self.alignment) or self.alignment > _MOST_ALIGNMENT:
+            raise RelvmArgumentError(f"alignment={self.alignment!r}: expected a power of two up to {_MOST_ALIGNMENT}")
         self._expect_pools()
         self._expect_calls()
 
     def _expect_pools(self) -> None:
+        if not isinstance(self.pools, tuple) or not all(isinstance(pool, Pool) for pool in self.pools):
+            raise RelvmArgumentError(f"pools={self.pools!r}: expected a tuple of Pool")
         names = [pool.name for pool in self.pools]
         for name in names:
-            if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
-                raise RelvmArgumentError(f"pools: {name!r}: expected a C identifier that begins with a letter")
-            if names.count(name) > 1:
+            if not _is_name(name):
+                raise RelvmArgumentError(f"pools: {name!r}: expected {_NAME}")
+            if name.upper() == "CONSTANTS":
+                raise RelvmArgumentError(f"pools: {name}: so the constants are called")
+            if [other.upper() for other in names].count(name.upper()) > 1:  # as the macros of their sizes are named
                 raise RelvmArgumentError(f"pools: two are named {name}")
         if not names:
             raise RelvmArgumentError("pools: expected one at least")
@@ -115,6 +134,16 @@ class AotConfig:
             raise RelvmArgumentError(f"{given}, workspace='static': executors of the hosted runtime bring their own")
 
     @property
+    def base_alignment(self) -> int:
+        """Of a pool, in bytes: as much as any number needs, at least."""
+        return max(self.alignment, 8)
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether kernels take little memory rather than little time."""
+        return (self.favour or ("memory" if self.runtime == "bare" else "speed")) == "memory"
+
+    @property
     def workspace_is_given(self) -> bool:
         """Whether who runs the model gives its pools."""
         return self.runtime == "hosted" or self.workspace == "caller"
@@ -124,6 +153,11 @@ class AotConfig:
         if self.unpacked:
             return CallKind.UNPACKED
         return CallKind.CPACKED if self.runtime == "bare" else CallKind.PACKED
+
+
+def _is_name(name: object) -> bool:
+    is_identifier = isinstance(name, str) and re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) is not None
+    return is_identifier and len(name) <= _MOST_NAME and identifier(name) == name and name not in ("rvm", "relvm")
 
 
 def _is_power_of_two(number: object) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from relvm.aot.factory import ExecutorFactory
 from relvm.aot.metadata import TensorInfo
+from relvm.aot.trial import expect_number
 from relvm.errors import (
     RelvmArgumentError,
     RelvmBusyError,
@@ -43,6 +44,8 @@ class AotExecutor:
     """
 
     def __init__(self, factory: ExecutorFactory) -> None:
+        if not isinstance(factory, ExecutorFactory):
+            raise RelvmTypeError(f"expected an ExecutorFactory, as load_module gives it, got {factory!r}")
         metadata = factory.metadata
         self._factory = factory  # keeps the library
         self._inputs, self._outputs = metadata.inputs, metadata.outputs
@@ -105,7 +108,7 @@ class AotExecutor:
         given = self._given[_place(self._inputs, key, "input")]
         return None if given is None else given.copy()
 
-    def run(self, **inputs: Any) -> None:
+    def run(self, /, **inputs: Any) -> None:
         """Run the model on its inputs.
 
         Parameters
@@ -208,9 +211,11 @@ def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
     """A copy of a value as an input takes it."""
     dtype = dtype_of(info.dtype).numpy
     if not info.shape and isinstance(value, bool | int | float):
-        _expect_number(info, value)
-        return np.array(value, dtype)
-    array = np.asarray(value)
+        return np.array(expect_number(f"input {info.name}", dtype_of(info.dtype), value), dtype)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise RelvmTypeError(f"input {info.name}: expected an array: {error}") from None
     if array.dtype != dtype:
         raise RelvmTypeError(f"input {info.name}: expected dtype {info.dtype}, got {array.dtype}")
     fits = len(array.shape) == len(info.shape) and all(
@@ -220,17 +225,6 @@ def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
         want = ", ".join(map(str, info.shape))
         raise RelvmShapeError(f"input {info.name}: expected shape ({want}), got {array.shape}")
     return np.array(array, order="C", copy=True)
-
-
-def _expect_number(info: TensorInfo, value: bool | int | float) -> None:
-    """Raises RelvmTypeError: a Python number that the dtype does not have."""
-    dtype = dtype_of(info.dtype)
-    is_fitting = isinstance(value, bool) == dtype.is_bool and (isinstance(value, int) or dtype.is_float)
-    if is_fitting and dtype.is_integer:
-        low, high = dtype.limits
-        is_fitting = low <= value <= high
-    if not is_fitting:
-        raise RelvmTypeError(f"input {info.name}: expected a number of dtype {info.dtype}, got {value!r}")
 
 
 def _dims(info: TensorInfo) -> tuple[AnyDim, ...]:

@@ -18,7 +18,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.tables import csrc_directory
 from relvm.vm.runtime import trust
 from relvm.vm.runtime._native import ffi, lib
-from relvm.vm.runtime.elf import MAGIC
+from relvm.vm.runtime.elf import MAGIC, find_section
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.files import complete_file
 from relvm.vm.target import HERE, Target
@@ -81,8 +81,9 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
     files = program.sources.files
     cpu = f'#define RELVM_AOT_CPU "{native_cpu(target)}"\n'
     units = {path: cpu + _self_contained(text, files) for path, text in files.items() if path.endswith(".c")}
-    exact = tuple(text for path, text in units.items() if EXACT in path)
-    plain = tuple(text for path, text in units.items() if EXACT not in path)
+    exact_path = f"src/{program.config.name}_{EXACT}kernels.c"
+    exact = tuple(text for path, text in units.items() if path == exact_path)
+    plain = tuple(text for path, text in units.items() if path != exact_path)
     return ExecutorFactory(compile_native(CSource(plain, "", exact), target).library)
 
 
@@ -106,6 +107,12 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
     library = Path(path).read_bytes()
     if library[: len(MAGIC)] != MAGIC:
         raise RelvmFormatError(f"{path}: no shared library")
+    try:
+        is_whole = find_section(memoryview(library), ".dynamic") is not None  # the table of sections is at the end
+    except RelvmFormatError as error:
+        raise RelvmFormatError(f"{path}: {error}") from None
+    if not is_whole:
+        raise RelvmFormatError(f"{path}: a shared library that nothing can load")
     if not trust_native and not trust.is_built_here(library):
         raise RelvmUnsupportedError(
             f"{path}: native code that was not compiled here; load_module(..., trust_native=True) runs it all the same"

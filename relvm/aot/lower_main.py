@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from relvm.aot.asserted import asserted_bound
+from relvm.aot.c_words import identifier
 from relvm.aot.call_graph import Loop, call_order
 from relvm.aot.config import AotConfig
 from relvm.aot.homes import give_homes
@@ -33,7 +34,7 @@ from relvm.aot.lowered import (
     WriteItem,
     goes_on,
 )
-from relvm.aot.ports import identifier, ports_of
+from relvm.aot.ports import ports_of
 from relvm.aot.refusals import refuse
 from relvm.aot.storage import Place, Storage, StorageMap, assign_storage
 from relvm.aot.values import Closure, Fields, Sizes, Tensor, Value, scalars_of, tensors_of, with_sizes
@@ -55,6 +56,7 @@ from relvm.ir.expr import (
     KernelCall,
     MatchCast,
     Module,
+    Null,
     PackedCall,
     Prim,
     PrimCall,
@@ -341,7 +343,7 @@ class _Lowering:
                 return Sizes(tuple(map(self.dim, dims)))
             case FunctionRef(name):
                 return Closure(name, ())
-        return self.refuse(place or "a value", f"{type(expr).__name__}")
+        return self.refuse(place or "a value", "null" if isinstance(expr, Null) else type(expr).__name__)
 
     # ---- what bindings compute ----
 

@@ -24,17 +24,21 @@ OBJECTS = {objects}
 
 src/{name}_{exact}kernels.o: ALL_CFLAGS += -ffp-contract=off
 
-%.o: %.c $(wildcard include/*.h src/*.h)
+%.o: %.c .options $(wildcard include/*.h src/*.h)
 \t$(CC) $(ALL_CFLAGS) -c $< -o $@
+
+# What was compiled otherwise is compiled again.
+.options: FORCE
+\t@echo '$(CC) $(ALL_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS)' > $@
 
 # The bytes of code (text, with the constants) and of static memory (data, bss) of each file.
 size: {library}
 \tsize $(OBJECTS)
 {test}
 clean:
-\trm -f {library} $(OBJECTS) test/main
+\trm -f {library} $(OBJECTS) test/main .options
 
-.PHONY: clean size test
+.PHONY: FORCE clean size test
 """
 
 _TEST = """

@@ -85,7 +85,7 @@ def metadata_of(module: LoweredModule, config: AotConfig, pool_bytes: tuple[int,
         tuple(_port(port, entry) for port in module.outputs),
         tuple(TensorInfo(pool.name, (size,), "u8") for pool, size in zip(config.pools, pool_bytes, strict=True)),
         tuple(SizeInfo(var.name, low, high) for var, low, high in entry.sizes),
-        config.alignment,
+        config.base_alignment,
     )
 
 

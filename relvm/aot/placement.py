@@ -138,7 +138,7 @@ class _Planner:
         waiting = list(self.lives.values())
         for number, pool in enumerate(self.config.pools):
             taken, arena, waiting = self.fill(number, pool, waiting)
-            sizes.append(align(arena.size_bytes, self.config.alignment))
+            sizes.append(self.whole(arena))
             bounds.append(arena.lower_bound_bytes)
             for life, offset in zip(taken, arena.offsets, strict=True):
                 slot = slots[life.block] = Slot(number, offset)
@@ -211,7 +211,15 @@ class _Planner:
     # ---- pools ----
 
     def request(self, life: _Life) -> Request:
-        return Request(life.name, life.size_bytes, life.first, life.last, self.config.alignment)
+        kind, number = life.block
+        alignment = self.config.base_alignment
+        if kind == "storage":
+            alignment = max(self.config.alignment, self.function.storages[number].dtype.size_bytes)
+        return Request(life.name, life.size_bytes, life.first, life.last, alignment)
+
+    def whole(self, arena: Arena) -> int:
+        """The bytes of a pool that holds an arena."""
+        return align(arena.size_bytes, self.config.base_alignment)
 
     def fill(self, number: int, pool: Pool, waiting: list[_Life]) -> tuple[list[_Life], Arena, list[_Life]]:
         """What goes into a pool, how, and what is left for those behind it: as few of the largest as make the rest
@@ -222,7 +230,7 @@ class _Planner:
         last = number + 1 == len(self.config.pools)
         while True:
             arena = plan_arena([self.request(life) for life in taken])
-            if limit is None or arena.size_bytes <= limit:
+            if limit is None or self.whole(arena) <= limit:
                 return taken, arena, left
             movable = [life for life in taken if life.pool is None]
             if last or not movable:
@@ -232,7 +240,7 @@ class _Planner:
             left.append(largest)
 
     def fail(self, pool: Pool, taken: list[_Life], arena: Arena) -> None:
-        need, least = arena.size_bytes, arena.lower_bound_bytes
+        need, least = self.whole(arena), arena.lower_bound_bytes
         largest = max(taken, key=lambda life: life.size_bytes)
         raise RelvmMemoryError(
             f"{self.function.name}: pool {pool.name}: {largest.name} ({largest.size_bytes} bytes) does not fit: "

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from relvm.aot.c_words import identifier
 from relvm.aot.lowered import LoweredFunction, Port
 from relvm.errors import RelvmArgumentError, RelvmTypeError
 from relvm.ir.dims import as_var
@@ -11,32 +10,16 @@ from relvm.ir.dtypes import I64
 from relvm.ir.expr import Function
 from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
 
-_KEYWORDS_OF_C = """
-auto break case char const continue default do double else enum extern float for goto if inline int long register
-restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-"""
-_KEYWORDS_OF_CPP = """
-and asm bool catch class compl delete explicit export false friend mutable namespace new not operator or private
-protected public template this throw true try typename using virtual xor
-"""
-_KEYWORDS = frozenset((_KEYWORDS_OF_C + _KEYWORDS_OF_CPP).split())  # C++ includes the header, too
 OUTPUT_NAMES = ("output_tensor_names", "output_names")  # attributes of a function that name its outputs
-
-
-def identifier(name: str) -> str:
-    """A name as C has them: what it does not allow becomes _, a keyword ends with one."""
-    made = re.sub("[^A-Za-z0-9_]", "_", name) or "_"
-    if made[0].isdigit():
-        made = f"_{made}"
-    return f"{made}_" if made in _KEYWORDS else made
 
 
 def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
     """What a caller of the entry gives and takes.
 
     Inputs have the names of the parameters, fields of tuples those with a number behind, sizes those of their
-    variables; outputs the names that the function's attribute output_tensor_names (or output_names) states, with a
-    number behind where that is a tuple, else output, or output0, output1, ...
+    variables, with _size behind where an input has that; outputs the names that the function's attribute
+    output_tensor_names (or output_names) states, with a number behind where that is a tuple, else output, or output0,
+    output1, ...
 
     Raises
     ------
@@ -48,7 +31,9 @@ def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, 
     leaves = [leaf for param in function.params for leaf in _named_leaves(param.name, param.type)]
     tensors, scalars = iter(lowered.inputs), iter(lowered.scalars)
     given = [(name, next(tensors if isinstance(type_, TensorType) else scalars)) for name, type_ in leaves]
-    given += [(var.name, var) for var, _, _ in lowered.sizes]
+    names = {identifier(name) for name, _ in given}
+    sizes = [var for var, _, _ in lowered.sizes]
+    given += [(f"{var.name}_size" if identifier(var.name) in names else var.name, var) for var in sizes]
     results = [type_ for _, type_ in _named_leaves("", function.result_type)]
     tensors, scalars = iter(lowered.outputs), iter(lowered.results)
     taken = [next(tensors if isinstance(type_, TensorType) else scalars) for type_ in results]

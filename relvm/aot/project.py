@@ -125,7 +125,8 @@ def build(
         Tensors do not fit into the pools.
     """
     config = config or AotConfig()
-    steps = [step for step in build_pipeline("c") if step.to <= Stage.LEGAL]
+    passes = build_pipeline("c", is_compact=config.is_compact)
+    steps = [step for step in passes if step.to <= Stage.LEGAL]
     legal = run_passes(module, steps, verified=verified)
     lowered = lower_main(legal, config, entry)
     placements = place_storages(lowered, config)

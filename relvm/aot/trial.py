@@ -11,11 +11,11 @@ import numpy as np
 from relvm.aot.lowered import LoweredFunction, LoweredModule, Port, ScalarVar
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.ir.dims import AnyDim, DimVar, as_var, evaluate_with
-from relvm.ir.dtypes import dtype_of
+from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Function
 from relvm.ir.types import PrimType, ShapeType, TupleType, Type
 
-_KINDS = {"i": int, "f": float, "b": bool}
+_DTYPES = {"i": "i64", "f": "f64", "b": "bool"}  # of numbers, by their letters
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim,
                 raise RelvmArgumentError(f"{where}: expected a tuple of {len(items)} items, got {value!r}")
             for i, (item, part) in enumerate(zip(items, value, strict=True)):
                 if isinstance(type_, ShapeType):
-                    stated.append((f"{where}, item {i}", item, int(part)))
+                    stated.append((f"{where}, item {i}", item, int(expect_number(f"{where}, item {i}", I64, part))))
                 else:
                     yield from _leaves(item, part, f"{where}, item {i}", stated)
         case PrimType(value=dim) if dim is not None and as_var(dim) is not None:
-            stated.append((where, dim, int(value)))
+            stated.append((where, dim, int(expect_number(where, I64, value))))
         case _:
             yield value
 
@@ -115,7 +115,7 @@ def _flat(values: Sequence[Any]) -> Iterator[Any]:
 def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
     """The value as an array or a number; its dimensions that are a variable's first give that its size."""
     if isinstance(port.value, ScalarVar):
-        return _KINDS[port.value.letter](value)
+        return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)
     storage = entry.storages[port.value]
     array = np.ascontiguousarray(value).reshape(np.shape(value))
     if dtype_of(array.dtype) != storage.dtype:
@@ -136,3 +136,32 @@ def _expect_sizes(entry: LoweredFunction, port: Port, value: Any, where: str, si
         known: AnyDim = evaluate_with(want, sizes.get)
         if known != have:
             raise RelvmShapeError(f"{where}: expected a dimension of {known}, got shape {value.shape}")
+
+
+def expect_number(where: str, dtype: DType, value: Any) -> bool | int | float:
+    """A number as a dtype has it.
+
+    Raises
+    ------
+    RelvmTypeError
+        It is none, or none that the dtype has; the message begins with `where`.
+    """
+    plain = value.item() if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 else value
+    is_fitting = isinstance(plain, bool | int | float) and isinstance(plain, bool) == dtype.is_bool
+    if is_fitting and dtype.is_integer:
+        low, high = dtype.limits
+        is_fitting = isinstance(plain, int) and low <= plain <= high
+    if is_fitting and dtype.is_float:
+        is_fitting = _has(dtype, plain)
+    if not is_fitting:
+        raise RelvmTypeError(f"{where}: expected a number of dtype {dtype}, got {value!r}")
+    return float(plain) if dtype.is_float else plain
+
+
+def _has(dtype: DType, number: int | float) -> bool:
+    """Whether a dtype of floats has a number near that: not what is only an infinity there."""
+    try:
+        with np.errstate(over="ignore"):
+            return np.isfinite(dtype.numpy.type(number)) or not np.isfinite(float(number))
+    except OverflowError:
+        return False

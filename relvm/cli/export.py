@@ -51,10 +51,9 @@ def export(options: argparse.Namespace) -> int:
 
 
 def _config(options: argparse.Namespace) -> aot.AotConfig:
-    """What the options say; for the bare runtime kernels are unpacked where neither option says otherwise."""
-    is_plain = options.runtime == "bare" and options.interface is None
-    interface = options.interface or ("c" if is_plain else "packed")
-    unpacked = options.unpacked or is_plain
+    """What the options say; with interface "c" of the bare runtime kernels are always unpacked."""
+    interface = options.interface or ("c" if options.runtime == "bare" else "packed")
+    unpacked = options.unpacked or (options.runtime == "bare" and interface == "c")
     pools = tuple(map(_pool, options.pool)) or aot.AotConfig().pools
     return aot.AotConfig(
         options.name,
@@ -65,6 +64,7 @@ def _config(options: argparse.Namespace) -> aot.AotConfig:
         pools,
         options.constants_limit,
         options.workspace,
+        options.favour,
     )
 
 

@@ -147,6 +147,7 @@ def _add_export(commands) -> None:
     )
     command.add_argument("--constants-limit", type=int, metavar="BYTES", help="the most that constants may take")
     command.add_argument("--workspace", choices=("static", "caller"), help="who gives the pools")
+    command.add_argument("--favour", choices=("memory", "speed"), help="what kernels are to save (bare: memory)")
     command.add_argument("--show", choices=("storage", "lowered", "placement"), help="print it, and write nothing")
     command.add_argument("--draw", metavar="FILE.svg", help="draw the placement, too (or .png, .pdf)")
     _add_inputs(command)

@@ -121,7 +121,7 @@ def print_routine(routine: Routine, functions: Mapping[str, int], routines: Mapp
     """
     printer = _Printer(routine, functions, routines)
     body = printer.block(routine.body, "  ")
-    comment = f"/* {routine.name}({', '.join(routine.params)}) */".replace("\n", " ")
+    comment = f"/* {comment_text(routine.name)}({comment_text(', '.join(routine.params))}) */"
     start = ["start:;"] if printer.restarts else []
     kernels = sum(isinstance(statement, CallStatement) and statement.kernel for statement in _statements(routine.body))
     body = [*start, f"  RVM_TRY(rvm_enter(ctx, {kernels}, failure));", *body]

@@ -371,10 +371,14 @@ def larger(number: Scalar, other: Scalar | int) -> Scalar:
 
 @dataclass
 class KernelBuilder:
-    """Collects a kernel's statements; `with builder.loop(...) as i:` nests."""
+    """Collects a kernel's statements; `with builder.loop(...) as i:` nests.
+
+    is_compact: a kernel of little memory is wanted, even where it takes longer.
+    """
 
     blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
     names: dict[str, int] = field(default_factory=dict)
+    is_compact: bool = False
 
     def local(self, name: str, dtype: DType) -> Local:
         """A new variable named after `name`."""

@@ -35,10 +35,12 @@ def _attention(
     keys, high = as_scalar(v.shape[-2], I64), as_scalar(rows, I64)
     blocks = (high + (_ROWS - 1)) / _ROWS
     zero = Literal(0, I64)
+    most_rows, most_keys = _at_most(rows, _ROWS, 1), _at_most(v.shape[-2], _KEYS, _PANEL)
     with k.parallel(blocks * k.size(batch), (keys + 1) * (_ROWS * (depth + width) // 4)) as (first, last):
-        scores, out = k.allocate("scores", F32, (_ROWS * _KEYS,)), k.allocate("tile", F32, (_ROWS * columns,))
-        panel = k.allocate("panel", F32, (depth * _PANEL,))
-        copy = scores if columns == width else k.allocate("copy", F32, (_KEYS * columns,))
+        scores = k.allocate("scores", F32, (most_rows * most_keys,))
+        out = k.allocate("tile", F32, (most_rows * columns,))
+        panel = k.allocate("panel", F32, (depth * _at_most(v.shape[-2], _PANEL, _STEP),))
+        copy = scores if columns == width else k.allocate("copy", F32, (most_keys * columns,))
         with k.loop(last, start=first, name="block") as block:
             place = batch_place(k, block / blocks, batch)
             row = k.declare("row", block % blocks * _ROWS)
@@ -64,6 +66,12 @@ def _attention(
                 i = k.declare("i", row + r)
                 with k.loop(width, name="j", simd=True) as j:
                     result.store(k, (*place, i, j), out[r * columns + j])
+
+
+def _at_most(size: AnyDim, most: int, step: int) -> int:
+    """How many of `size` are taken at a time, rounded up to a multiple of `step`: no more than `most`, and one at
+    least."""
+    return min(most, -(-max(size, 1) // step) * step) if isinstance(size, int) else most
 
 
 def _steps(mask: Buffer) -> tuple[AnyDim, AnyDim]:

@@ -13,9 +13,9 @@ from relvm.ir.dtypes import F32, I32, I64, U8
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Binary, Buffer, KernelBuilder, Literal, Local, Scalar
-from relvm.ops.linear import pack_columns, rows_and_columns
+from relvm.ops.linear import rows_and_columns
 from relvm.ops.lowering import Product
-from relvm.ops.panel import Copied, Left, matrix_product
+from relvm.ops.panel import Copied, Left, matrix_product, panel_width
 from relvm.ops.products import Result
 from relvm.ops.rules import expect_tensor
 
@@ -23,12 +23,17 @@ BITS = (2, 4, 8)
 
 
 def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
-    """The argument `b` of `matmul_blocks`, of a matrix (depth, columns) of numbers below 2 ** bits; depth is a multiple
-    of how many are in a byte."""
+    """The argument `b` of `matmul_blocks`, of a matrix (depth, columns) of numbers below 2 ** bits, whose last panel is
+    filled up with zeros; depth is a multiple of how many are in a byte."""
     count = 8 // bits
     parts = numbers.astype(np.uint8).reshape(-1, count, numbers.shape[1])
     bytes_ = np.bitwise_or.reduce([parts[:, i] << (bits * i) for i in range(count)])
-    return pack_columns(bytes_)
+    groups, columns = bytes_.shape
+    width = panel_width(columns)
+    panels = -(-columns // width)
+    filled = np.zeros((groups, panels * width), np.uint8)
+    filled[:, :columns] = bytes_
+    return np.ascontiguousarray(filled.reshape(groups, panels, width).swapaxes(0, 1))
 
 
 def pack_block_values(values: np.ndarray, panels: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
         x, window = _as_line(x), Window((1,), (1,), (0, 0), (1,))
         result = replace(result, shape=(*result.shape[:2], product(result.shape[2:])))
     (x,), result, window = without_points((x,), result, window)
-    width, channels = _width(product(result.shape[2:])), x.shape[1] // groups
+    width, channels = _width(k, product(result.shape[2:])), x.shape[1] // groups
     zero = unsigned_zero(k, x.dtype, x_zero.flat(Literal(0, I64)))
     padding = padding_word(k, zero)
 
@@ -52,8 +52,11 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
     convolve_words(k, x, w, result, (groups, channels), width, zero, sums.flat, right)
 
 
-def _width(places: AnyDim) -> int:
-    """Of panels: the most columns, since the last panel, of fewer, is computed as narrow as it is."""
+def _width(k: KernelBuilder, places: AnyDim) -> int:
+    """Of panels: the most columns, since the last panel, of fewer, is computed as narrow as it is; the least where
+    they are to take little memory."""
+    if k.is_compact:
+        return WIDTHS[-1]
     return min((width for width in WIDTHS if isinstance(places, int) and width >= places), default=WIDTHS[0])
 
 

@@ -21,10 +21,10 @@ from relvm.ops.panel import (
     Counters,
     Left,
     clear_rest,
+    copied_width,
     copy_run,
     fill_from_rows,
     matrix_product,
-    panel_width,
 )
 from relvm.ops.products import Result
 from relvm.ops.rules import expect_equal_dims, expect_numeric, expect_same_dtype
@@ -47,7 +47,7 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
         return
     filters = k.size((dim_op("floordiv", w.shape[0], groups),))
     places, depth, area = (product(dims) for dims in (result.shape[2:], w.shape[1:], x.shape[2:]))
-    width = panel_width(places)
+    width = copied_width(k, places)
 
     def operands(place: tuple[Scalar, ...]) -> tuple[Left, Copied, Counters]:
         image, group = place
@@ -115,7 +115,8 @@ def fill_from_windows(
                         with k.loop(run.end, start=run.first, name="j", simd=True) as j:
                             k.store(panel, (to + j,), x.flat(source + j * window.strides[-1]))
 
-            each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
+            with k.branch(begin < end):  # a panel of few rows has no channel at some positions
+                each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
         clear_rest(k, panel, span, count, width)
 
     return Copied(fill)

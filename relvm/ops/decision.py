@@ -38,7 +38,8 @@ def _numpy_leaves(x, features, thresholds, conditions, yes, no, roots, *, tests,
         results = [
             _NUMPY[test[:2].rstrip("?")](value, threshold) | (test.endswith("?") & np.isnan(value)) for test in tests
         ]
-        at = np.where(np.choose(np.clip(conditions[at], 0, len(tests) - 1), results), yes[at], no[at]).astype(np.int64)
+        which = np.clip(conditions[at], 0, len(tests) - 1) if len(tests) > 1 else 0
+        at = np.where(np.choose(which, results), yes[at], no[at]).astype(np.int64)
     return at
 
 
@@ -64,7 +65,8 @@ def _leaves(
         with k.loop(depth), k.loop(count, simd=True) as tree:
             node = k.declare("node", _inside(at[tree], nodes))
             value = k.declare("value", x[row, _inside(features[node].to(I64), columns)])
-            holds = _holds(value, k.declare("threshold", thresholds[node]), conditions[node], tests)
+            condition = conditions[node] if len(tests) > 1 else None
+            holds = _holds(value, k.declare("threshold", thresholds[node]), condition, tests)
             k.store(at, (tree,), Select(holds, yes[node], no[node]).to(I64))
         with k.loop(count, simd=True) as tree:
             k.store(out, (row, start + tree), at[tree])
@@ -75,7 +77,7 @@ def _inside(index: Scalar, size: Scalar) -> Scalar:
     return Select(index < 0, Literal(0, I64), Select(index < size, index, size - 1))
 
 
-def _holds(value: Scalar, threshold: Scalar, condition: Scalar, tests: tuple[str, ...]) -> Scalar:
+def _holds(value: Scalar, threshold: Scalar, condition: Scalar | None, tests: tuple[str, ...]) -> Scalar:
     *others, (_, result) = [(number, _test(test, value, threshold)) for number, test in enumerate(tests)]
     for number, other in reversed(others):
         result = Select(condition.equals(Literal(number, U8)), other, result)
@@ -115,26 +117,28 @@ def tree_leaves(
     """The node of each tree at which each row arrives after `depth` steps from the tree's root.
 
     x: a float dtype, (rows, features).   features, thresholds, conditions, yes, no: (nodes,), for each node: which
-    feature it looks at (i32), what it compares it with (the dtype of x), how (u8: a place in `tests`), and the next
-    node where that holds and where not (i32); a leaf is a node that is followed by itself.   roots: i32, (trees,).
-    tests: of `<= < >= > == !=`, with a `?` behind it one that a NaN passes; others it does not.   depth: the longest
-    way to a leaf, not negative.
+    feature it looks at, what it compares it with (the dtype of x), how (u8: a place in `tests`; of one test (0)), and
+    the next node where that holds and where not; a leaf is a node that is followed by itself.   roots: (trees,).
+    features, yes, no, roots: i32.   tests: of `<= < >= > == !=`, with a `?` behind it one that a NaN passes; others it
+    does not.   depth: the longest way to a leaf, not negative.
     Result: i64, (rows, trees); a number that names no node, feature or test counts as the nearest that does.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: tables of differing length; when it runs, no
     features or no nodes.  RelvmArgumentError: another depth, other tests.
     Source: ONNX ai.onnx.ml TreeEnsembleClassifier-3.
     """
     expect_float("tree_leaves", x=x)
+    known = isinstance(tests, tuple) and tests and all(test in CONDITIONS for test in tests)
+    expect(known, "tree_leaves: tests is {!r}, expected some of {}", tests, CONDITIONS, error=RelvmArgumentError)
     tables = {"features": (features, I32), "thresholds": (thresholds, x.dtype), "conditions": (conditions, U8)}
     tables |= {"yes": (yes, I32), "no": (no, I32), "roots": (roots, I32)}
     expect(x.rank in (2, None), "tree_leaves: x has rank {}, expected 2", x.rank)
     for name, (table, dtype) in tables.items():
         right = isinstance(table, TensorType) and table.dtype == dtype and table.rank == 1
         expect(right, "tree_leaves: {} is {}, expected {}[_]", name, table, dtype)
-        if name != "roots" and table.shape is not None and features.shape is not None:
-            expect_equal_dims("tree_leaves", f"features and {name} differ in length", features.shape[0], table.shape[0])
-    known = isinstance(tests, tuple) and tests and all(test in CONDITIONS for test in tests)
-    expect(known, "tree_leaves: tests is {!r}, expected some of {}", tests, CONDITIONS, error=RelvmArgumentError)
+        if name == "roots" or None in (table.shape, features.shape):
+            continue
+        size = 0 if name == "conditions" and len(tests) == 1 else features.shape[0]
+        expect_equal_dims("tree_leaves", f"features and {name} differ in length", size, table.shape[0])
     fits = isinstance(depth, int) and not isinstance(depth, bool) and depth >= 0
     expect(fits, "tree_leaves: depth is {!r}, expected a number of steps", depth, error=RelvmArgumentError)
     if x.shape is None or roots.shape is None:

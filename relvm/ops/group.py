@@ -120,8 +120,8 @@ class Group:
         types = tuple(_numbered(arg.type, self, number) for arg in self.args)
         return types, tuple(rows), tuple(place[var] for var in self.results)
 
-    def kernel(self, name: str) -> Kernel:
-        """The kernel.
+    def kernel(self, name: str, *, is_compact: bool = False) -> Kernel:
+        """The kernel.  is_compact: of little memory, see KernelBuilder.
 
         Raises
         ------
@@ -129,7 +129,8 @@ class Group:
             The operators have no common kernel.
         """
         inputs, outputs = self._buffers()
-        builder = KernelBuilder(names=dict.fromkeys((buffer.name for buffer in (*inputs, *outputs)), 1))
+        taken = dict.fromkeys((buffer.name for buffer in (*inputs, *outputs)), 1)
+        builder = KernelBuilder(names=taken, is_compact=is_compact)
         in_place: tuple[int, ...] = ()
         if self.is_opaque:
             (call,) = self.members.values()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.errors import RelvmShapeError
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I8, I32, I64, U8
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import KernelBuilder, Literal, Scalar
 from relvm.ops.byte_product import Zeros, byte_rows, fill_words, signs_of, sum_of_row, word_count
-from relvm.ops.linear import batch_start, each_axis, pack_columns, rows_and_columns
+from relvm.ops.linear import batch_start, each_axis, rows_and_columns
 from relvm.ops.lowering import Product
-from relvm.ops.panel import Bytes, Copied, Counters, Packed, matrix_product, panel_width
+from relvm.ops.packed_columns import pack_columns, packed_rows, unpack_columns
+from relvm.ops.panel import Bytes, Copied, Counters, Packed, copied_width, matrix_product, panel_width
 from relvm.ops.products import Result
 from relvm.ops.rules import broadcast_dims, expect_equal_dims, expect_tensor
 
@@ -26,7 +27,7 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Result) -> None:
     left = _rows_of(a.shape, b.shape, a_zero.shape)
     rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))
     batch = broadcast_dims("matmul_integer", (left[:-2], b.shape[:-2], a_zero.shape[:-2], b_zero.shape[:-2]))
-    width, signs = panel_width(b.shape[-1]), signs_of(a.dtype, b.dtype)
+    width, signs = copied_width(k, b.shape[-1]), signs_of(a.dtype, b.dtype)
 
     def operands(counters: tuple[Scalar, ...]) -> tuple[Bytes, Copied, Counters]:
         sums = k.allocate("sums", I32, (width,))
@@ -124,17 +125,13 @@ def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarra
     filled = np.zeros((-(-depth // 4) * 4, columns), np.int8)
     filled[:depth] = shifted
     words = np.ascontiguousarray(filled.reshape(-1, 4, columns).swapaxes(1, 2)).view("<i4")[..., 0]
-    panels = pack_columns(words)
-    sums = np.zeros(panels.shape[0] * panels.shape[2], np.int32)
-    sums[:columns] = shifted.sum(axis=0, dtype=np.int32)
-    return panels, sums, zeros
+    return pack_columns(words), shifted.sum(axis=0, dtype=np.int32), zeros
 
 
 def _unpacked(b: np.ndarray, columns: int) -> np.ndarray:
     """The bytes (depth rounded up, columns) as i32."""
-    panels, groups, width = b.shape
-    filled = np.ascontiguousarray(b.transpose(1, 0, 2).reshape(groups, panels * width)[:, :columns, None])
-    return filled.view(np.int8).swapaxes(1, 2).reshape(groups * 4, columns).astype(np.int32)
+    words = unpack_columns(b, columns)[:, :, None]
+    return words.view(np.int8).swapaxes(1, 2).reshape(-1, columns).astype(np.int32)
 
 
 def _numpy_packed(
@@ -146,7 +143,7 @@ def _numpy_packed(
 
 def _packed(k: KernelBuilder, inputs, result: Result, *, columns: int) -> None:
     a, b, sums, a_zero, b_zero = inputs
-    depth, width = a.shape[-1], b.shape[2]
+    depth = a.shape[-1]
     signs = signs_of(a.dtype, I8)
     zero = k.declare("zero", a_zero.flat(Literal(0, I64)).to(I32) + signs.left)
     nothing, deep = Literal(0, I64), k.size((depth,))
@@ -156,13 +153,13 @@ def _packed(k: KernelBuilder, inputs, result: Result, *, columns: int) -> None:
         row_sum=lambda i: sum_of_row(k, a, i * deep, deep, signs.left),
         column_sum=lambda first, j: sums.flat(first + j),
     )
-    sizes = (k.size((product(a.shape[:-1]),)), Literal(columns, I64), Literal(b.shape[1], I64))
+    sizes = (k.size((product(a.shape[:-1]),)), Literal(columns, I64), word_count(depth))
     left, right = byte_rows(k, a, nothing, deep, signs, zeros), Packed(b, nothing)
 
     def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (i, j) if len(a.shape) > 1 else (j,)
 
-    matrix_product(k, (), sizes, width, result, lambda place: (left, right, counters))
+    matrix_product(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters))
 
 
 @op("matmul_integer_packed", numpy=_numpy_packed, lower=Product(_packed, rows_and_columns))
@@ -172,11 +169,11 @@ def matmul_integer_packed(
     """(a - a_zero) times (b - b_zero), b being a constant matrix of signed bytes that lies as products read it.
 
     a: i8 or u8, rank >= 1, (..., k).   b, sums, b_zero: i32, what `pack_bytes` makes of a matrix: words of four bytes
-    of a column (panels, k / 4 rounded up, width), the sums of the columns (panels * width), the zero points (columns),
-    or (0) where all are 0.   a_zero: the dtype of a, rank 0.   columns: in ((panels - 1) * width, panels * width].
+    of a column, what `pack_columns` makes of (k / 4 rounded up, columns); the sums of the columns (columns), the zero
+    points (columns), or (0) where all are 0.   a_zero: the dtype of a, rank 0.
     Result: i32, (..., columns); sums wrap around.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: shapes that do not fit.  RelvmArgumentError: columns
-    out of range.   Source: the pass pack_weights.
+    below 1.   Source: the pass pack_weights.
     """
     name = "matmul_integer_packed"
     expect_tensor(name, a=a, b=b, sums=sums, a_zero=a_zero, b_zero=b_zero)
@@ -184,21 +181,17 @@ def matmul_integer_packed(
     expect(a.rank != 0, "{}: a has rank 0, expected at least 1", name)
     message = "{}: a_zero is {}, expected {} of rank 0"
     expect(a_zero.dtype == a.dtype and a_zero.rank in (None, 0), message, name, a_zero, a.dtype)
-    for parameter, type_, rank in (("b", b, 3), ("sums", sums, 1), ("b_zero", b_zero, 1)):
+    for parameter, type_ in (("b", b), ("sums", sums), ("b_zero", b_zero)):
         known = all(isinstance(dim, int) for dim in type_.shape or ())
-        right = type_.dtype == I32 and known and type_.rank in (None, rank)
-        expect(right, "{}: {} is {}, expected i32 of rank {} with known dimensions", name, parameter, type_, rank)
+        right = type_.dtype == I32 and known and type_.rank in (None, 1)
+        expect(right, "{}: {} is {}, expected i32 of rank 1 with known dimensions", name, parameter, type_)
     if None in (b.shape, sums.shape, b_zero.shape):
         return TensorType(I32, None, a.rank)
-    panels, groups, width = b.shape
-    is_integer = isinstance(columns, int) and not isinstance(columns, bool)
-    fits = is_integer and (panels - 1) * width < columns <= panels * width
-    message = "{}: columns is {!r}, expected more than {} and not more than {}"
-    expect(fits, message, name, columns, (panels - 1) * width, panels * width, error=RelvmArgumentError)
+    groups = packed_rows(name, b, columns)
     message = "{}: sums has {} elements and b_zero {}, expected {}, and 0 or {}"
     sizes = (sums.shape[0], b_zero.shape[0])
-    right = sizes[0] == panels * width and sizes[1] in (0, columns)
-    expect(right, message, name, *sizes, panels * width, columns, error=RelvmShapeError)
+    right = sizes[0] == columns and sizes[1] in (0, columns)
+    expect(right, message, name, *sizes, columns, columns, error=RelvmShapeError)
     if a.shape is None:
         return TensorType(I32, None, a.rank)
     depth = a.shape[-1]

@@ -24,7 +24,7 @@ from relvm.ops.byte_product import (
 )
 from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv, walked_axes, without_points
 from relvm.ops.lowering import Product
-from relvm.ops.panel import ROWS, Bytes, Copied, Counters, fill_from_rows, matrix_product, panel_width
+from relvm.ops.panel import ROWS, Bytes, Copied, Counters, copied_width, fill_from_rows, matrix_product
 from relvm.ops.products import Result
 from relvm.ops.rules import expect_tensor
 from relvm.ops.window import window_of
@@ -41,7 +41,7 @@ def _conv_integer(k: KernelBuilder, inputs, result: Result, *, strides, pads, di
             write_byte_depthwise(k, narrow_x, narrow_w, padding, narrow, small, filters)
             return
     places, depth = product(result.shape[2:]), product(w.shape[1:])
-    width, deep = panel_width(places), k.size((depth,))
+    width, deep = copied_width(k, places), k.size((depth,))
     zero = unsigned_zero(k, x.dtype, padding)
     sums = k.allocate("sums", I32, (max(w.shape[0], 1),))
     with k.loop(w.shape[0], name="filter") as filter_:

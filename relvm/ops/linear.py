@@ -6,18 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, as_scalar
 from relvm.ops.lowering import Product, loop_nest, strides_of
+from relvm.ops.packed_columns import packed_rows, unpack_columns
 from relvm.ops.panel import (
     Copied,
     Counters,
     Left,
     Packed,
+    copied_width,
     fill_from_columns,
     fill_from_rows,
     matrix_product,
@@ -44,7 +45,7 @@ def _matmul(k: KernelBuilder, inputs, result: Result, *, transpose_a: bool, tran
     sizes = tuple(k.size((size,)) for size in (rows, columns, depth))
     rows_, columns_, depth_ = sizes
     vectors = (len(a.shape) == 1, len(b.shape) == 1)
-    width = panel_width(columns)
+    width = copied_width(k, columns)
 
     def starts(counters: tuple[Scalar, ...]) -> tuple[Left, Scalar]:
         at_a, at_b = (k.declare("start", batch_start(counters, batch, shape)) for shape in (left, right))
@@ -142,16 +143,15 @@ def _matrix(shape: Shape, transposed: bool) -> Shape:
 
 def _matmul_packed(k: KernelBuilder, inputs, result: Result, *, columns: int) -> None:
     a, b = inputs
-    depth, width = b.shape[1:]
-    rows = product(a.shape[:-1])
-    zero = Literal(0, I64)
-    left, right = Left(a, zero, Literal(depth, I64), Literal(1, I64)), Packed(b, zero)
-    sizes = (k.size((rows,)), Literal(columns, I64), Literal(depth, I64))
+    depth, rows = a.shape[-1], product(a.shape[:-1])
+    zero, deep = Literal(0, I64), k.size((depth,))
+    left, right = Left(a, zero, deep, Literal(1, I64)), Packed(b, zero)
+    sizes = (k.size((rows,)), Literal(columns, I64), deep)
 
     def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (i, j) if len(a.shape) > 1 else (j,)
 
-    matrix_product(k, (), sizes, width, result, lambda place: (left, right, counters))
+    matrix_product(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters))
 
 
 def rows_and_columns(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
@@ -160,43 +160,28 @@ def rows_and_columns(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...
     return (tuple(range(last)), (last,)) if last else ((0,),)
 
 
-def pack_columns(b: np.ndarray) -> np.ndarray:
-    """A matrix (depth, columns) in panels of some columns: (panels, depth, width), filled up with zeros."""
-    depth, columns = b.shape
-    width = panel_width(columns)
-    panels = -(-columns // width)
-    filled = np.zeros((depth, panels * width), b.dtype)
-    filled[:, :columns] = b
-    return np.ascontiguousarray(filled.reshape(depth, panels, width).swapaxes(0, 1))
-
-
 def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.ndarray:
-    panels, depth, width = b.shape
-    return np.matmul(a, b.swapaxes(0, 1).reshape(depth, panels * width)[:, :columns])
+    return np.matmul(a, unpack_columns(b, columns))
 
 
 @op("matmul_packed", numpy=_numpy_matmul_packed, lower=Product(_matmul_packed, rows_and_columns))
 def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
     """The product of a matrix, or of many, and a constant one that lies in panels, ready to be read in order.
 
-    a: an integer or float dtype, rank >= 1, (..., k).   b: the same dtype, (panels, k, width), what `pack_columns`
-    makes of (k, columns).   columns: in ((panels - 1) * width, panels * width].   Result: that dtype, (..., columns).
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions k that are not provably equal.
-    RelvmArgumentError: columns out of range.   Source: the pass pack_weights.
+    a: an integer or float dtype, rank >= 1, (..., k).   b: the same dtype, rank 1, what `pack_columns` makes of (k,
+    columns).   Result: that dtype, (..., columns).
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions k that are not provably equal, a size of
+    b that does not fit.  RelvmArgumentError: columns below 1.   Source: the pass pack_weights.
     """
     expect_numeric("matmul_packed", a=a, b=b)
     expect_same_dtype("matmul_packed", a=a, b=b)
     expect(a.rank != 0, "matmul_packed: a has rank 0, expected at least 1")
-    expect(b.rank in (None, 3), "matmul_packed: b has rank {}, expected 3", b.rank)
+    expect(b.rank in (None, 1), "matmul_packed: b has rank {}, expected 1", b.rank)
     if b.shape is None:
         return TensorType(a.dtype, None, a.rank)
     known = all(isinstance(dim, int) for dim in b.shape)
     expect(known, "matmul_packed: b is {}, expected known dimensions", b)
-    panels, depth, width = b.shape
-    is_integer = isinstance(columns, int) and not isinstance(columns, bool)
-    fits = is_integer and (panels - 1) * width < columns <= panels * width
-    message = "matmul_packed: columns is {!r}, expected more than {} and not more than {}"
-    expect(fits, message, columns, (panels - 1) * width, panels * width, error=RelvmArgumentError)
+    depth = packed_rows("matmul_packed", b, columns)
     if a.shape is None:
         return TensorType(a.dtype, None, a.rank)
     expect_equal_dims("matmul_packed", "columns of a and rows of b differ", a.shape[-1], depth)

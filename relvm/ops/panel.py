@@ -21,7 +21,7 @@ from relvm.ops.trees import NotFusable
 ROWS, DEPTH = 6, 512
 _MOST_WORDS = 1280  # of a column of a right matrix of words that is copied at once: a panel is on the C stack
 WIDTHS = (64, 48, 32, 16)  # columns of a panel
-_STEP = 16
+STEP = 16  # what the columns of a tile are filled up to, at most
 _LEAST_TILES = 24  # of a part of a panel, which each part copies for itself: that takes as long as 2 of them
 
 Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
@@ -32,6 +32,11 @@ def panel_width(columns: object) -> int:
     if not isinstance(columns, int) or columns <= 0:
         return WIDTHS[0]
     return min(WIDTHS, key=lambda width: (-(-columns // width) * width, -width))
+
+
+def copied_width(k: KernelBuilder, columns: object) -> int:
+    """The same where panels are copied: the least where they are to take little memory."""
+    return WIDTHS[-1] if k.is_compact else panel_width(columns)
 
 
 @dataclass(frozen=True)
@@ -78,8 +83,8 @@ class Bytes:
 
 @dataclass(frozen=True)
 class Packed:
-    """A right matrix that lies in panels: buffer.flat[start + (panel * depth + row) * width + column], its last panel
-    filled up with zeros."""
+    """A right matrix that lies in panels, the last of the columns that are left, each row by row: what
+    packed_columns.py makes."""
 
     buffer: Buffer
     start: Scalar
@@ -113,7 +118,7 @@ def matrix_product(
     panels = blocks * k.size(tuple(batch))
     least = smaller(groups, _LEAST_TILES)
     with k.parallel(panels * groups, depth * width, least=least) as (first, last):
-        tile = k.allocate("tile", result.dtype, (ROWS * width,))
+        tile = k.allocate("tile", result.dtype, (_most_rows(rows) * width,))
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
             tiles = clip(k, first, last, number, groups)
             column = k.declare("column", number % blocks * width)
@@ -121,8 +126,9 @@ def matrix_product(
             count = k.declare("width", smaller(columns - column, width))
             known = _known(columns)
             narrow = None if known is None else known % width
-            product = _Product(k, rows, column, count, left, width, narrow, tile, result, counters, tiles)
-            if isinstance(right, Packed):
+            is_packed = isinstance(right, Packed)
+            product = _Product(k, rows, column, count, left, width, narrow, is_packed, tile, result, counters, tiles)
+            if is_packed:
                 start = k.declare("at_panel", right.start + column * depth)
                 product.write(Literal(0, I64), depth, right.buffer, start, None, None)
             else:
@@ -169,6 +175,7 @@ class _Product:
     left: Left | Bytes
     width: int
     last: int | None  # columns of the last panel, 0 where it is a whole one; None: not known
+    is_packed: bool  # rows of the panel are as long as it has columns, which are known; else `width`
     tile: Buffer
     result: Result
     counters: Counters
@@ -223,7 +230,7 @@ class _Product:
             steps = left.row_step, left.column_step
 
             def add(columns: int) -> None:
-                where = (a, *steps, Address(right, start), width, to_tile, width, adds)
+                where = (a, *steps, Address(right, start), self._row_of(columns), to_tile, width, adds)
                 k.invoke("rvm_tile_f32", count, columns, span, *where)
 
             self._in_columns(add)
@@ -255,14 +262,19 @@ class _Product:
         how = left.row_step, left.flip, int(left.is_signed)
 
         def add(columns: int) -> None:
-            k.invoke("rvm_tile_bytes", count, columns, depth, a, *how, Address(right, start), width, to_tile, width)
+            where = (Address(right, start), self._row_of(columns), to_tile, width)
+            k.invoke("rvm_tile_bytes", count, columns, depth, a, *how, *where)
 
         self._in_columns(add)
 
+    def _row_of(self, columns: int) -> int:
+        """From one row of the panel to the next, where it has so many columns."""
+        return columns if self.is_packed else self.width
+
     def _in_columns(self, body: Callable[[int], None]) -> None:
-        """body(columns) for the number of columns, rounded up; which it is is known in the last panel only."""
+        """body(columns) for the number of columns, which is rounded up where that of the last panel is not known."""
         if self.last is not None:
-            widths = {self.width, -(-self.last // _STEP) * _STEP} if self.last else {self.width}
+            widths = {self.width, self.last} if self.last else {self.width}
         else:
             widths = {width for width in WIDTHS if width <= self.width}
         for width in sorted(widths):
@@ -290,11 +302,18 @@ class _Product:
         else:
             with k.branch(Unary("!", goes_on, BOOL)):
                 clear()
-        with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
-            factor = k.declare("factor", self.left.element(row + r, first + p))
-            with k.loop(width, name="j", simd=True) as j:
-                here = r * width + j
-                k.store(tile, (here,), tile[here] + factor * right.flat(start + p * width + j))
+
+        def add(columns: int) -> None:
+            with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
+                factor = k.declare("factor", self.left.element(row + r, first + p))
+                with k.loop(columns, name="j", simd=True) as j:
+                    here, place = r * width + j, start + p * self._row_of(columns) + j
+                    k.store(tile, (here,), tile[here] + factor * right.flat(place))
+
+        if self.is_packed:
+            self._in_columns(add)
+        else:
+            add(width)
 
     def _finish(self, row: Local, count: int) -> None:
         k = self.k
@@ -364,6 +383,12 @@ def _known(size: Scalar) -> int | None:
         case Literal(value=int() as value) | Size(dim=int() as value):
             return value
     return None
+
+
+def _most_rows(rows: Scalar) -> int:
+    """Of a tile, at least one: none is an array without elements."""
+    known = _known(rows)
+    return ROWS if known is None else min(ROWS, max(known, 1))
 
 
 def _blocks(size: Scalar, block: int) -> Scalar:

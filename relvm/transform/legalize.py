@@ -38,13 +38,15 @@ from relvm.transform.passes import Pass
 from relvm.transform.run_time_shapes import with_known_shapes
 
 
-def legalize(target: str) -> Pass:
+def legalize(target: str, *, is_compact: bool = False) -> Pass:
     """The pass for one target.
 
     Parameters
     ----------
     target
         "c": kernels are loop nests.  "numpy": kernels are the operators' NumPy meanings, called as packed functions.
+    is_compact
+        Whether kernels are to need little memory for themselves, even where they take longer.
     """
 
     def run(module: Module) -> Module:
@@ -56,7 +58,7 @@ def legalize(target: str) -> Pass:
         Kernels that would be the same are made once.  Sizes that only the machine knows get names and checks by
         match_casts (relvm/transform/run_time_shapes.py).
         """
-        legalizer = _Legalizer(target)
+        legalizer = _Legalizer(target, is_compact)
         functions = tuple(map(legalizer.function, module.functions))
         return replace(module, functions=functions, kernels=tuple(legalizer.kernels.items()))
 
@@ -64,8 +66,8 @@ def legalize(target: str) -> Pass:
 
 
 class _Legalizer:
-    def __init__(self, target: str) -> None:
-        self.target = target
+    def __init__(self, target: str, is_compact: bool) -> None:
+        self.target, self.is_compact = target, is_compact
         self.kernels: dict[str, Kernel | ReferenceKernel] = {}
         self.known: dict[Hashable, str] = {}
         self.counts: dict[str, int] = {}
@@ -148,7 +150,7 @@ class _Legalizer:
         name = self.known.get(group.spec)
         if name is None:
             name = self.known[group.spec] = self.unique(group.base_name)
-            self.kernels[name] = group.kernel(name)
+            self.kernels[name] = group.kernel(name, is_compact=self.is_compact)
         bindings.append(
             replace(binding, value=KernelCall(name, group.args, type=binding.var.type, origins=group.origins))
         )

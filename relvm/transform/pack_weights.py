@@ -21,7 +21,7 @@ from relvm.ops import (
 )
 from relvm.ops.byte_windows import pack_windows
 from relvm.ops.integer import pack_bytes
-from relvm.ops.linear import pack_columns
+from relvm.ops.packed_columns import pack_columns
 from relvm.ops.window import window_of
 from relvm.ops.winograd import MOST_CHANNELS, transform_windows
 from relvm.transform.passes import module_pass
@@ -34,7 +34,7 @@ _LEAST_PLACES = 5  # along an axis: of smaller results the tiles, and blocks of 
 def pack_weights(module):
     """Rearrange constant weights, once and for all: the right sides of matrix products, and windows of 3 x 3.
 
-    y = matmul(x, const(f32[768, 64], ...))   ->   y = matmul_packed(x, const(f32[1, 768, 64], ...), columns=64)
+    y = matmul(x, const(f32[768, 64], ...))   ->   y = matmul_packed(x, const(f32[49152], ...), columns=64)
     y = conv(x, const(f32[64, 32, 3, 3], ...), pads=(1, 1, 1, 1))   ->
     y = conv_tiles(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
 

@@ -28,7 +28,7 @@ from relvm.transform.widen_floats import widen_floats
 TARGETS = ("c", "numpy")
 
 
-def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
+def build_pipeline(target: str, *, fused: bool = True, is_compact: bool = False) -> tuple[Pass, ...]:
     """From a module as written to one that code generation takes: PARSED -> PLANNED.
 
     Parameters
@@ -37,6 +37,8 @@ def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
         One of TARGETS.
     fused
         Whether operators share kernels; never where they are NumPy's.
+    is_compact
+        Whether memory matters more than time.
     """
     return (
         Pass("infer_types", infer_types, Stage.PARSED, Stage.TYPED),
@@ -51,7 +53,7 @@ def build_pipeline(target: str, *, fused: bool = True) -> tuple[Pass, ...]:
         lift_lambdas,
         *((fold_scales, pack_weights) if target == "c" else ()),
         *((fuse_attention, decompose, fuse) if target == "c" and fused else ()),
-        legalize(target),
+        legalize(target, is_compact=is_compact),
         plan_memory,
         lower_shapes,
         append_in_place,

@@ -46,7 +46,7 @@ def compile_programs(programs: Sequence[aot.AotProgram], folder: Path, *options:
         units += sorted(place.glob("src/*.c"))
     wide = ["-mprefer-vector-width=512"] if "-march=x86-64-v4" in own_options() else []
     flags = [*FLAGS.split(), *SIMD.split(), "-O3", *own_options(), *wide, *options, "-fPIC", *includes]
-    exact = [unit for unit in units if EXACT in unit.name]
+    exact = [unit for unit in units if unit.name == f"{unit.parent.parent.name}_{EXACT}kernels.c"]
     for part, more in ((exact, ["-ffp-contract=off"]), ([unit for unit in units if unit not in exact], [])):
         if part:
             _compile([*flags, *more, "-c", *map(str, part)], folder)

@@ -143,6 +143,16 @@ PROGRAMS = (
         tuple((numbers(3), numbers(3, seed=2), i) for i in (0, 1, 2, 7)),
     ),
     Program(
+        "names_that_the_export_could_have_made",
+        """def main(out_result: i64, next_k: i64) -> i64 { return @loop(out_result, next_k) }
+        private def loop(i: i64, k: i64) -> i64 with (inline=false) {
+          next_i = i - 1
+          next_k = k + i
+          return if i > 0 then { return @loop(next_i, next_k) } else { return k }
+        }""",
+        ((0, 3), (5, 0)),
+    ),
+    Program(
         "ways_that_all_go_on",
         """def main(i: i64, x: f32[4]) -> (i64, f32[4]) { return @loop(i, 0, x) }
         private def loop(i: i64, k: i64, x: f32[4]) -> (i64, f32[4]) with (inline=false) {
@@ -222,5 +232,28 @@ PROGRAMS = (
         "items_that_are_too_large",
         "def main(x: u64[]) -> i64 { return to_scalar(x) }",
         ((np.uint64(2**63 - 1),), (np.uint64(2**63),), (np.uint64(2**64 - 1),)),
+    ),
+    Program(
+        "sizes_that_are_no_int64",
+        """def main(n: i64(n), m: i64(m)) -> (i64, i64, i64) {
+          return (dim(n * n), dim(n + m), dim(n * 4 - n * 4 + m // (n + 1)))
+        }""",
+        ((3, 5), (2**40, 1), (2**62, 2**62), (2**62 + 1, 7), (2**63 - 1, 0)),
+    ),
+    Program(
+        "a_product_that_wraps_around",
+        """def main(x: f32[4], i: i64[1], n: i64(n)) => f32[1, 4] {
+          y = reshape(x, shape(n, 4))
+          return gather(y, i, axis=0)
+        }""",
+        ((numbers(4), np.int64([0]), 1), (numbers(4), np.int64([1000]), 2**62 + 1)),
+    ),
+    Program(
+        "what_people_would_not_write",
+        """def main(x: i64[3], y: u32[3], i: i64, j: i64) -> (i64[], i64[3], u32[3], i64[3]) {
+          unread = i // j
+          return (max(x), subtract(max(x), x), relu(y), modulo(x, x))
+        }""",
+        ((np.int64([1, 5, 3]), np.uint32([1, 0, 7]), 4, 2),),
     ),
 )

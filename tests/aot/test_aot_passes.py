@@ -8,6 +8,7 @@ import pytest
 from cases import check_cases
 
 from relvm import aot
+from relvm.aot.c_words import identifier
 from relvm.aot.config import CallKind
 from relvm.aot.format import format_lowered
 from relvm.aot.placement import format_placement
@@ -203,10 +204,24 @@ def test_options_that_do_not_go_together_are_all_quoted(options: dict, message: 
         ({"runtime": "bear"}, "runtime='bear': expected one of bare, hosted; did you mean bare?"),
         ({"interface": "C"}, "interface='C'"),
         ({"workspace": "heap"}, "workspace='heap'"),
+        ({"favour": "size"}, "favour='size': expected one of memory, speed"),
         ({"name": "2fast"}, "name='2fast'"),
         ({"name": ""}, "name=''"),
         ({"alignment": 12}, "alignment=12: expected a power of two"),
         ({"alignment": 0}, "alignment=0"),
+        ({"alignment": 1 << 29}, "expected a power of two up to 65536"),
+        ({"name": None}, "name=None"),
+        ({"name": "int"}, "name='int'"),
+        ({"name": "rvm"}, "name='rvm'"),
+        ({"name": "math"}, "a header that is needed is called math.h"),
+        ({"name": "tile"}, "a header that is needed is called tile.h"),
+        ({"name": "m" * 65}, "a C identifier of up to 64 characters"),
+        ({"unpacked": "no"}, "unpacked='no': expected True or False"),
+        ({"pools": ("a",)}, "pools=('a',): expected a tuple of Pool"),
+        ({"pools": aot.Pool("a")}, "expected a tuple of Pool"),
+        ({"pools": (aot.Pool("int"),)}, "pools: 'int'"),
+        ({"pools": (aot.Pool("constants"),)}, "pools: constants"),
+        ({"pools": (aot.Pool("a"), aot.Pool("A"))}, "two are named a"),
         ({"pools": ()}, "pools: expected one"),
         ({"pools": (aot.Pool("a"), aot.Pool("a"))}, "two are named a"),
         ({"pools": (aot.Pool("a b"),)}, "'a b'"),
@@ -241,7 +256,7 @@ def test_a_bound_that_is_invalid_is_an_error() -> None:
         (
             'def main(x: f32[n, m]) -> f32[] with (upper_bounds=(("n", 4),)) {\n'
             "  a = softmax(x, axis=1)\n\n  return sum(softmax(a, axis=1))\n}",
-            "4:10",
+            "4:14",
         ),
         ("def main(x: f32[4]) => f32[4] {\n  y = relu(x)\n  z: f32[4] = packed('f', y)\n  return z\n}", "3:3"),
         ("def main(x: f32[2], y: str[4]) -> str[4] { return y }", "1:21"),
@@ -263,3 +278,59 @@ def test_a_refusal_names_the_node_of_a_model() -> None:
     model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "graph", value[:1], value[1:]))
     with pytest.raises(RelvmUnsupportedError, match=r"node 'first' \(Softmax, opset \d+\): main: y.*batch"):
         aot.build(from_onnx(model))
+
+
+def test_what_favours_memory_takes_less_of_it() -> None:
+    text = "def main(x: f32[64, 64], y: f32[64, 64]) -> f32[64, 64] { return matmul(x, y) }"
+    less, more = (exported(text, favour=favour).sources.pool_bytes[0] for favour in ("memory", "speed"))
+    assert less < more
+    assert exported(text).sources.pool_bytes == (less,)
+    assert not aot.AotConfig(runtime="hosted", interface="packed", unpacked=False).is_compact
+
+
+@pytest.mark.parametrize("alignment", [16, 64])
+def test_a_pool_never_takes_more_than_its_limit(alignment: int) -> None:
+    text = "def main(x: f32[4]) -> f32[4] { return softmax(softmax(softmax(x, axis=0), axis=0), axis=0) }"
+    pools = (aot.Pool("small", alignment + 4), aot.Pool("rest"))
+    small, rest = exported(text, alignment=alignment, pools=pools).sources.pool_bytes
+    assert small <= alignment + 4
+    assert small + rest > 0
+
+
+def test_elements_are_aligned_whatever_the_alignment() -> None:
+    text = """
+    def main(x: u8[5], y: f64[5]) -> (f64[], u8[]) {
+      a = max(add(x, x), axes=(0,))
+      b = softmax(y, axis=0)
+      return (sum(multiply(softmax(b, axis=0), b)), a)
+    }"""
+    program = exported(text, alignment=1)
+    (function,) = program.lowered.functions
+    slots = program.placements["main"].slots
+    for (kind, number), slot in slots.items():
+        if kind == "storage":
+            assert slot.offset % function.storages[number].dtype.size_bytes == 0
+    assert "RVM_ALIGNED(8) uint8_t" in program.sources.files["src/model.c"]
+
+
+NAMES = {
+    "NULL": "NULL_",
+    "NAN": "NAN_",
+    "INT64_MIN": "INT64_MIN_",
+    "_Bool": "x_Bool",
+    "int": "int_",
+    "3d": "_3d",
+    "a.b": "a_b",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_that_mean_something_in_c_are_others(name: str) -> None:
+    assert identifier(name) == NAMES[name]
+
+
+def test_a_size_that_is_named_like_an_input_gets_another_name() -> None:
+    program = exported(
+        "def main(n: f32[n]) -> f32[n] with (upper_bounds=(('n', 4),)) { return relu(n) }".replace("'", '"')
+    )
+    assert [port.name for port in program.lowered.inputs] == ["n", "n_size"]

@@ -85,6 +85,17 @@ def test_a_program_gives_what_the_machine_gives(program: Program) -> None:
         assert_same_bits(got, expected)
 
 
+def test_a_model_whose_name_is_as_that_of_a_file_of_exact_kernels() -> None:
+    text = "def main(x: f32[8, 32], w: f32[32, 8]) -> f32[8, 8] { return matmul(x, w) }"
+    inputs = {"x": numbers(8, 32), "w": numbers(32, 8, seed=2)}
+    outputs = []
+    for name in ("model", "my_exact"):
+        executor = aot.AotExecutor(aot.compile_library(build(text, name)))
+        executor.run(**inputs)
+        outputs.append(executor.get_output(0))
+    assert_same_bits(*outputs)
+
+
 def test_an_executor_says_what_it_takes(executor: aot.AotExecutor) -> None:
     assert (executor.get_num_inputs(), executor.get_num_outputs()) == (3, 3)
     assert [executor.get_input_name(i) for i in range(3)] == ["x", "scale", "most"]
@@ -127,6 +138,8 @@ def test_inputs_are_copied_and_outputs_stay(executor: aot.AotExecutor) -> None:
         ("most", 1.5, RelvmTypeError, "input most: expected a number of dtype i64, got 1.5"),
         ("most", 2**63, RelvmTypeError, "input most: expected a number of dtype i64"),
         ("most", True, RelvmTypeError, "input most: expected a number of dtype i64, got True"),
+        ("scale", 10**400, RelvmTypeError, "input scale: expected a number of dtype f64"),
+        ("x", [[1.0], [1.0, 2.0]], RelvmTypeError, "input x: expected an array"),
     ],
 )
 def test_what_no_input_takes(executor: aot.AotExecutor, key, value, error: type, message: str) -> None:
@@ -157,6 +170,17 @@ def test_a_run_needs_all_inputs_and_sizes_in_their_bounds(executor: aot.AotExecu
         aot.AotExecutor(executor._factory).run()
 
 
+def test_what_is_no_factory_makes_no_executor() -> None:
+    with pytest.raises(RelvmTypeError, match=r"expected an ExecutorFactory, .*got 'model\.so'"):
+        aot.AotExecutor("model.so")
+
+
+def test_an_input_may_have_any_name() -> None:
+    executor = aot.AotExecutor(aot.compile_library(build("def main(self: f32[2]) -> f32[2] { return relu(self) }")))
+    executor.run(self=np.float32([-1, 1]))
+    np.testing.assert_array_equal(executor.get_output(0), [0, 1])
+
+
 def test_a_library_is_written_and_read(factory: aot.ExecutorFactory, tmp_path: Path) -> None:
     factory.export_library(tmp_path / "model.so")
     loaded = aot.load_module(tmp_path / "model.so")
@@ -171,9 +195,10 @@ def test_files_that_are_no_libraries(factory: aot.ExecutorFactory, tmp_path: Pat
     (tmp_path / "text.so").write_text("text")
     with pytest.raises(RelvmFormatError, match="no shared library"):
         aot.load_module(tmp_path / "text.so", trust_native=True)
-    (tmp_path / "cut.so").write_bytes(factory.library[:200])
-    with pytest.raises(RelvmFormatError, match="not loadable"):
-        aot.load_module(tmp_path / "cut.so", trust_native=True)
+    for size in (5, 200, 1000, len(factory.library) // 2, len(factory.library) - 100):
+        (tmp_path / "cut.so").write_bytes(factory.library[:size])
+        with pytest.raises(RelvmFormatError, match=r"cut\.so: "):
+            aot.load_module(tmp_path / "cut.so", trust_native=True)
     executable = vm.build(parse_module("def main(x: f32[2]) -> f32[2] { return relu(x) }"), "compiled")
     vm.export_library(executable, tmp_path / "machine.so")
     with pytest.raises(RelvmFormatError, match="without relvm_aot_library"):

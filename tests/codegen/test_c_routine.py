@@ -37,3 +37,11 @@ def test_long_blocks_become_parts_that_compute_the_same(text: str) -> None:
     for mode in MODES:
         result = vm.VirtualMachine(vm.build(module, mode))["main"](np.float32([1, 2]), True)
         np.testing.assert_array_equal(result, np.float32([1, 2]) * (COUNT + 1))
+
+
+def test_a_function_may_have_a_name_that_ends_comments() -> None:
+    text = """
+    def main(x: f32[2]) -> f32[2] { return @"*/ x"(x) }
+    def "*/ x"(x: f32[2]) -> f32[2] { return relu(x) }"""
+    machine = vm.VirtualMachine(vm.build(parse_module(text), "compiled"))
+    np.testing.assert_array_equal(machine["main"](np.float32([1, -1])), [1, 0])

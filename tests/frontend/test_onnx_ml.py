@@ -14,6 +14,7 @@ from onnx.reference import ReferenceEvaluator
 
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
+from relvm.frontend.onnx.ml_trees import Forest
 
 RANDOM = np.random.default_rng(8)
 FEATURES = 5
@@ -293,3 +294,14 @@ def test_trees_with_leaves_in_a_table_of_their_own() -> None:
     made = model("TreeEnsemble", 1, 5, **tables)
     rows = np.array([[0, 0, 1, 0, 0], [1, 0, -0.5, 0, 0], [0.5, 0, 0, 0, 0], [2, 0, 2.5, 0, 0]], np.float32)
     assert_answers(c_answers(made, [rows]), ReferenceEvaluator(made).run(None, {"x": rows}))
+
+
+def test_equal_leaves_are_one_and_come_first() -> None:
+    """A root whose ways lead to a leaf of 2 and to a node with leaves of 2 and 3."""
+    yes, no = np.array([1, 1, 3, 3, 4]), np.array([2, 1, 4, 3, 4])
+    features, thresholds, tests = np.array([5, 0, 6, 0, 0]), np.array([0.5, 0, 0.25, 0, 0]), np.array(["<="] * 5)
+    weights = np.array([[0], [2], [0], [2], [3]], np.float32)
+    forest = Forest(features, thresholds, tests, yes, no, np.array([0]), weights).with_leaves_first(weights)
+    assert forest.weights.tolist() == [[2], [3]]
+    assert (forest.yes.tolist(), forest.no.tolist(), forest.roots.tolist()) == ([0, 1, 0, 0], [0, 1, 3, 1], [2])
+    assert (forest.features[2:].tolist(), forest.thresholds[2:].tolist()) == ([5, 6], [0.5, 0.25])

@@ -32,7 +32,7 @@ def integer_samples() -> Iterator[Sample]:
     for a, b, b_zero in itertools.product(("i8", "u8"), ("i8", "u8"), ((), (1, 37))):
         for left in ((13, 9), (9,), (2, 3, 9), (0, 9)):
             yield _packed_bytes(_bytes(a, *left), _bytes(b, 9, 37), _bytes(a), _bytes(b, *b_zero))
-    for rows, depth, columns in ((6, 64, 64), (1, 2, 16), (5, 7, 129), (3, 1, 48)):
+    for rows, depth, columns in ((6, 64, 64), (1, 2, 16), (5, 7, 129), (8, 9, 60), (3, 1, 48)):
         yield _packed_bytes(_bytes("u8", rows, depth), _bytes("i8", depth, columns), _bytes("u8"), np.int8(0))
     narrow = array("u8", 9, 37, special=False, low=100, high=140)  # less its zero point it is of signed bytes
     yield _packed_bytes(_bytes("i8", 3, 9), narrow, _bytes("i8"), np.uint8(120))

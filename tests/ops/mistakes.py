@@ -126,12 +126,19 @@ def _linear() -> list[Mistake]:
         ),
         Mistake(
             "matmul_packed",
-            (F32, tensor("f32", "2, 3, 16")),
-            "columns is 33, expected more than 16 and not more than 32",
+            (F32, tensor("f32", "112")),
+            "columns is 0, expected a number above 0",
             RelvmArgumentError,
+            {"columns": 0},
+        ),
+        Mistake(
+            "matmul_packed",
+            (F32, tensor("f32", "112")),
+            "b has 112 elements, expected rows of 33 and 15 more",
+            RelvmShapeError,
             {"columns": 33},
         ),
-        Mistake("matmul_packed", (F32, tensor("f32", "3, 16")), "b has rank 2, expected 3", attributes={"columns": 16}),
+        Mistake("matmul_packed", (F32, tensor("f32", "3, 16")), "b has rank 2, expected 1", attributes={"columns": 16}),
         *_attention(),
         Mistake(
             "conv_tiles",
@@ -399,16 +406,17 @@ def _packed_windows() -> list[Mistake]:
 
 
 def _packed_bytes() -> list[Mistake]:
-    a, b, sums, none = tensor("u8", "3, 5"), tensor("i32", "1, 2, 16"), tensor("i32", "16"), tensor("i32", "0")
+    a, b, sums, none = tensor("u8", "3, 5"), tensor("i32", "23"), tensor("i32", "7"), tensor("i32", "0")
     name, zero, seven = "matmul_integer_packed", tensor("u8"), {"columns": 7}
     return [
         Mistake(name, (F32, b, sums, zero, none), "a has dtype f32, expected i8 or u8", attributes=seven),
         Mistake(name, (zero, b, sums, zero, none), "a has rank 0, expected at least 1", attributes=seven),
-        Mistake(name, (a, b, sums, sums, none), "a_zero is i32[16], expected u8 of rank 0", attributes=seven),
-        Mistake(name, (a, sums, sums, zero, none), "b is i32[16], expected i32 of rank 3", attributes=seven),
+        Mistake(name, (a, b, sums, sums, none), "a_zero is i32[7], expected u8 of rank 0", attributes=seven),
+        Mistake(name, (a, a, sums, zero, none), "b is u8[3, 5], expected i32 of rank 1", attributes=seven),
         Mistake(name, (a, b, none, zero, none), "sums has 0 elements and b_zero 0", RelvmShapeError, seven),
-        Mistake(name, (a, b, sums, zero, sums), "b_zero 16, expected 16, and 0 or 7", RelvmShapeError, seven),
-        Mistake(name, (a, b, sums, zero, none), "columns is 17", RelvmArgumentError, {"columns": 17}),
+        Mistake(name, (a, b, sums, zero, b), "b_zero 23, expected 7, and 0 or 7", RelvmShapeError, seven),
+        Mistake(name, (a, b, sums, zero, none), "columns is 0", RelvmArgumentError, {"columns": 0}),
+        Mistake(name, (a, b, sums, zero, none), "rows of 16 and 0 more", RelvmShapeError, {"columns": 16}),
         Mistake(
             name, (tensor("u8", "9"), b, sums, zero, none), "a has 9 columns, b 2 words of four", RelvmShapeError, seven
         ),

@@ -9,6 +9,7 @@ import numpy as np
 from ops.sample_values import NUMBERS, NUMPY_NAMES, Sample, array
 
 from relvm.errors import RelvmIndexError, RelvmShapeError
+from relvm.ops.decision import CONDITIONS
 
 
 def shape_samples() -> Iterator[Sample]:
@@ -203,14 +204,18 @@ def tree_samples() -> Iterator[Sample]:
         for tests in (("<=", ">?"), ("==", "!="), ("<", ">="), ("!=?", "<=?")):
             x = np.where(array("f32", rows, 3) > 4, np.float32(np.nan), array("f32", rows, 3))
             yield Sample("tree_leaves", (x, *tables), {"tests": tests, "depth": 2}, keep=frozenset((3, 5)))
-    wild = (np.array([-7, 99], np.int32), np.zeros(2, np.float32), np.array([0, 0], np.uint8))
+        for test in CONDITIONS:
+            x, none = np.where(array("f32", rows, 3) > 4, np.float32(np.nan), array("f32", rows, 3)), conditions[:0]
+            tables = (features, thresholds, none, yes, no, np.array(roots, np.int32))
+            yield Sample("tree_leaves", (x, *tables), {"tests": (test,), "depth": 2}, keep=frozenset((0, 3, 5)))
+    wild = (np.array([-7, 99], np.int32), np.zeros(2, np.float32), np.array([1, 9], np.uint8))
     wild += (np.array([5, -5], np.int32), np.array([-1, 7], np.int32), np.array([-3, 2, 1], np.int32))
-    yield Sample("tree_leaves", (array("f32", 4, 3), *wild), {"tests": ("<=",), "depth": 3}, keep=None)
+    yield Sample("tree_leaves", (array("f32", 4, 3), *wild), {"tests": ("<=", ">"), "depth": 3}, keep=None)
     x = array("f64", 4, 3)
     tables = (features, thresholds.astype(np.float64), conditions, yes, no, np.array([0], np.int32))
     yield Sample("tree_leaves", (x, *tables), {"tests": ("<=", "<"), "depth": 2}, keep=None)
     empty = {"tests": ("<=",), "depth": 1}
-    tables = (features, thresholds, conditions, yes, no, np.array([0], np.int32))
+    tables = (features, thresholds, conditions[:0], yes, no, np.array([0], np.int32))
     yield Sample(
         "tree_leaves", (np.zeros((2, 0), np.float32), *tables), empty, keep=frozenset((0, 5)), fails=RelvmShapeError
     )

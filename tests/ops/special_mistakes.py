@@ -11,7 +11,7 @@ from relvm.ir.types import OBJECT, ListType, PrimType
 
 def tree_mistakes() -> list[Mistake]:
     tables = [tensor("i32", "k"), tensor("f32", "k"), tensor("u8", "k"), tensor("i32", "k"), tensor("i32", "k")]
-    x, roots, right = tensor("f32", "n, 3"), tensor("i32", "t"), {"tests": ("<=",), "depth": 2}
+    x, roots, right = tensor("f32", "n, 3"), tensor("i32", "t"), {"tests": ("<=", "<"), "depth": 2}
     return [
         Mistake("tree_leaves", (tensor("i64", "n, 3"), *tables, roots), "x has dtype i64", attributes=right),
         Mistake("tree_leaves", (tensor("f32", "n"), *tables, roots), "x has rank 1, expected 2", attributes=right),
@@ -22,6 +22,13 @@ def tree_mistakes() -> list[Mistake]:
             "features and thresholds differ in length: 4 and 5",
             RelvmShapeError,
             right,
+        ),
+        Mistake(
+            "tree_leaves",
+            (x, *tables, roots),
+            "features and conditions differ in length: 0 and k",
+            RelvmShapeError,
+            right | {"tests": ("<=",)},
         ),
         Mistake("tree_leaves", (x, *tables, roots), "tests is ('~',)", RelvmArgumentError, right | {"tests": ("~",)}),
         Mistake("tree_leaves", (x, *tables, roots), "depth is -1", RelvmArgumentError, right | {"depth": -1}),

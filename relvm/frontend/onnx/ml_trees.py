@@ -47,8 +47,8 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 class Forest:
     """Trees in tables, a row for each node; a leaf is followed by itself.
 
-    tests: of the operator tree_leaves, by name.   weights: (nodes, targets), what a leaf adds to each target, NaN where
-    it says nothing of it.
+    tests: of the operator tree_leaves, by name.   weights: (nodes, targets), or (leaves, targets) where those are the
+    first nodes, what a leaf adds to each target, NaN where it says nothing of it.
     """
 
     features: np.ndarray
@@ -75,30 +75,45 @@ class Forest:
             steps = longer
         raise RelvmFormatError("the trees have nodes from which no way ends at a leaf")
 
+    def with_leaves_first(self, weights: np.ndarray) -> Forest:
+        """The same, whose first nodes are the leaves, one for each different row of `weights`, all of which have one:
+        the others have none.
+
+        weights: (nodes, targets), of float32.
+        """
+        branches = self.branches()
+        own, leaves = np.flatnonzero(branches), np.flatnonzero(~branches)
+        _, firsts, which = np.unique(weights[leaves].view(np.int32), axis=0, return_index=True, return_inverse=True)
+        number = np.empty(len(branches), np.int64)
+        number[leaves], number[own] = which.reshape(-1), len(firsts) + np.arange(len(own))
+        nodes = np.concatenate([leaves[firsts], own])
+        columns = (column[nodes] for column in (self.features, self.thresholds, self.tests))
+        ways = (number[way[nodes]] for way in (self.yes, self.no))
+        return Forest(*columns, *ways, number[self.roots], weights[leaves[firsts]])
+
     def scores(self, x: Term, aggregate: str) -> Term:
         """(rows, targets), without base values."""
         if aggregate not in _AGGREGATES:
             raise RelvmFormatError(f"aggregate_function is {aggregate!r}: there is no such")
-        columns = x.shape[1]
-        if isinstance(columns, int) and self.features.max(initial=0) >= columns:
+        columns = x.shape[1] if isinstance(x.shape[1], int) else 2**31
+        if self.features.max(initial=0) >= columns:
             raise RelvmFormatError(f"the trees look at feature {self.features.max()} of {columns}")
-        tests, conditions = (
-            np.unique(self.tests[self.branches()]),
-            np.zeros(len(self.tests), np.uint8),
-        )
-        for number, test in enumerate(tests):
-            conditions[self.tests == test] = number
+        depth = self.depth()
+        missing = {"MIN": np.inf, "MAX": -np.inf}.get(aggregate, 0.0)
+        forest = self.with_leaves_first(np.where(np.isnan(self.weights), missing, self.weights).astype(np.float32))
+        tests = np.unique(forest.tests[forest.branches()])
+        conditions = np.zeros(len(forest.tests) if len(tests) > 1 else 0, np.uint8)
+        for number, test in enumerate(tests[: len(conditions)]):
+            conditions[forest.tests == test] = number
         tables = (
-            self.features.astype(np.int32),
-            self.thresholds.astype(x.type.dtype.numpy),
+            forest.features.astype(np.int32),
+            forest.thresholds.astype(x.type.dtype.numpy),
             conditions,
-            *(table.astype(np.int32) for table in (self.yes, self.no, self.roots)),
+            *(table.astype(np.int32) for table in (forest.yes, forest.no, forest.roots)),
         )
         which = tuple(map(str, tests)) or CONDITIONS[:1]
-        leaves = x.apply(ops.tree_leaves, *map(constant, tables), tests=which, depth=self.depth())
-        missing = {"MIN": np.inf, "MAX": -np.inf}.get(aggregate, 0.0)
-        weights = np.where(np.isnan(self.weights), missing, self.weights).astype(np.float32)
-        found = Term(x.node, x.node.emit(ops.gather(constant(weights), leaves.expr, axis=0)))
+        leaves = x.apply(ops.tree_leaves, *map(constant, tables), tests=which, depth=depth)
+        found = Term(x.node, x.node.emit(ops.gather(constant(forest.weights), leaves.expr, axis=0)))
         if aggregate in ("MIN", "MAX"):
             extreme = found.apply(ops.min if aggregate == "MIN" else ops.max, axes=(1,), keepdims=False)
             return extreme.apply(ops.equal, missing).chosen(0.0, extreme)

@@ -1,0 +1,1 @@
+"""Size and speed of exports on microcontrollers, beside other generators of C."""
