@@ -62,19 +62,13 @@ def random_inputs(params: list[dict], names: list[str], sizes: dict[str, int], s
         A parameter that is no tensor of known rank.
     """
     from relvm.frontend.text import parse_type
-    from relvm.ir.dims import evaluate_with
-    from relvm.ir.types import TensorType
+    from relvm.ir.random_values import random_array
 
     rng = np.random.default_rng(seed)
     arrays = []
     for param, name in zip(params, names, strict=True):
-        type_ = parse_type(param["type"])
-        if not isinstance(type_, TensorType) or type_.dtype is None or type_.rank is None:
-            raise RelvmArgumentError(f"--random: input {name} is of type {param['type']}; give it with --input")
-        dims = type_.shape if type_.shape is not None else (1,) * type_.rank
-        shape = [evaluate_with(dim, lambda var: sizes.get(var.name, 1)) for dim in dims]
-        if any(not isinstance(size, int) or size < 0 for size in shape):
-            raise RelvmArgumentError(f"--random: input {name} of type {param['type']} has no such sizes; give --dim")
-        values = rng.standard_normal(shape) if type_.dtype.is_float else rng.integers(0, 2, shape)
-        arrays.append(np.asarray(values).astype(type_.dtype.numpy))
+        try:
+            arrays.append(random_array(parse_type(param["type"]), sizes, rng))
+        except RelvmArgumentError as error:
+            raise RelvmArgumentError(f"--random: input {name}: {error}; give it with --input, or --dim") from None
     return arrays

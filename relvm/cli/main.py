@@ -14,7 +14,8 @@ STAGES = ("parsed", "typed", "normal", "legal", "planned", "routine", "bytecode"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; gives its exit status: 0, 1 for an error (one line on standard error), 130 when interrupted."""
+    """Runs the command; gives its exit status: 0, 1 for an error (one line on standard error) or
+    a difference that `compare` finds, 130 when interrupted."""
     options = _parser().parse_args(arguments)
     try:
         status = options.run(options)
@@ -48,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_compile(commands)
     _add_export(commands)
     _add_show(commands)
+    _add_compare(commands)
     for name, help_text in (
         ("ops", "the operators"),
         ("builtins", "the runtime's own functions"),
@@ -164,6 +166,20 @@ def _add_show(commands) -> None:
     command.set_defaults(run=_run_show)
 
 
+def _add_compare(commands) -> None:
+    command = commands.add_parser("compare", help="run a model in several ways, and find the first value that differs")
+    _add_model(command, "an .onnx model or a .relvm text")
+    command.add_argument("--function", default="main", help="which function to run (default: main)")
+    _add_inputs(command)
+    command.add_argument(
+        "--modes",
+        metavar="MODE,MODE...",
+        help="reference, bytecode, compiled and for .onnx onnxruntime (default: all); held against the first",
+    )
+    command.add_argument("--tolerance", type=float, default=1e-4, help="of floats relative to the largest of a tensor")
+    command.set_defaults(run=_run_compare)
+
+
 def _run_run(options: argparse.Namespace) -> int:
     from relvm.cli.run import run
 
@@ -186,6 +202,12 @@ def _run_show(options: argparse.Namespace) -> int:
     from relvm.cli.show import show
 
     return show(options)
+
+
+def _run_compare(options: argparse.Namespace) -> int:
+    from relvm.cli.compare import compare_model
+
+    return compare_model(options)
 
 
 def _run_cache(options: argparse.Namespace) -> int:

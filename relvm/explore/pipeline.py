@@ -228,10 +228,15 @@ def _read(path: Path, dims: Mapping[str, int | tuple[int, int]] | None) -> Modul
 
             return from_onnx(path, dims=dims)
         case ".relvm":
-            return parse_module(path.read_text(), str(path))
+            return read_text(path)
     raise RelvmFormatError(
         f"{path}: expected a model (.onnx or .relvm), got a file ending in {path.suffix or 'nothing'}"
     )
+
+
+def read_text(path: Path) -> Module:
+    """The module in a .relvm file."""
+    return parse_module(path.read_text(), str(path))
 
 
 def _first_sentence(text: str) -> str:

@@ -1,0 +1,64 @@
+# %% [markdown]
+# # Ahead of time
+#
+# A model as C sources: no machine, no allocation, nothing but a C99 compiler. All memory of a run is known before.
+
+# %%
+import subprocess
+
+import numpy as np
+
+from relvm import aot, vm
+from relvm.frontend.text import parse_module
+
+module = parse_module("""
+def main(x: f32[n, 4], w: f32[4, 3]) -> f32[n, 3] with (upper_bounds=(("n", 16),)) {
+  return softmax(matmul(x, w), axis=1)
+}""")
+program = aot.build(module, aot.AotConfig(name="scores", alignment=16))
+sorted(program.sources.files)
+
+# %% [markdown]
+# The header is what a caller needs: a struct of inputs, one of outputs, a function. `n` is a field of the inputs.
+
+# %%
+print(program.sources.files["include/scores.h"])
+
+# %% [markdown]
+# `n` is at most 16, so the pool has a known size. An unbounded size is refused.
+
+# %%
+from relvm.errors import RelvmUnsupportedError
+
+print(program.sources.pool_bytes, program.sources.constants_bytes)
+unbounded = "def main(x: f32[n, 4], w: f32[4, 4]) -> f32[n, 4] { return matmul(matmul(x, w), w) }"
+try:
+    aot.build(parse_module(unbounded))
+    raise AssertionError("a pool of unknown size was made")
+except RelvmUnsupportedError as error:
+    print(error)
+
+# %% [markdown]
+# Given inputs and what should come out, the folder has a program that tries them.
+
+# %%
+rng = np.random.default_rng(0)
+x, w = rng.standard_normal((5, 4)).astype(np.float32), rng.standard_normal((4, 3)).astype(np.float32)
+expected = vm.VirtualMachine(vm.build(module))["main"](x, w).numpy()
+program.write("scores", ((x, w), (expected,)))
+done = subprocess.run(["make", "-C", "scores", "test"], capture_output=True, text=True)
+print(done.stdout)
+assert done.returncode == 0, done.stderr
+
+# %% [markdown]
+# Hosted, it is a shared library that Python runs without a machine.
+
+# %%
+config = aot.AotConfig("scores", runtime="hosted", interface="packed", unpacked=False)
+factory = aot.compile_library(aot.build(module, config))
+factory.export_library("scores.so")
+executor = aot.AotExecutor(aot.load_module("scores.so"))
+executor.set_input("x", x)
+executor.set_input("w", w)
+executor.run()
+np.testing.assert_allclose(executor.get_output(0), expected, rtol=1e-6)

@@ -1,0 +1,83 @@
+# %% [markdown]
+# # Bytecode by hand
+#
+# A function of bytecode is a list of instructions over registers. `vm.ExecBuilder` writes it without the compiler.
+
+# %%
+from relvm import vm
+
+builder = vm.ExecBuilder()
+with builder.function("main", ["x", "double"]):
+    otherwise = builder.label()
+    builder.emit_if(builder.r(1), otherwise)
+    builder.emit_call("helper", [builder.r(0)], dst=builder.r(2))
+    builder.emit_ret(builder.r(2))
+    builder.place(otherwise)
+    builder.emit_ret(builder.r(0))
+with builder.function("helper", ["x"]):
+    builder.emit_call("vm.builtin.make_tuple", [builder.r(0), builder.r(0)], dst=builder.r(1))
+    builder.emit_ret(builder.r(1))
+executable = builder.get()
+print(executable.as_text())
+
+# %% [markdown]
+# Registers 0 and 1 are the parameters. `if` goes on where its register is true, and jumps to the label where it is
+# not.
+
+# %%
+machine = vm.VirtualMachine(executable)
+assert machine["main"](7, True) == (7, 7)
+assert machine["main"](7, False) == 7
+
+# %% [markdown]
+# This is the whole instruction set. Scalar arithmetic is `prim` with a row of the table of primitive operators, such as
+# `add_i64`. A loop is a jump backwards.
+
+# %%
+from relvm.tables import OPCODES
+
+for row in OPCODES:
+    print(f"{row.name:10} {row.operands:6} {row.meaning}")
+
+# %%
+builder = vm.ExecBuilder()
+with builder.function("sum_to", ["n"]):
+    n, total, more = builder.r(0), builder.r(1), builder.r(2)
+    builder.emit("prim", total, "add_i64", [builder.imm(0), builder.imm(0)])
+    start, end = builder.label(), builder.label()
+    builder.place(start)
+    builder.emit("prim", more, "gt_i64", [n, builder.imm(0)])
+    builder.emit_if(more, end)
+    builder.emit("prim", total, "add_i64", [total, n])
+    builder.emit("prim", n, "sub_i64", [n, builder.imm(1)])
+    builder.emit_goto(start)
+    builder.place(end)
+    builder.emit_ret(total)
+loop = builder.get()
+assert vm.VirtualMachine(loop)["sum_to"](1000) == 500500
+
+# %% [markdown]
+# Bytecode is verified before anything of it runs: that a register is read before it is written is an error, not a
+# crash.
+
+# %%
+from relvm.errors import RelvmError
+
+builder = vm.ExecBuilder()
+with builder.function("main", ["x"]):
+    builder.emit_ret(builder.r(5))
+try:
+    vm.VirtualMachine(builder.get())
+    raise AssertionError("register 5 has no value")
+except RelvmError as error:
+    print(f"{type(error).__name__}: {error}")
+
+# %% [markdown]
+# `as_python` goes the other way: a program of these calls that builds the same executable.
+
+# %%
+program = loop.as_python()
+print(program)
+namespace = {}
+exec(program, namespace)
+assert namespace["executable"].as_text() == loop.as_text()

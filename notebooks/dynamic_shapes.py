@@ -1,0 +1,90 @@
+# %% [markdown]
+# # Dynamic shapes
+#
+# A size may be a variable. One program runs for all its values, and what is known of sizes is checked while
+# compiling.
+
+# %%
+import numpy as np
+
+from relvm import vm
+from relvm.errors import RelvmShapeError
+from relvm.frontend.text import parse_module
+from relvm.ir.infer import infer_types
+from relvm.ir.printer import print_module
+
+
+def machine_of(text: str) -> vm.VirtualMachine:
+    return vm.VirtualMachine(vm.build(parse_module(text)))
+
+
+machine = machine_of("""
+def main(x: f32[n, m], y: f32[k, m]) -> f32[n + k, m] {
+  return concat(x, y, axis=0)
+}""")
+assert machine["main"](np.ones((2, 3), np.float32), np.ones((5, 3), np.float32)).shape == (7, 3)
+
+# %% [markdown]
+# `m` is one size in both parameters: a call where it is not is an error.
+
+# %%
+try:
+    machine["main"](np.ones((2, 3), np.float32), np.ones((5, 4), np.float32))
+    raise AssertionError("3 columns and 4 were taken for equal")
+except RelvmShapeError as error:
+    print(error)
+
+# %% [markdown]
+# Sizes are polynomials in one canonical form, so equal ones compare equal, however they are written.
+
+# %%
+typed = infer_types(
+    parse_module("""
+def main(x: f32[n, 4]) -> f32[2 * n * 2] {
+  return reshape(x, shape(n * 4))
+}""")
+)
+print(print_module(typed))
+assert "shape(n * 4)" in print_module(typed)
+
+# %% [markdown]
+# What cannot be equal is refused before anything runs.
+
+# %%
+try:
+    infer_types(parse_module("def main(x: f32[n], y: f32[n + 1]) { return add(x, y) }"))
+    raise AssertionError("n and n + 1 were taken for equal")
+except RelvmShapeError as error:
+    print(error)
+
+# %% [markdown]
+# A size may be known to the machine only. `match_cast` gives it a name, and checks the rest.
+
+# %%
+machine = machine_of("""
+def main(x: f32[...]) -> (i64, f32[_, _]) {
+  y = match_cast(x, f32[rows, 4])
+  return (dim(rows), relu(y))
+}""")
+assert machine["main"](np.ones((6, 4), np.float32))[0] == 6
+try:
+    machine["main"](np.ones((6, 5), np.float32))
+    raise AssertionError("5 columns were taken for 4")
+except RelvmShapeError as error:
+    print(error)
+
+# %% [markdown]
+# Bounds are checked at every call, and let memory be planned for the largest size.
+
+# %%
+bounded = parse_module("""
+def main(x: f32[n, 4]) -> f32[n, 4] with (upper_bounds=(("n", 32),)) {
+  return softmax(relu(x), axis=1)
+}""")
+machine = vm.VirtualMachine(vm.build(bounded))
+assert machine["main"](np.ones((32, 4), np.float32)).shape == (32, 4)
+try:
+    machine["main"](np.ones((33, 4), np.float32))
+    raise AssertionError("33 rows were taken where at most 32 may be")
+except RelvmShapeError as error:
+    print(error)

@@ -1,0 +1,98 @@
+# %% [markdown]
+# # Writing a pass
+#
+# A pass is a function from a module, or from each function of it, to another: nodes never change, new ones are made.
+# Its decorator says its name and the stage that it takes.
+
+# %%
+from dataclasses import replace
+
+import numpy as np
+
+from relvm import vm
+from relvm.errors import RelvmVerifyError
+from relvm.frontend.text import parse_module
+from relvm.ir.expr import Constant, Expr, Function, OpCall
+from relvm.ir.infer import infer_types
+from relvm.ir.operator import find_operator
+from relvm.ir.printer import print_module
+from relvm.ir.stages import Stage
+from relvm.ir.structure import rewrite
+from relvm.transform.normalize import normalize
+from relvm.transform.passes import function_pass, run_passes
+from relvm.transform.pipelines import build_pipeline
+
+
+@function_pass("double_by_addition", at=Stage.NORMAL)
+def double_by_addition(function: Function) -> Function:
+    """Doubling becomes an addition, which is as exact:   multiply(x, 2)   ->   add(x, x)"""
+    add, multiply = find_operator("add"), find_operator("multiply")
+
+    def rule(expr: Expr) -> Expr | None:
+        match expr:
+            case OpCall(op, (x, Constant(value=factor))) if op is multiply and factor.size == 1 and factor.item() == 2:
+                return replace(expr, op=add, args=(x, x)) if expr.type == x.type else None
+        return None
+
+    return rewrite(rule, function)
+
+
+# %% [markdown]
+# `rewrite` applies the rule to every expression, innermost first; None leaves it as it is. `replace` keeps what the
+# call has besides, such as where in the source it is from. The types are compared because a factor of shape [1, 1]
+# could give the product more axes than `x` has.
+#
+# `run_passes` runs some passes; with `verified=True` each result is held to the rules of its stage.
+
+# %%
+module = parse_module("""
+def main(x: f32[n]) -> f32[n] {
+  a = multiply(x, const(f32[], 2))
+  b = multiply(a, const(f32[], 3))
+  return b
+}""")
+normal = normalize(infer_types(module))
+changed = run_passes(normal, [double_by_addition], verified=True)
+print(print_module(changed))
+assert "add(x, x)" in print_module(changed) and "multiply(a, " in print_module(changed)
+
+# %% [markdown]
+# What it made is built like any module, and gives the same bits.
+
+# %%
+x = np.float32([1.1, -0.0, np.inf])
+before, after = (vm.VirtualMachine(vm.build(each))["main"](x).numpy() for each in (normal, changed))
+assert before.tobytes() == after.tobytes()
+
+# %% [markdown]
+# A pass that breaks a rule of its stage is found by the verifier. At stage NORMAL arguments are variables or
+# constants; this one puts an operator into another.
+
+# %%
+
+
+@function_pass("nest", at=Stage.NORMAL)
+def nest(function: Function) -> Function:
+    """relu(x) around every multiplication: not in A-normal form."""
+    relu = find_operator("relu")
+
+    def rule(expr: Expr) -> Expr | None:
+        is_product = isinstance(expr, OpCall) and expr.op.name == "multiply"
+        return OpCall(relu, (expr,), type=expr.type) if is_product else None
+
+    return rewrite(rule, function)
+
+
+try:
+    run_passes(normal, [nest], verified=True)
+    raise AssertionError("the verifier saw nothing")
+except RelvmVerifyError as error:
+    print(error)
+
+# %% [markdown]
+# The passes of a build are listed in one place, `relvm/transform/pipelines.py`; golden cases in `tests/transform/`
+# show what each does.
+
+# %%
+for step in build_pipeline("c"):
+    print(f"{step.name:20} {step.at.name} -> {step.to.name}")

@@ -1,0 +1,41 @@
+"""`relvm compare`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from relvm.cli.inputs import input_values
+from relvm.cli.models import chosen_target, parse_dims, read_module
+from relvm.errors import RelvmNameError, near_matches
+from relvm.explore import compare
+from relvm.ir.expr import Module
+
+
+def compare_model(options: argparse.Namespace) -> int:
+    """Prints the table of a comparison; 1 where a value differs."""
+    module = read_module(options)
+    options.random = options.random or not options.input
+    inputs = input_values(options, _signature(module, options.function))
+    is_onnx = options.model.endswith(".onnx")
+    compared = compare(
+        options.model if is_onnx else module,
+        *inputs,
+        function=options.function,
+        modes=options.modes.split(",") if options.modes else None,
+        tolerance=options.tolerance,
+        target=chosen_target(options),
+        fused=not options.unfused,
+        dims=parse_dims(options.dim),
+    )
+    print(compared)
+    return 0 if compared.agrees else 1
+
+
+def _signature(module: Module, name: str) -> dict[str, Any]:
+    """What an executable would say of the function."""
+    public = {function.name: function for function in module.functions if not function.private}
+    if name not in public:
+        raise RelvmNameError(f"no public function {name}{near_matches(name, public)}")
+    params = [{"name": param.name, "type": str(param.type)} for param in public[name].params]
+    return {"params": params, "attributes": dict(public[name].attributes)}

@@ -1,0 +1,154 @@
+"""What a comparison found: a row for each value, as a table in text and in HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from ml_dtypes import finfo
+
+from relvm.ir.dtypes import dtype_of
+
+_LONGEST_ORIGIN = 60  # characters of one that a table has
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A value, as each way of running made it.
+
+    Attributes
+    ----------
+    name
+        In the program; in an ONNX model, where it has one, the model's name of it.
+    shape, dtype
+        In the way that the others are held against.
+    origin
+        Where in the source it is from; empty where nothing of the source says it.
+    values
+        What each way made of it; a way that does not have the value is not there.
+    differences
+        By the ways that are held against the first: the largest difference of an element; infinite where shapes or
+        dtypes differ, or one has a NaN, an infinity or a string where the other has something else.
+    largest
+        The magnitude of the largest finite element in the way that the others are held against; 0 where there is none.
+    differs
+        Whether one of these is beyond the tolerance.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    origin: str
+    values: Mapping[str, np.ndarray] = field(repr=False)
+    differences: Mapping[str, float]
+    largest: float
+    differs: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What `compare` gives.  In Jupyter, and printed, it is a table.
+
+    Attributes
+    ----------
+    title
+        Of the table.
+    modes
+        The ways of running; the first is what the others are held against.
+    rows
+        The values in the order of the program; at the end, as "returned", the results of the program as it is.
+    """
+
+    title: str
+    modes: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def first(self) -> Row | None:
+        """The first value that differs beyond the tolerance; None where all agree."""
+        return next((row for row in self.rows if row.differs), None)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no value differs beyond the tolerance."""
+        return self.first is None
+
+    def __str__(self) -> str:
+        table = [self._heads(), *map(self._cells, self.rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() for cells in table
+        ]
+        return "\n".join((*lines, self._summary()))
+
+    def _repr_html_(self) -> str:
+        heads = "".join(f"<th>{html.escape(head)}</th>" for head in self._heads())
+        rows = "".join(map(self._html_row, self.rows))
+        return (
+            f"<p><b>{html.escape(self.title)}</b>: {html.escape(self._summary())}</p>"
+            f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+    def _html_row(self, row: Row) -> str:
+        style = ' style="background: #f8d7da; color: #000"' if row.differs else ""
+        cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in self._cells(row))
+        return f"<tr{style}>{cells}</tr>"
+
+    def _heads(self) -> tuple[str, ...]:
+        return ("", "value", "type", "largest", *self.modes[1:], "from")
+
+    def _cells(self, row: Row) -> tuple[str, ...]:
+        mark = "!" if row.differs else ""
+        type_ = f"{row.dtype}[{', '.join(map(str, row.shape))}]"
+        found = (f"{row.differences[mode]:.1e}" if mode in row.differences else "-" for mode in self.modes[1:])
+        is_long = len(row.origin) > _LONGEST_ORIGIN
+        origin = f"{row.origin[:_LONGEST_ORIGIN]}..." if is_long else row.origin
+        return (mark, row.name, type_, f"{row.largest:.1e}", *found, origin)
+
+    def _summary(self) -> str:
+        ways = f"{', '.join(self.modes[1:])} against {self.modes[0]}"
+        if self.first is None:
+            return f"{len(self.rows)} values agree: {ways}"
+        count = sum(row.differs for row in self.rows)
+        return f"{count} of {len(self.rows)} values differ: {ways}; the first is {self.first.name}"
+
+
+def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance: float) -> Row:
+    """The row of one value.  values: at least one; the first is what the others are held against."""
+    (_, expected), *others = values.items()
+    differences = {mode: largest_difference(value, expected) for mode, value in others}
+    largest = _largest(expected)
+    allowed = _allowed(expected.dtype, largest, tolerance)
+    differs = any(difference > allowed for difference in differences.values())
+    return Row(name, expected.shape, dtype_of(expected.dtype).name, origin, values, differences, largest, differs)
+
+
+def largest_difference(got: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference of two elements at one place; `Row.differences` says when it is infinite."""
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        return np.inf
+    if got.dtype == object:
+        return 0.0 if np.array_equal(got, expected) else np.inf
+    unequal = got != expected
+    left, right = got[unequal].astype(np.float64), expected[unequal].astype(np.float64)
+    if not dtype_of(got.dtype).is_float:
+        return float(np.maximum(np.abs(left - right), 1.0).max(initial=0.0))  # f64 does not tell all i64 apart
+    apart = np.abs(left - right)[~(np.isnan(left) & np.isnan(right))]
+    return float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0))
+
+
+def _largest(array: np.ndarray) -> float:
+    if array.dtype == object:
+        return 0.0
+    magnitudes = np.abs(array.astype(np.float64))
+    return float(magnitudes[np.isfinite(magnitudes)].max(initial=0.0))
+
+
+def _allowed(dtype: np.dtype, largest: float, tolerance: float) -> float:
+    """How large a difference may be: of floats relative to the largest one, and two units in its last place at
+    least."""
+    if not dtype_of(dtype).is_float:
+        return tolerance
+    return max(tolerance, 2 * float(finfo(dtype).eps)) * max(1.0, largest)

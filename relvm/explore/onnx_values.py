@@ -1,0 +1,76 @@
+"""All values of an ONNX model's graph, by ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError
+
+
+def read_proto(model: Any) -> Any:
+    """An onnx.ModelProto of a path, the bytes of a file, or an onnx.ModelProto.
+
+    Raises
+    ------
+    RelvmFormatError
+        The bytes are no ONNX model.
+    RelvmArgumentError
+        `model` is none of these.
+    """
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        match model:
+            case onnx.ModelProto():
+                return model
+            case bytes():
+                return onnx.load_model_from_string(model)
+            case str() | Path():
+                return onnx.load(model)
+    except DecodeError as error:
+        raise RelvmFormatError(f"this is no ONNX model: {error}") from None
+    raise RelvmArgumentError(
+        f"expected a Module, a path, the bytes of a file or an onnx.ModelProto, got {type(model).__name__}"
+    )
+
+
+def with_all_outputs(proto: Any) -> Any:
+    """A copy of an onnx.ModelProto whose graph gives what its nodes make, too, but for constants; after its own
+    outputs, in the order of the nodes.  What is inside subgraphs stays there."""
+    import onnx
+
+    changed = onnx.ModelProto()
+    changed.CopyFrom(proto)
+    own = {info.name for info in proto.graph.output}
+    made = (name for node in proto.graph.node if node.op_type != "Constant" for name in node.output)
+    changed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in made if name and name not in own)
+    return changed
+
+
+def run_onnxruntime(proto: Any, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The outputs of an onnx.ModelProto that are tensors, by name, from nodes run as they are in the model.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        ONNX Runtime is not installed, or does not take the model.
+    """
+    try:
+        import onnxruntime
+    except ImportError:
+        raise RelvmUnsupportedError("this needs onnxruntime: pip install 'relvm[explore]'") from None
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3  # errors only
+    names = [info.name for info in proto.graph.output]
+    try:
+        session = onnxruntime.InferenceSession(proto.SerializeToString(), options, ["CPUExecutionProvider"])
+        found = session.run(names, dict(inputs))
+    except Exception as error:  # of many classes, which it does not document
+        raise RelvmUnsupportedError(f"ONNX Runtime does not run the model: {error}") from error
+    return {name: value for name, value in zip(names, found, strict=True) if isinstance(value, np.ndarray)}
