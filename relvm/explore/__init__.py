@@ -1,7 +1,22 @@
 """Looking at what is made of a module: every stage of it, and pictures.  Needs the extra `explore`."""
 
+from relvm.explore.calls import call_graph, draw_calls, format_calls
+from relvm.explore.dataflow import draw_dataflow, format_dataflow
 from relvm.explore.memory import draw_memory, format_memory
 from relvm.explore.pipeline import Exploration, Line, View, explore
 from relvm.explore.placement import draw_placement
 
-__all__ = ["Exploration", "Line", "View", "draw_memory", "draw_placement", "explore", "format_memory"]
+__all__ = [
+    "Exploration",
+    "Line",
+    "View",
+    "call_graph",
+    "draw_calls",
+    "draw_dataflow",
+    "draw_memory",
+    "draw_placement",
+    "explore",
+    "format_calls",
+    "format_dataflow",
+    "format_memory",
+]

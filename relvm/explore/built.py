@@ -34,12 +34,22 @@ def expect_choice(name: str, got: str, choices: Sequence[str]) -> None:
         raise RelvmArgumentError(f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(got, choices)}")
 
 
-def function_name(module: Module, name: str | None) -> str:
-    """`name`, or that of the first public function where it is None.  Raises RelvmNameError: the module has no such
-    function."""
-    names = [function.name for function in module.functions]
-    public = [function.name for function in module.functions if not function.private]
-    chosen = next(iter(public or names), "of any name") if name is None else name
+def function_name(built: Module, name: str | None) -> str:
+    """`name`, or that of the first public function where it is None.
+
+    Parameters
+    ----------
+    built
+        After passes, which remove functions that are inlined, and make functions of local ones.
+
+    Raises
+    ------
+    RelvmNameError
+        It has no such function.
+    """
+    names = [function.name for function in built.functions]
+    public = [function.name for function in built.functions if not function.private]
+    chosen = next(iter(public), "that is public") if name is None else name
     if chosen not in names:
-        raise RelvmNameError(f"no function {chosen}{near_matches(chosen, names)}")
+        raise RelvmNameError(f"no function {chosen} in what is built{near_matches(chosen, names)}")
     return chosen

@@ -63,8 +63,8 @@ def draw_memory(
     RelvmUnsupportedError
         matplotlib is not installed.
     """
-    name = function_name(module, function)
-    plans = list(_plans(module_at(module, Stage.LEGAL, target, fused=fused), name))
+    built = module_at(module, Stage.LEGAL, target, fused=fused)
+    plans = list(_plans(built, function_name(built, function)))
     shown = [(place, plan) for place, plan in plans if plan.storages] or plans[:1]
     figure = new_figure(10, 1 + 4 * len(shown))
     for axes, (place, plan) in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown, strict=True):
@@ -91,9 +91,10 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
     RelvmNameError, RelvmArgumentError
         There is no such function, or no such target.
     """
-    wanted = None if function is None else function_name(module, function)
+    built = module_at(module, Stage.LEGAL, target, fused=fused)
+    wanted = None if function is None else function_name(built, function)
     lines = []
-    for place, plan in _plans(module_at(module, Stage.LEGAL, target, fused=fused), wanted):
+    for place, plan in _plans(built, wanted):
         if plan.storages:
             lines.append(f"{place}: {_summary(plan)}")
             for storage in plan.storages:

@@ -88,7 +88,7 @@ def test_the_text_is_of_one_function_or_of_all(module: Module) -> None:
 
 @pytest.mark.parametrize("show", [draw_memory, format_memory])
 def test_names_that_are_not_there_are_errors(module: Module, show) -> None:
-    with pytest.raises(RelvmNameError, match="no function mian; did you mean main"):
+    with pytest.raises(RelvmNameError, match="no function mian in what is built; did you mean main"):
         show(module, "mian")
     with pytest.raises(RelvmArgumentError, match="target='d'"):
         show(module, target="d")
