@@ -2,6 +2,7 @@
 
 from relvm.explore.calls import call_graph, draw_calls, format_calls
 from relvm.explore.dataflow import draw_dataflow, format_dataflow
+from relvm.explore.liveness import RegisterLife, draw_liveness, format_liveness, liveness
 from relvm.explore.memory import draw_memory, format_memory
 from relvm.explore.pipeline import Exploration, Line, View, explore
 from relvm.explore.placement import draw_placement
@@ -9,14 +10,18 @@ from relvm.explore.placement import draw_placement
 __all__ = [
     "Exploration",
     "Line",
+    "RegisterLife",
     "View",
     "call_graph",
     "draw_calls",
     "draw_dataflow",
+    "draw_liveness",
     "draw_memory",
     "draw_placement",
     "explore",
     "format_calls",
     "format_dataflow",
+    "format_liveness",
     "format_memory",
+    "liveness",
 ]
