@@ -6,6 +6,7 @@ from relvm.explore.liveness import RegisterLife, draw_liveness, format_liveness,
 from relvm.explore.memory import draw_memory, format_memory
 from relvm.explore.pipeline import Exploration, Line, View, explore
 from relvm.explore.placement import draw_placement
+from relvm.explore.profile import copy_bandwidth, draw_profile, format_profile
 
 __all__ = [
     "Exploration",
@@ -13,15 +14,18 @@ __all__ = [
     "RegisterLife",
     "View",
     "call_graph",
+    "copy_bandwidth",
     "draw_calls",
     "draw_dataflow",
     "draw_liveness",
     "draw_memory",
     "draw_placement",
+    "draw_profile",
     "explore",
     "format_calls",
     "format_dataflow",
     "format_liveness",
     "format_memory",
+    "format_profile",
     "liveness",
 ]
