@@ -195,7 +195,7 @@ def _draw_item(axes: Axes, item: Item, middle: Point, size: Point) -> None:
     left, top = x - width / 2, y - height / 2
     colour = _COLOURS[item.kind]
     edge = "#888888" if item.inside else "#333333"
-    axes.add_patch(Rectangle((left, top), width, height, facecolor=colour, edgecolor=edge, lw=0.7, gid=item.title))
+    axes.add_artist(Rectangle((left, top), width, height, facecolor=colour, edgecolor=edge, lw=0.7, gid=item.title))
     style = {"fontsize": _FONT, "family": "DejaVu Sans Mono", "linespacing": 1.1, "clip_on": True}
     if item.inside:
         axes.text(left + _PAD, top + _PAD, item.text, ha="left", va="top", **style)
@@ -222,7 +222,7 @@ def _draw_arrow(axes: Axes, arrow: Arrow, placing: _Placing, name: str) -> None:
             *bends,
             _edge_of(end, placing.size[arrow.target], last),
         ]
-    axes.add_patch(FancyArrowPatch(path=Path(path), gid=name, zorder=2, **style))
+    axes.add_artist(FancyArrowPatch(path=Path(path), gid=name, zorder=2, **style))
 
 
 def _edge_of(middle: Point, size: Point, towards: Point) -> Point:

@@ -2,7 +2,7 @@
 
 The method of Sugiyama, Tagawa and Toda ("Methods for Visual Understanding of Hierarchical System Structures", 1981):
 edges of cycles are turned round, each node is a layer below all that lead to it, nodes of a layer are ordered by where
-their neighbours are, and edges that pass layers have a place of their own in each.
+their neighbours are, and edges that pass a layer have a place in it, one for all those of a node.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Point = tuple[float, float]
 Edge = tuple[Hashable, Hashable]
 
 _SWEEPS = 6  # down and up, in turn, of ordering and of moving
-_LANE = 0.12  # the width of an edge's place in a layer that it passes
+_LANE = 0.12  # the width of the place of edges in a layer that they pass
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ def arrange(sizes: Mapping[Hashable, Point], edges: Iterable[Edge], gap: Point) 
     neighbours.add_nodes_from(sizes)
     lanes: dict[Edge, list[Hashable]] = {}
     for source, target in downwards:
-        passed = range(depth[source] + 1, depth[target])
-        lanes[source, target] = lane = [("lane", source, target, layer) for layer in passed]
-        for layer, place in zip(passed, lane, strict=True):
-            layers[layer].append(place)
-            widths[place] = _LANE
+        lanes[source, target] = lane = [("lane", source, n) for n in range(depth[source] + 1, depth[target])]
+        for place in lane:
+            if place not in widths:
+                layers[place[-1]].append(place)
+                widths[place] = _LANE
         nx.add_path(neighbours, [source, *lane, target])
     _order(layers, neighbours)
     x = _across(layers, neighbours, widths, gap[0])
@@ -145,10 +145,9 @@ def _across(
     for layer in layers:
         _spread(layer, dict.fromkeys(layer, 0.0), widths, gap, x)
     for sweep in range(_SWEEPS):
-        down = sweep % 2 == 0
-        near = graph.pred if down else graph.succ
-        for layer in layers if down else reversed(layers):
-            _spread(layer, {n: _mean([x[m] for m in near[n]], x[n]) for n in layer}, widths, gap, x)
+        for layer in layers if sweep % 2 == 0 else reversed(layers):
+            wanted = {n: _mean([x[m] for m in (*graph.pred[n], *graph.succ[n])], x[n]) for n in layer}
+            _spread(layer, wanted, widths, gap, x)
     left = min((x[node] - widths[node] / 2 for node in x), default=0.0)
     return {node: middle - left for node, middle in x.items()}
 

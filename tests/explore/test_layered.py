@@ -65,3 +65,12 @@ def test_what_nothing_leads_to_is_right_above_what_it_leads_to() -> None:
 
 def test_nothing_needs_no_room() -> None:
     assert arrange({}, [], GAP) == Layout({}, {}, 0.0, 0.0)
+
+
+def test_a_long_chain_stays_narrow() -> None:
+    """What is needed all along has one place beside it, and the chain does not drift away."""
+    chain = [f"a{i}" for i in range(300)]
+    sizes = dict.fromkeys(["x", *chain], (1.0, 0.5))
+    edges = [*itertools.pairwise(chain), *zip(chain, chain[2:], strict=False)]
+    edges += [("x", target) for target in chain[1::3]]
+    assert arrange(sizes, edges, GAP).width < 4
