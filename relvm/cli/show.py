@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from relvm.cli.memory import print_plans
 from relvm.cli.models import EXECUTABLES, build_model, chosen_target, note, read_module
 from relvm.codegen.c import print_c
 from relvm.errors import RelvmArgumentError, RelvmError
@@ -32,7 +31,7 @@ def show(options: argparse.Namespace) -> int:
         return 0
     module = read_module(options)
     if options.memory:
-        print_plans(_at(module, Stage.LEGAL, options))
+        print(_memory(module, options), end="")
         return 0
     match options.stage:
         case "routine":
@@ -57,6 +56,12 @@ def _write_page(options: argparse.Namespace) -> None:
     explored = explore(module, exec_mode=mode, target=target, fused=not options.unfused, title=Path(options.model).name)
     explored.save(options.html)
     note(f"wrote {options.html}: {len(explored.views)} stages")
+
+
+def _memory(module: Module, options: argparse.Namespace) -> str:
+    from relvm.explore import format_memory
+
+    return format_memory(module, target=parse_target(chosen_target(options)).kind, fused=not options.unfused)
 
 
 def _at(module: Module, stage: Stage, options: argparse.Namespace) -> Module:

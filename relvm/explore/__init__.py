@@ -1,9 +1,37 @@
 """Looking at what is made of a module: every stage of it, its values in every mode, and pictures.  Needs the extra
 `explore`."""
 
+from relvm.explore.calls import call_graph, draw_calls, format_calls
 from relvm.explore.comparing import compare
 from relvm.explore.comparison import Comparison, Row
+from relvm.explore.dataflow import draw_dataflow, format_dataflow
+from relvm.explore.liveness import RegisterLife, draw_liveness, format_liveness, liveness
+from relvm.explore.memory import draw_memory, format_memory
 from relvm.explore.pipeline import Exploration, Line, View, explore
 from relvm.explore.placement import draw_placement
+from relvm.explore.profile import copy_bandwidth, draw_profile, format_profile
 
-__all__ = ["Comparison", "Exploration", "Line", "Row", "View", "compare", "draw_placement", "explore"]
+__all__ = [
+    "Comparison",
+    "Exploration",
+    "Line",
+    "RegisterLife",
+    "Row",
+    "View",
+    "call_graph",
+    "compare",
+    "copy_bandwidth",
+    "draw_calls",
+    "draw_dataflow",
+    "draw_liveness",
+    "draw_memory",
+    "draw_placement",
+    "draw_profile",
+    "explore",
+    "format_calls",
+    "format_dataflow",
+    "format_liveness",
+    "format_memory",
+    "format_profile",
+    "liveness",
+]

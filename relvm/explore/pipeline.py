@@ -13,7 +13,8 @@ from relvm.codegen.bytecode import print_bytecode
 from relvm.codegen.c import print_c
 from relvm.codegen.c_kernel import print_kernel
 from relvm.codegen.c_names import kernel_symbol
-from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmIndexError, RelvmNameError, near_matches
+from relvm.errors import RelvmFormatError, RelvmIndexError, RelvmNameError, near_matches
+from relvm.explore.built import expect_choice
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module
 from relvm.ir.printer import module_lines
@@ -180,11 +181,8 @@ def explore(
     RelvmFormatError
         A file of another kind.
     """
-    for name, got, choices in (("exec_mode", exec_mode, MODES), ("target", target, TARGETS)):
-        if got not in choices:
-            raise RelvmArgumentError(
-                f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(got, choices)}"
-            )
+    expect_choice("exec_mode", exec_mode, MODES)
+    expect_choice("target", target, TARGETS)
     started = time.perf_counter()
     module = model if isinstance(model, Module) else _read(Path(model), dims)
     title = title or ("module" if isinstance(model, Module) else Path(model).name)

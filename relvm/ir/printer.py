@@ -120,6 +120,13 @@ def print_function(function: Function, *, elide_constants: bool = False, show_ty
     return _Printer(elide_constants, show_types).top_level(function)
 
 
+def printed_names(function: Function) -> dict[Var, str]:
+    """The names that the text of a function of a module gives its variables."""
+    printer = _Printer(elide_constants=True, show_types=False)
+    printer.top_level(function)
+    return printer.name_of.given | dict.fromkeys(printer.unused, "_")
+
+
 def print_expr(expr: Node, *, elide_constants: bool = False, show_types: bool = True) -> str:
     """An expression or a binding as text, its free variables by their names."""
     printer = _Printer(elide_constants, show_types)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from matplotlib.axes import Axes
+from explore.drawn import boxes
 
 from relvm import aot
 from relvm.cli.main import main
@@ -21,12 +21,6 @@ def main(x: f32[64], y: f32[64, 64]) -> f32[64] {
 private def more(x: f32[64], y: f32[64, 64]) -> f32[64] with (inline=false) {
   return softmax(matmul(softmax(x, axis=0), y), axis=0)
 }"""
-
-
-def boxes(axes: Axes) -> list[tuple[str, float, float, float, float]]:
-    """What is drawn: name, first, last, lowest, highest."""
-    drawn = [(collection.get_gid(), collection.get_paths()[0].get_extents()) for collection in axes.collections]
-    return [(name, box.x0, box.x1, box.y0, box.y1) for name, box in drawn]
 
 
 def test_every_tensor_is_a_box_where_it_is() -> None:

@@ -1,0 +1,54 @@
+"""Memory over time, drawn: bytes against points, a box for each block of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LABELLED = 0.03  # of all bytes: what takes less has no name in the picture
+
+
+class Box(NamedTuple):
+    """`size_bytes` at `offset`, in use at every point from `first` to `last`, both included."""
+
+    name: str
+    offset: int
+    size_bytes: int
+    first: int
+    last: int
+
+
+def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: int) -> None:
+    """Draws the boxes, a line of the bytes that are in use at each point, and a dashed one at `bound_bytes`.
+
+    size_bytes: how high the picture is.
+    """
+    for i, box in enumerate(boxes):
+        span, place = [(box.first, box.last + 1 - box.first)], (box.offset, box.size_bytes)
+        drawn = axes.broken_barh(span, place, facecolor=f"C{i % 10}", edgecolor="white", alpha=0.6)
+        drawn.set_gid(box.name)
+        if box.size_bytes >= _LABELLED * size_bytes:
+            middle = (box.first + box.last + 1) / 2, box.offset + box.size_bytes / 2
+            axes.text(*middle, box.name, ha="center", va="center", fontsize=7, clip_on=True)
+    points = range(max((box.last for box in boxes), default=0) + 1)
+    axes.step([*points, len(points)], [*in_use(boxes, points), 0], where="post", color="black", label="alive")
+    axes.axhline(bound_bytes, color="black", linestyle="dashed", label=f"at least {bound_bytes:,}")
+    axes.set(xlabel="statement", ylabel="bytes", xlim=(0, len(points)), ylim=(0, max(1, size_bytes) * 1.05))
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.legend(loc="upper right", fontsize=8)
+
+
+def in_use(boxes: Sequence[Box], points: range) -> list[int]:
+    """The bytes that are in use at each point, counted from 0."""
+    changes = [0] * (len(points) + 1)
+    for box in boxes:
+        changes[box.first] += box.size_bytes
+        changes[box.last + 1] -= box.size_bytes
+    total, bytes_at = 0, []
+    for point in points:
+        total += changes[point]
+        bytes_at.append(total)
+    return bytes_at

@@ -1,0 +1,180 @@
+"""Where the nodes of a directed graph are drawn: in layers, so that edges go down.
+
+The method of Sugiyama, Tagawa and Toda ("Methods for Visual Understanding of Hierarchical System Structures", 1981):
+edges of cycles are turned round, each node is a layer below all that lead to it, nodes of a layer are ordered by where
+their neighbours are, and edges that pass a layer have a place in it, one for all those of a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import networkx as nx
+
+Point = tuple[float, float]
+Edge = tuple[Hashable, Hashable]
+
+_SWEEPS = 6  # down and up, in turn, of ordering and of moving
+_LANE = 0.12  # the width of the place of edges in a layer that they pass
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where everything is; y grows downwards.
+
+    Attributes
+    ----------
+    centres
+        Of the nodes.
+    bends
+        Of each edge, the points between its ends, from its source on: where it enters and leaves each layer that it
+        passes.
+    width, height
+        Of the whole, whose left upper corner is at (0, 0).
+    """
+
+    centres: dict[Hashable, Point]
+    bends: dict[Edge, list[Point]]
+    width: float
+    height: float
+
+
+def arrange(sizes: Mapping[Hashable, Point], edges: Iterable[Edge], gap: Point) -> Layout:
+    """A place for each node.
+
+    Parameters
+    ----------
+    sizes
+        Node -> its width and height.
+    edges
+        Between different nodes.
+    gap
+        What is left free between nodes of a layer, and between layers.
+    """
+    edges = list(dict.fromkeys(edges))
+    downwards = _without_cycles(sizes, edges)
+    depth = _depths(sizes, downwards)
+    layers: list[list[Hashable]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    for node in sizes:
+        layers[depth[node]].append(node)
+    widths = {node: width for node, (width, _) in sizes.items()}
+    neighbours = nx.DiGraph()
+    neighbours.add_nodes_from(sizes)
+    lanes: dict[Edge, list[Hashable]] = {}
+    for source, target in downwards:
+        lanes[source, target] = lane = [("lane", source, n) for n in range(depth[source] + 1, depth[target])]
+        for place in lane:
+            if place not in widths:
+                layers[place[-1]].append(place)
+                widths[place] = _LANE
+        nx.add_path(neighbours, [source, *lane, target])
+    _order(layers, neighbours)
+    x = _across(layers, neighbours, widths, gap[0])
+    heights = [max((sizes[node][1] for node in layer if node in sizes), default=0.0) for layer in layers]
+    tops = [sum(heights[:i]) + i * gap[1] for i in range(len(layers))]
+    centres = {node: (x[node], tops[depth[node]] + heights[depth[node]] / 2) for node in sizes}
+    bends = {}
+    for source, target in edges:
+        turned = (source, target) not in lanes
+        lane = lanes[(target, source) if turned else (source, target)]
+        points = [(x[place], tops[place[-1]] + part) for place in lane for part in (0, heights[place[-1]])]
+        bends[source, target] = points[::-1] if turned else points
+    right = max((x[place] + widths[place] / 2 for place in x), default=0.0)
+    return Layout(centres, bends, right, sum(heights) + max(0, len(layers) - 1) * gap[1])
+
+
+def _without_cycles(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> list[Edge]:
+    """The edges, those that lead back to where a walk came from turned round; each once."""
+    after: dict[Hashable, list[Hashable]] = {node: [] for node in nodes}
+    for source, target in edges:
+        after[source].append(target)
+    found: dict[Edge, None] = {}
+    done: set[Hashable] = set()
+    for start in after:
+        path, open_ = ([], set()) if start in done else ([(start, iter(after[start]))], {start})
+        while path:
+            node, rest = path[-1]
+            target = next(rest, None)
+            if target is None:
+                path.pop()
+                open_.discard(node)
+                done.add(node)
+            elif target in open_:
+                found[target, node] = None
+            else:
+                found[node, target] = None
+                if target not in done:
+                    path.append((target, iter(after[target])))
+                    open_.add(target)
+    return list(found)
+
+
+def _depths(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> dict[Hashable, int]:
+    """Each node's layer.  A node that nothing leads to is right above the first that it leads to."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(edges)
+    order = list(nx.topological_sort(graph))
+    depth: dict[Hashable, int] = {}
+    for node in order:
+        depth[node] = max((depth[before] + 1 for before in graph.pred[node]), default=0)
+    for node in order:
+        if not graph.pred[node] and graph.succ[node]:
+            depth[node] = min(depth[after] for after in graph.succ[node]) - 1
+    return depth
+
+
+def _order(layers: list[list[Hashable]], graph: nx.DiGraph) -> None:
+    """Sorts each layer by where the neighbours of its nodes are in the layer before, or after, it."""
+    for sweep in range(_SWEEPS):
+        down = sweep % 2 == 0
+        for number in range(1, len(layers)) if down else range(len(layers) - 2, -1, -1):
+            beside = layers[number - 1 if down else number + 1]
+            place = {node: i / len(beside) for i, node in enumerate(beside)}
+            own = {node: i / len(layers[number]) for i, node in enumerate(layers[number])}
+            near = graph.pred if down else graph.succ
+            layers[number].sort(key=lambda node: _mean([place[n] for n in near[node]], own[node]))
+
+
+def _across(
+    layers: list[list[Hashable]], graph: nx.DiGraph, widths: Mapping[Hashable, float], gap: float
+) -> dict[Hashable, float]:
+    """The middle of each node: near the mean of its neighbours, as far as the order and the gaps allow."""
+    x: dict[Hashable, float] = {}
+    for layer in layers:
+        _spread(layer, dict.fromkeys(layer, 0.0), widths, gap, x)
+    for sweep in range(_SWEEPS):
+        for layer in layers if sweep % 2 == 0 else reversed(layers):
+            wanted = {n: _mean([x[m] for m in (*graph.pred[n], *graph.succ[n])], x[n]) for n in layer}
+            _spread(layer, wanted, widths, gap, x)
+    left = min((x[node] - widths[node] / 2 for node in x), default=0.0)
+    return {node: middle - left for node, middle in x.items()}
+
+
+def _spread(
+    layer: list[Hashable],
+    wanted: Mapping[Hashable, float],
+    widths: Mapping[Hashable, float],
+    gap: float,
+    x: dict[Hashable, float],
+) -> None:
+    """Puts a layer's nodes where they are wanted: those that would overlap side by side, around the mean of where they
+    are wanted."""
+    runs: list[tuple[float, float, list[Hashable]]] = []  # left, width, nodes
+    for node in layer:
+        left, width, nodes = wanted[node] - widths[node] / 2, widths[node], [node]
+        while runs and runs[-1][0] + runs[-1][1] + gap > left:
+            before_left, before_width, before = runs.pop()
+            count, more = len(before), len(nodes)
+            together = before_left * count + (left - before_width - gap) * more
+            left, width, nodes = together / (count + more), before_width + gap + width, before + nodes
+        runs.append((left, width, nodes))
+    for left, _, nodes in runs:
+        for node in nodes:
+            x[node] = left + widths[node] / 2
+            left += widths[node] + gap
+
+
+def _mean(numbers: Sequence[float], otherwise: float) -> float:
+    return sum(numbers) / len(numbers) if numbers else otherwise
