@@ -27,7 +27,7 @@ class CallKind(Enum):
     """How lowered code calls a kernel.
 
     UNPACKED: a C function of pointers and sizes.  CPACKED: a C function that takes an array of values, called directly.
-    PACKED: the same, looked up by its name among those that the host has registered.
+    PACKED: the same, called by its name: what the host has registered under that, else the export's own.
     """
 
     UNPACKED = "call_unpacked"
@@ -52,8 +52,8 @@ class AotConfig:
     name
         Of the model in C: a prefix of all that the export defines.
     runtime
-        "bare": C sources that need nothing but a compiler.  "hosted": a library for `AotExecutor`, which finds what it
-        calls among the host's registered functions.
+        "bare": C sources that need nothing but a compiler.  "hosted": a library for `AotExecutor`, in which functions
+        that the host has registered can take the places of kernels.
     interface
         "c": the entry takes a struct of inputs and one of outputs.  "packed": an array of values.
     unpacked
