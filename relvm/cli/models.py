@@ -8,7 +8,8 @@ import threading
 import time
 from pathlib import Path
 
-from relvm.errors import RelvmArgumentError, RelvmFormatError
+from relvm.errors import RelvmArgumentError
+from relvm.frontend.files import read_model
 from relvm.ir.expr import Module
 from relvm.vm.building import build
 from relvm.vm.runtime import Executable
@@ -29,20 +30,9 @@ def read_module(options: argparse.Namespace) -> Module:
     sizes = parse_dims(options.dim)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
-    match path.suffix:
-        case ".onnx":
-            from relvm.frontend.onnx import from_onnx
-
-            return from_onnx(path, dims=sizes)
-        case ".relvm":
-            from relvm.frontend.text import parse_module
-
-            if sizes:
-                raise RelvmArgumentError("--dim is for ONNX models; write the size in the text")
-            return parse_module(path.read_text(), str(path))
-    raise RelvmFormatError(
-        f"{path}: expected a model (.onnx or .relvm), got a file ending in {path.suffix or 'nothing'}"
-    )
+    if sizes and path.suffix == ".relvm":
+        raise RelvmArgumentError("--dim is for ONNX models; write the size in the text")
+    return read_model(path, sizes)
 
 
 def parse_dims(settings: list[str]) -> dict[str, int | tuple[int, int]]:

@@ -12,7 +12,6 @@ import numpy as np
 from relvm.errors import RelvmArgumentError, RelvmNameError, near_matches
 from relvm.explore.comparison import Comparison, Row, make_row
 from relvm.explore.onnx_values import read_proto, run_onnxruntime, with_all_outputs
-from relvm.explore.pipeline import read_text
 from relvm.explore.watching import (
     Watched,
     giving,
@@ -22,6 +21,7 @@ from relvm.explore.watching import (
     watched_values,
     with_watched,
 )
+from relvm.frontend.files import read_model
 from relvm.ir.expr import Module, Var
 from relvm.ir.infer import infer_types
 from relvm.ir.random_values import random_array
@@ -140,7 +140,7 @@ class _Program:
 
 
 def _of_module(model: Module | str | Path, function: str) -> _Program:
-    module = model if isinstance(model, Module) else read_text(Path(model))
+    module = model if isinstance(model, Module) else read_model(Path(model))
     title = "module" if isinstance(model, Module) else Path(model).name
     normal = normalize(infer_types(module))
     public = [f.name for f in normal.functions if not f.private]

@@ -13,9 +13,9 @@ from relvm.codegen.bytecode import print_bytecode
 from relvm.codegen.c import print_c
 from relvm.codegen.c_kernel import print_kernel
 from relvm.codegen.c_names import kernel_symbol
-from relvm.errors import RelvmFormatError, RelvmIndexError, RelvmNameError, near_matches
+from relvm.errors import RelvmIndexError, RelvmNameError, near_matches
 from relvm.explore.built import expect_choice
-from relvm.frontend.text import parse_module
+from relvm.frontend.files import read_model
 from relvm.ir.expr import Module
 from relvm.ir.printer import module_lines
 from relvm.lir.printer import routine_lines
@@ -184,7 +184,7 @@ def explore(
     expect_choice("exec_mode", exec_mode, MODES)
     expect_choice("target", target, TARGETS)
     started = time.perf_counter()
-    module = model if isinstance(model, Module) else _read(Path(model), dims)
+    module = model if isinstance(model, Module) else read_model(Path(model), dims)
     title = title or ("module" if isinstance(model, Module) else Path(model).name)
     collector = _Collector()
     collector.add(GIVEN, "As it was read or built.", time.perf_counter() - started, _module_lines(module), is_ir=True)
@@ -217,24 +217,6 @@ class _Collector:
         texts = [line.text for line in lines]
         changed = not self.views or texts != [line.text for line in self.views[-1].lines]
         self.views.append(View(name, about, seconds, is_ir, changed, lines))
-
-
-def _read(path: Path, dims: Mapping[str, int | tuple[int, int]] | None) -> Module:
-    match path.suffix:
-        case ".onnx":
-            from relvm.frontend.onnx import from_onnx
-
-            return from_onnx(path, dims=dims)
-        case ".relvm":
-            return read_text(path)
-    raise RelvmFormatError(
-        f"{path}: expected a model (.onnx or .relvm), got a file ending in {path.suffix or 'nothing'}"
-    )
-
-
-def read_text(path: Path) -> Module:
-    """The module in a .relvm file."""
-    return parse_module(path.read_text(), str(path))
 
 
 def _first_sentence(text: str) -> str:

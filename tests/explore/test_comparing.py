@@ -270,3 +270,10 @@ def test_the_command_prints_the_table_and_says_by_its_status_whether_they_agree(
     assert main(command) == 1
     assert "the first is y" in capsys.readouterr().out
     assert main([*command, "--modes", "bytecode,compiled"]) == 0
+
+
+def test_a_file_of_text_is_compared(tmp_path: Path) -> None:
+    (tmp_path / "model.relvm").write_text("def main(x: f32[4]) -> f32[4] { return softmax(relu(x), axis=0) }")
+    compared = compare(tmp_path / "model.relvm")
+    assert compared.agrees
+    assert compared.rows[-1].origin.endswith("model.relvm:1:40")

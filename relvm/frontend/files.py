@@ -1,0 +1,36 @@
+"""Models in files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from relvm.errors import RelvmFormatError
+from relvm.ir.expr import Module
+
+
+def read_model(path: Path, dims: Mapping[str, int | tuple[int, int]] | None = None) -> Module:
+    """The module in an .onnx or .relvm file.
+
+    Parameters
+    ----------
+    dims
+        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+
+    Raises
+    ------
+    RelvmFormatError
+        A file of another kind.
+    """
+    match path.suffix:  # what reads the other kind is not imported
+        case ".onnx":
+            from relvm.frontend.onnx import from_onnx
+
+            return from_onnx(path, dims=dims)
+        case ".relvm":
+            from relvm.frontend.text import parse_module
+
+            return parse_module(path.read_text(), str(path))
+    raise RelvmFormatError(
+        f"{path}: expected a model (.onnx or .relvm), got a file ending in {path.suffix or 'nothing'}"
+    )
