@@ -236,11 +236,13 @@ class KernelCall(Expr):
 
 @node
 class KernelRun(Expr):
-    """The same with explicit memory (stage PLANNED): the tensors to write are the last arguments; void."""
+    """The same with explicit memory (stage PLANNED): the tensors to write are the last arguments; void.   names: of the
+    values that they are then, as a kernel may write over an argument."""
 
     kernel: str
     args: tuple[Expr, ...]
     type: Type | None = _typed(VOID)
+    names: tuple[str, ...] = field(default=(), kw_only=True, metadata={"derived": True})
 
 
 @node

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmError, RelvmNameError, RelvmTypeError, near_matches
 from relvm.tables import KINDS
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.binding import Reference
+from relvm.vm.runtime.debugging import MachineDebugger
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.function import Function, SavedFunction
@@ -404,6 +405,35 @@ class VirtualMachine:
             raise RelvmTypeError(f"set_instrument: expected a callable or None, got {type(callback).__name__}")
         self._runner.install("set_instrument", python_instrument() if callback else ffi.NULL)
         self._runner.callback = callback
+
+    def attach_debugger(self, stop: Callable[[RelvmError | None], None]) -> MachineDebugger:
+        """Have runs stop between their instructions: what relvm.explore.Debugger is made of.
+
+        It takes the place of the debugger that the machine had.  Of native functions only those stop that are built
+        with debug=True.
+
+        Parameters
+        ----------
+        stop
+            See MachineDebugger.
+
+        Raises
+        ------
+        RelvmBusyError
+            The machine is running.
+
+        Examples
+        --------
+        >>> from relvm import vm
+        >>> from relvm.frontend.text import parse_module
+        >>> machine = vm.VirtualMachine(vm.build(parse_module("def main(x: i64) -> i64 { return x * x + 1 }")))
+        >>> seen = []
+        >>> debugger = machine.attach_debugger(lambda failed: seen.append(debugger.place(0).instruction))
+        >>> debugger.stop_within(1)
+        >>> machine["main"](3), seen
+        (10, [0, 1, 2, 3])
+        """
+        return MachineDebugger(self._runner, stop)
 
     # ---- for all of these ----
 

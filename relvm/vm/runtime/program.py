@@ -170,7 +170,8 @@ class Program:
     signature
         Function name -> its parameter and result types, as JSON.
     debug
-        Function name -> {"instructions": [text, ...]}, what each instruction computes, as JSON.
+        Function name -> {"instructions": [text, ...]}, what each instruction computes, as JSON; what there is more of
+        programs built for debugging is said in relvm/codegen/debug_section.py.
     """
 
     functions: tuple[FunctionEntry, ...]
