@@ -80,7 +80,7 @@ def parse_module(text: str, name: str = "<text>") -> Module:
 
 
 def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict[str, AnyDim] | None = None) -> Expr:
-    """One expression, over the given variables and dimension variables by name.
+    """The expression that `text` writes, over the given variables and dimension variables by name.
 
     New dimension variables are added to `dims`; functions of a module may be referred to by any name.  Raises what
     `parse_module` raises.

@@ -14,7 +14,10 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 class Shape(tuple):
-    """The dimensions of a tensor as a value of their own: a tuple of int that machines take as a SHAPE, not a TUPLE."""
+    """The dimensions of a tensor as a value of their own: a tuple of int that machines take as a SHAPE, not a TUPLE.
+
+    Made of any iterable, as a tuple is: `Shape((2, 3))`.
+    """
 
     __slots__ = ()
 
