@@ -143,8 +143,19 @@ def test_a_public_name_has_a_docstring_with_its_parameters(module: str, name: st
     for label, documented in described(name, value):
         docstring = inspect.getdoc(documented)
         assert docstring, f"{label} has no docstring"
-        missing = [each for each in parameters(documented) if not re.search(rf"\b{each}\b", docstring)]
+        missing = [each for each in parameters(documented) if not names(docstring, each)]
         assert not missing, f"the docstring of {label} does not name {', '.join(missing)}"
+
+
+def names(docstring: str, parameter: str) -> bool:
+    """Whether a docstring says what a parameter is: under Parameters or Attributes where it has such, else anywhere."""
+    sections = re.split(r"^(\w+)\n-+$", docstring, flags=re.MULTILINE)
+    listed = dict(zip(sections[1::2], sections[2::2], strict=True))
+    entries = listed.get("Parameters") or listed.get("Attributes")
+    if not entries:
+        return re.search(rf"\b{parameter}\b", docstring) is not None
+    heads = re.findall(r"^\S.*$", entries, flags=re.MULTILINE)
+    return parameter in {name.strip(" *") for head in heads for name in head.split(",")}
 
 
 def described(name: str, value: Any) -> Iterator[tuple[str, Any]]:

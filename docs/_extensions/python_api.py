@@ -19,6 +19,7 @@ from sphinx.application import Sphinx
 MODULES = (
     "relvm.vm",
     "relvm.vm.runtime",
+    "relvm.vm.runtime.program",
     "relvm.frontend.script",
     "relvm.frontend.text",
     "relvm.frontend.onnx",
@@ -26,6 +27,17 @@ MODULES = (
     "relvm.explore",
     "relvm.aot",
     "relvm.errors",
+)
+
+# Types that signatures name and the reference does not describe, as patterns: a user gets such a value from one call
+# and gives it to another, or never sees it.
+HANDED_ON = (
+    r"relvm\.aot\.(c_project\.Sources|config\.CallKind|lowered\.LoweredModule|placement\.FunctionPlacement)",
+    r"relvm\.frontend\.(lexer\.Source|script_values\.ScriptFunction)",
+    r"relvm\.ir\.(builder\.OpenFunction|dims\.DimOp|node\.Node)",
+    r"relvm\.lir\.routine\.LirModule",
+    r"relvm\.vm\.(target\.Target|toolchain\.Compiler)",
+    r"relvm\.vm\.runtime\.(_binding\.\w+|exec_builder\.Label|timing\.TimeEvaluator)",
 )
 
 
@@ -72,9 +84,10 @@ class ApiDirective(Directive):
 
 def _entry(value: object, path: str) -> list[str]:
     if inspect.isclass(value):
-        kind = "autoexception" if issubclass(value, Exception) else "autoclass"
+        if issubclass(value, Exception):
+            return [f".. autoexception:: {path}", "   :members:", "   :show-inheritance:"]
         bases = ["   :show-inheritance:"] if value.__bases__ != (object,) else []
-        return [f".. {kind}:: {path}", "   :members:", "   :inherited-members: object,int,tuple,Enum,Exception", *bases]
+        return [f".. autoclass:: {path}", "   :members:", "   :inherited-members: object,int,tuple,Enum", *bases]
     if inspect.isroutine(value):
         return [f".. autofunction:: {path}"]
     return [

@@ -66,6 +66,8 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
 
     Parameters
     ----------
+    program
+        Built with `AotConfig(runtime="hosted", interface="packed", unpacked=False)`.
     target
         The processors that it is for.
 

@@ -113,6 +113,8 @@ class Exploration:
 
         Parameters
         ----------
+        stage
+            Its name.
         line
             Its number, from 1.
 

@@ -64,6 +64,8 @@ def parse_module(text: str, name: str = "<text>") -> Module:
 
     Parameters
     ----------
+    text
+        In the language of docs/language.md.
     name
         Of the source, for messages: a file's path.
 

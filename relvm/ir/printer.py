@@ -73,6 +73,8 @@ def print_module(module: Module, *, elide_constants: bool = False, show_types: b
 
     Parameters
     ----------
+    module
+        At any stage.
     elide_constants
         Constants of more than 64 elements become `const(f32[512, 64], ...)`, which does not parse.
     show_types

@@ -171,6 +171,8 @@ class ExecBuilder:
 
         Parameters
         ----------
+        name
+            Of the function, as it is registered.
         parameters
             Their names, by which the number of arguments is checked; None: any number.
 
@@ -189,6 +191,8 @@ class ExecBuilder:
 
         Parameters
         ----------
+        name
+            Of the function.
         parameters
             Their names.
         registers

@@ -120,6 +120,8 @@ class Executable:
 
         Parameters
         ----------
+        program
+            As code generation, ExecBuilder or a listing made it.
         elsewhere
             Whether native code may be for another processor: the executable can be saved, and no machine runs it.
 
