@@ -84,6 +84,15 @@ def test_every_command_is_one(document: Path) -> None:
         assert known.issuperset(word for word in rest if word.startswith("-")), words
 
 
+def test_figures_are_those_that_were_measured() -> None:
+    """Those of the questions stand in benchmarks/README.md, to the digit, but for percentages and versions."""
+    measured = set(re.findall(r"\d[\d.,]*\d", (ROOT / "benchmarks/README.md").read_text()))
+    questions = re.sub(r"(?:version|TVM) [\d.]+", "", prose(ROOT / "docs/faq.md"))
+    stated = set(re.findall(r"\d[\d.,]*\d(?! %)", questions))
+    assert len(stated) > 20
+    assert not stated - measured
+
+
 def test_no_file_is_longer_than_600_lines() -> None:
     files = [*ROOT.glob("relvm/**/*.py"), *ROOT.glob("csrc/*.[ch]"), *ROOT.glob("tests/**/*.py")]
     long = [str(f.relative_to(ROOT)) for f in files if len(f.read_text().splitlines()) > 600]
