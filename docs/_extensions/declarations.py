@@ -10,6 +10,7 @@ Nothing is written to a file: a page has the directive, and its content is made 
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 from collections.abc import Iterable, Sequence
 from inspect import Parameter
@@ -75,6 +76,8 @@ TABLES = {
     "cpu_features": (tables.CPU_FEATURES, {"feature": "option", "macro": "macro", "x86-64 level": "level"}),
 }
 
+LONGEST_LINE = 60  # of parameters; more stand below each other
+
 
 def inline(text: str) -> list[nodes.Node]:
     """Text in which what stands between backticks is code."""
@@ -138,7 +141,7 @@ class OperatorsDirective(Directive):
 
 
 def _operator(operator: Operator) -> nodes.section:
-    call = nodes.literal_block("", call_of(operator), language="text")
+    call = nodes.literal_block("", call_of(operator), language="python")
     head, *rest = operator.doc.split("\n\n")
     items = [item for part in rest for item in statements(part)]
     items += [f"Effect: {operator.effect.value}."] if operator.effect.value != "pure" else []
@@ -148,14 +151,22 @@ def _operator(operator: Operator) -> nodes.section:
 
 
 def call_of(operator: Operator) -> str:
-    """How the text form calls an operator: `softmax(x, axis=-1)`."""
-    arguments = [f"{p.name}..." if p.kind is Parameter.VAR_POSITIONAL else p.name for p in operator.parameters]
-    attributes = [p.name if p.default is p.empty else f"{p.name}={_value(p.default)}" for p in operator.attributes]
-    return f"{operator.name}({', '.join([*arguments, *attributes])})"
+    """Its type rule's signature: `softmax(x: TensorType, *, axis: int = -1) -> TensorType`."""
+    signature = inspect.signature(operator.type_rule)
+    kinds = [parameter.kind for parameter in signature.parameters.values()]
+    words = [_declared(parameter) for parameter in signature.parameters.values()]
+    if Parameter.KEYWORD_ONLY in kinds and Parameter.VAR_POSITIONAL not in kinds:
+        words.insert(kinds.index(Parameter.KEYWORD_ONLY), "*")
+    line, result = ", ".join(words), signature.return_annotation
+    if len(line) > LONGEST_LINE:
+        line = "".join(f"\n    {word}," for word in words) + "\n"
+    return f"{operator.name}({line}) -> {result}"
 
 
-def _value(default: object) -> str:
-    return f'"{default}"' if isinstance(default, str) else str(default)
+def _declared(parameter: Parameter) -> str:
+    name = f"*{parameter.name}" if parameter.kind is Parameter.VAR_POSITIONAL else parameter.name
+    default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+    return f"{name}: {parameter.annotation}{default}"
 
 
 def statements(text: str) -> list[str]:
