@@ -23,7 +23,7 @@ from sphinx.environment import BuildEnvironment
 import relvm.ops  # noqa: F401  (declares the operators)
 from relvm import tables
 from relvm.cli.main import make_parser
-from relvm.ir.operator import Operator, operators
+from relvm.ir.operator import Effect, Operator, operators
 
 # What a table shows: its rows, and of each row the fields, under these headings.  Fields named here are code.
 CODE = {
@@ -144,8 +144,8 @@ def _operator(operator: Operator) -> nodes.section:
     call = nodes.literal_block("", call_of(operator), language="python")
     head, *rest = operator.doc.split("\n\n")
     items = [item for part in rest for item in statements(part)]
-    items += [f"Effect: {operator.effect.value}."] if operator.effect.value != "pure" else []
-    items += ["Elements are moved or converted, none is computed: of any dtype."] if operator.moves else []
+    items += ["It has an effect: calls stay, in order."] if operator.effect is Effect.IMPURE else []
+    items += ["Elements are moved or converted; none is computed."] if operator.moves else []
     listed = nodes.bullet_list("", *(nodes.list_item("", paragraph(item)) for item in items))
     return section(f"op-{operator.name}", operator.name, call, paragraph(head), *([listed] if items else []))
 
@@ -171,7 +171,7 @@ def _declared(parameter: Parameter) -> str:
 
 def statements(text: str) -> list[str]:
     """The statements of an operator's docstring, each about a parameter, the result, what is raised or the source."""
-    starts = r" {3,}|\n(?=(?:\w+(?:, \w+)*: )|Raises )"
+    starts = r" {3,}|(?<!,)\n(?=(?:\w+(?:, \w+)*: )|Raises )"
     return [" ".join(part.split()) for part in re.split(starts, text) if part.strip()]
 
 
