@@ -84,6 +84,11 @@ def test_every_command_is_one(document: Path) -> None:
         assert known.issuperset(word for word in rest if word.startswith("-")), words
 
 
+def test_every_notebook_is_listed() -> None:
+    listed = LINK.findall((ROOT / "docs/notebooks.md").read_text())
+    assert {f"../notebooks/{path.name}" for path in ROOT.glob("notebooks/*.ipynb")} == set(listed)
+
+
 def test_figures_are_those_that_were_measured() -> None:
     """Those of the questions stand in benchmarks/README.md, to the digit, but for percentages and versions."""
     measured = set(re.findall(r"\d[\d.,]*\d", (ROOT / "benchmarks/README.md").read_text()))
