@@ -16,7 +16,7 @@ STAGES = ("parsed", "typed", "normal", "legal", "planned", "routine", "bytecode"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; gives its exit status: 0, 1 for an error (one line on standard error) or
     a difference that `compare` finds, 130 when interrupted."""
-    options = _parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     try:
         status = options.run(options)
         sys.stdout.flush()
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="relvm", description="Compile and run tensor programs.")
     parser.add_argument("--version", action="version", version=f"relvm {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)

@@ -218,7 +218,7 @@ class VirtualMachine:
     # ---- inputs that are set ----
 
     def set_input(self, name: str, /, *arguments: Any, **named: Any) -> None:
-        """Set the inputs of a function for `invoke_stateful`, by position or by parameter name.
+        """Set the inputs of the function `name` for `invoke_stateful`, by position (`arguments`) or name (`named`).
 
         They are converted here, once; arrays are used in place, so that writing to one changes the input.  Until
         `clear_input`, calling `machine[name](...)` is an error, lest one of the two ways of passing arguments be
@@ -250,13 +250,13 @@ class VirtualMachine:
         function.direct = False
 
     def clear_input(self, name: str) -> None:
-        """Forget the inputs, and the outputs, of a function; nothing where there are none."""
+        """Forget the inputs, and the outputs, of the function `name`; nothing where there are none."""
         self._function(name).direct = True
         self._inputs.pop(name, None)
         self._outputs.pop(name, None)
 
     def invoke_stateful(self, name: str) -> None:
-        """Run a function on the inputs that are set, and keep what it returns for `get_outputs`.
+        """Run the function `name` on the inputs that are set, and keep what it returns for `get_outputs`.
 
         Raises
         ------
@@ -277,7 +277,7 @@ class VirtualMachine:
             raise
 
     def get_outputs(self, name: str) -> Any:
-        """What the last `invoke_stateful` of a function returned: a value, or a tuple, nested as the function has it.
+        """What the last `invoke_stateful` of `name` returned: a value, or a tuple, nested as the function has it.
 
         Raises
         ------
@@ -287,7 +287,7 @@ class VirtualMachine:
         return self._runner.value_of(name, self._output(name))
 
     def get_output_arity(self, name: str) -> int:
-        """The number of fields of the tuple that `get_outputs` gives, or -1 where it gives no tuple.  Raises as it."""
+        """The number of fields of the tuple that `get_outputs` gives for `name`, or -1: no tuple.  Raises as it."""
         held = self._output(name)
         return ffi.cast("rvm_tuple *", held.address).size if held.tag == TUPLE else -1
 
