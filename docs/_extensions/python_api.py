@@ -37,7 +37,7 @@ HANDED_ON = (
     r"relvm\.ir\.(builder\.OpenFunction|dims\.DimOp|node\.Node)",
     r"relvm\.lir\.routine\.LirModule",
     r"relvm\.vm\.(target\.Target|toolchain\.Compiler)",
-    r"relvm\.vm\.runtime\.(_binding\.\w+|exec_builder\.Label|timing\.TimeEvaluator)",
+    r"relvm\.vm\.runtime\.(_binding\.\w+|exec_builder\.Label|runner\.Runner|timing\.TimeEvaluator)",
 )
 
 

@@ -314,7 +314,16 @@ class Debugger:
         return self._ask(lambda: tuple(self._frame(number) for number in numbers))
 
     def listing(self, function: str, instruction: int, around: int = 3) -> str:
-        """The instructions of a function around one, which is marked, as text.
+        """The instructions of a function, as text.
+
+        Parameters
+        ----------
+        function
+            Its name.
+        instruction
+            That is marked.
+        around
+            How many there are before and behind it.
 
         Raises
         ------

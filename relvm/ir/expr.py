@@ -241,8 +241,8 @@ class KernelCall(Expr):
 
 @node
 class KernelRun(Expr):
-    """A `kernel` with explicit memory (stage PLANNED): the tensors to write are the last of `args`; void.   names: of the
-    values that they are then, as a kernel may write over an argument."""
+    """A `kernel` with explicit memory (stage PLANNED): the tensors to write are the last of `args`; void.   names: of
+    the values that they are then, as a kernel may write over an argument."""
 
     kernel: str
     args: tuple[Expr, ...]

@@ -65,7 +65,16 @@ class MachineDebugger:
         self._runner.stop = None
 
     def break_at(self, function: int, instruction: int, stops: bool = True) -> None:
-        """Whether runs stop before an instruction of a function, which is given by its place in the table.
+        """Have runs stop before an instruction, or no longer.
+
+        Parameters
+        ----------
+        function
+            By its place in the function table.
+        instruction
+            By its number, from 0.
+        stops
+            Whether they do.
 
         Raises
         ------
@@ -87,7 +96,7 @@ class MachineDebugger:
         return lib.rvm_machine_depth(self._machine)
 
     def place(self, index: int) -> Place:
-        """Where one of them is; 0: the outermost."""
+        """Where one of them is.  index: 0 is the outermost."""
         place = lib.rvm_machine_place(self._machine, index)
         return Place(self._executable.function_name(place.function) if place.function >= 0 else "", place.instruction)
 
