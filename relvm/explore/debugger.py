@@ -247,6 +247,13 @@ class Debugger:
     def run(self, function: str = "main", *arguments: Any, **named: Any) -> Stop:
         """Run a function until something stops it.
 
+        Parameters
+        ----------
+        function
+            Its name.
+        *arguments, **named
+            As for a call.
+
         Raises
         ------
         RelvmArgumentError
@@ -259,7 +266,7 @@ class Debugger:
         return self._begin(function, arguments, named, 0)
 
     def start(self, function: str = "main", *arguments: Any, **named: Any) -> Stop:
-        """The same, stopping before its first instruction."""
+        """The same as `run`, stopping before the first instruction.  function, arguments, named: as there."""
         return self._begin(function, arguments, named, MOST_DEPTH)
 
     def resume(self) -> Stop:

@@ -101,8 +101,20 @@ class MachineDebugger:
         return Place(self._executable.function_name(place.function) if place.function >= 0 else "", place.instruction)
 
     def register(self, index: int, number: int) -> Any:
-        """What a register of one of them holds, in place; None where that is nothing.  What has no Python form is
-        Opaque."""
+        """What a register holds, in place; None where that is nothing.
+
+        Parameters
+        ----------
+        index
+            Of the function, as in `place`.
+        number
+            Of its register.
+
+        Returns
+        -------
+        object
+            Opaque where it has no Python form.
+        """
         place = lib.rvm_machine_place(self._machine, index)
         words = ffi.cast("int64_t *", place.registers)
         if not 0 <= number < place.count or words[2 * number] == NIL:
