@@ -238,6 +238,11 @@ class Debugger:
         """Stop behind the first instruction that makes a NaN, in a tensor, a scalar, or a tuple or list of these.
 
         Looking at all that is computed takes its time.  Arguments and constants are not looked at.
+
+        Parameters
+        ----------
+        watched
+            False: no longer.
         """
         self._watches_nan = watched
         self._set_depth()
@@ -288,6 +293,11 @@ class Debugger:
         """Go on to the next instruction of this function, or of who called it.
 
         Functions that it calls run through, but for breakpoints; one that it ends with a tail call takes its place.
+
+        Parameters
+        ----------
+        by
+            As `step` takes it.
         """
         return self._go(self._paused().depth, _skips(by))
 
