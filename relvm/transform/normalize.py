@@ -32,10 +32,9 @@ def _function(function: Function, renamed: dict[Var, Expr]) -> Function:
 
 def _block(expr: Expr, renamed: dict[Var, Expr], origins: Origins) -> Block:
     bindings: list[Binding | MatchCast] = []
-    if isinstance(expr, Block) and expr.origin:
-        origins = (expr.origin,)
-    result = _atom(expr, bindings, renamed, "result", origins)
-    return Block(tuple(bindings), result, type=result.type)
+    origin = expr.origin if isinstance(expr, Block) else ""
+    result = _atom(expr, bindings, renamed, "result", (origin,) if origin else origins)
+    return Block(tuple(bindings), result, type=result.type, origin=origin)
 
 
 def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origins: Origins) -> Expr:
