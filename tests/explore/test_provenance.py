@@ -12,7 +12,7 @@ from relvm.explore import Exploration, explore
 from relvm.frontend.text import parse_module
 from relvm.ir.builder import Builder
 from relvm.ir.dtypes import F32
-from relvm.ir.expr import Module, Var, constant
+from relvm.ir.expr import Binding, MatchCast, Module, Var, constant
 from relvm.ir.node import walk
 from relvm.ir.structure import structural_equal
 from relvm.ir.types import TensorType
@@ -181,3 +181,14 @@ def test_a_node_that_is_folded_is_lit_to_the_end(tmp_path: Path) -> None:
     found = explore(tmp_path / "model.onnx")
     (line,) = (line for line in found["routine"].lines if "call_cpacked" in line.text)
     assert ["'product'" in origin or "'factor'" in origin for origin in line.origins] == [True, True]
+
+
+@pytest.mark.parametrize("operator", ["Loop", "Resize", "SequenceMap", "Unique", "StringSplit", "Attention"])
+def test_every_value_of_an_imported_model_comes_from_somewhere(operator: str) -> None:
+    suite = pytest.importorskip("frontend.onnx_suite")
+    from relvm.frontend.onnx import from_onnx
+
+    for name, case in list(suite.suite_cases((operator,)).items())[:10]:
+        module = run_passes(from_onnx(case.model), build_pipeline("c")[:-4])
+        bound = [item.var for item in walk(module) if isinstance(item, Binding | MatchCast)]
+        assert all(var.origin for var in bound), name
