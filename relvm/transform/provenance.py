@@ -12,6 +12,7 @@ from relvm.ir.types import VOID
 
 MOST = 64  # origins; a variable that has so many takes over no more
 
+Origins = tuple[str, ...]
 Taken = dict[Hashable, dict[str, None]]  # who takes over -> origins, in order
 
 
@@ -25,15 +26,14 @@ class Provenance:
 
     def __init__(self, module: Module) -> None:
         self.trails: dict[Node, _Trail] = {}
+        self.used: set[str] = set()
         self._follow(module)
 
     def hand_on(self, after: Module) -> Module:
         """What a pass made of the module followed so far, with the origins that it lost; followed from now on."""
-        before = list(self.trails.values())
-        used = {origin for trail in before for origin in trail.used}
+        before, used = self.trails.values(), self.used
         self._follow(after)
-        lost = used.difference(*(trail.used for trail in self.trails.values()))
-        if lost:
+        if lost := used - self.used:
             taken = _taken(before, lost)
             after = after.with_functions(tuple(_with_taken(function, taken) for function in after.functions))
             self._follow(after)
@@ -45,6 +45,7 @@ class Provenance:
         for function in module.functions:
             for part in _parts(function):
                 self.trails[part] = known.get(part) or _trail(part, function.name)
+        self.used = {origin for trail in self.trails.values() for origins in trail.used for origin in origins}
 
 
 def take_over(function: Function, taken: Mapping[Var, Iterable[str]]) -> Function:
@@ -70,40 +71,37 @@ class _Result:
 class _Trail:
     """Where the origins in a part of a function lead.
 
-    bound: origins of variables that it binds, in order.  used: of variables that it uses, and of the operators,
-    kernels and blocks in it.  users: an origin of a variable -> the own places of what uses that here.
+    bound: origins of each variable that it binds, in order.  used: of each that it uses, and of the operators, kernels
+    and blocks in it.  users: the own place of what uses each variable, beside the variable's origins.
     """
 
-    bound: dict[str, None] = field(default_factory=dict)
-    used: dict[str, None] = field(default_factory=dict)
-    users: dict[str, dict[Hashable, None]] = field(default_factory=dict)
+    bound: list[Origins] = field(default_factory=list)
+    used: list[Origins] = field(default_factory=list)
+    users: list[tuple[Origins, Hashable]] = field(default_factory=list)
 
-    def visit(self, item: Node, user: Hashable, own: tuple[str, ...] = ()) -> None:
+    def visit(self, item: Node, user: Hashable, own: Origins = ()) -> None:
         """user: the own place of what `item` is a part of.  own: the origins of the variable that is bound to it; they
         are used where that is."""
         match item:
             case Var(origins=origins):
-                for origin in origins:
-                    self.used[origin] = None
-                    if user != origin:
-                        self.users.setdefault(origin, {})[user] = None
+                self.used.append(origins)
+                self.users.append((origins, user))
                 return
             case Binding(var=var, value=value) | MatchCast(var=var, value=value):
-                self.bound.update(dict.fromkeys(var.origins))
+                self.bound.append(var.origins)
                 if var.type == VOID:  # what it does is its use
-                    self.used.update(dict.fromkeys(var.origins))
+                    self.used.append(var.origins)
                 self.visit(value, var.origin or user, var.origins)
                 return
             case Function(params=params):
-                for param in params:
-                    self.bound.update(dict.fromkeys(param.origins))
+                self.bound += (param.origins for param in params)
                 self.visit(item.body, user)
                 return
             case OpCall(origins=origins) | KernelCall(origins=origins):
-                self.used.update(dict.fromkeys(origin for origin in origins if origin not in own))
+                self.used.append(tuple(origin for origin in origins if origin not in own))
                 user = user if own or not origins else origins[0]
             case Block(origin=origin) if origin:
-                self.used[origin] = None
+                self.used.append((origin,))
         for child in children(item):
             self.visit(child, user)
 
@@ -120,26 +118,27 @@ def _trail(part: Node, function: str) -> _Trail:
     if not isinstance(part, Function):
         trail.visit(part, "")
         return trail
-    for param in part.params:
-        trail.bound.update(dict.fromkeys(param.origins))
-    if isinstance(part.body, Block):
-        trail.used.update(dict.fromkeys(filter(None, (part.body.origin,))))
-        trail.visit(part.body.result, _Result(function))
-    else:
-        trail.visit(part.body, _Result(function))
+    trail.bound += (param.origins for param in part.params)
+    result = part.body
+    if isinstance(result, Block):  # whose bindings are parts of their own
+        trail.used.append((result.origin,) if result.origin else ())
+        result = result.result
+    trail.visit(result, _Result(function))
     return trail
 
 
-def _taken(trails: list[_Trail], lost: set[str]) -> Taken:
+def _taken(trails: Iterable[_Trail], lost: set[str]) -> Taken:
     """What the users of lost origins take over."""
     users: dict[str, dict[Hashable, None]] = {}
+    order: dict[str, None] = {}
     for trail in trails:
-        for origin in lost.intersection(trail.users):
-            users.setdefault(origin, {}).update(trail.users[origin])
+        order.update((origin, None) for origins in trail.bound for origin in origins if origin in lost)
+        for origins, user in trail.users:
+            for origin in lost.intersection(origins):
+                if origin != user:
+                    users.setdefault(origin, {})[user] = None
     taken: Taken = {}
-    for origin in dict.fromkeys(origin for trail in trails for origin in trail.bound):
-        if origin not in lost:
-            continue
+    for origin in order:
         handed = {**taken.pop(origin, {}), origin: None}  # all of it: users come after what they use
         for user in users.get(origin, ()):
             heirs = taken.setdefault(user, {})
