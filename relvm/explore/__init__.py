@@ -1,10 +1,12 @@
 """Looking at what is made of a module: every stage of it, its values in every mode, and pictures.  Needs the extra
 `explore`."""
 
+from relvm.explore.breakpoints import Breakpoint
 from relvm.explore.calls import call_graph, draw_calls, format_calls
 from relvm.explore.comparing import compare
 from relvm.explore.comparison import Comparison, Row
 from relvm.explore.dataflow import draw_dataflow, format_dataflow
+from relvm.explore.debugger import Debugger, Frame, Register, Stop
 from relvm.explore.liveness import RegisterLife, draw_liveness, format_liveness, liveness
 from relvm.explore.memory import draw_memory, format_memory
 from relvm.explore.pipeline import Exploration, Line, View, explore
@@ -12,11 +14,16 @@ from relvm.explore.placement import draw_placement
 from relvm.explore.profile import copy_bandwidth, draw_profile, format_profile
 
 __all__ = [
+    "Breakpoint",
     "Comparison",
+    "Debugger",
     "Exploration",
+    "Frame",
     "Line",
+    "Register",
     "RegisterLife",
     "Row",
+    "Stop",
     "View",
     "call_graph",
     "compare",

@@ -61,8 +61,8 @@ def _makes(statement: Statement, register: int) -> bool:
 
 
 def _moved(statement: Statement, register: int, copy: CallStatement) -> Statement:
-    """The statement with the register that `copy` goes to in the place of `register`; what makes the value has the
-    copy's origins, too."""
+    """The statement with the register that `copy` goes to in the place of `register`; what makes the value is
+    called what the copy is, and has its origins, too."""
 
     def operand(value: Operand) -> Operand:
         return Register(copy.destination) if value == Register(register) else value
@@ -76,6 +76,14 @@ def _moved(statement: Statement, register: int, copy: CallStatement) -> Statemen
             then, orelse = (tuple(_moved(inner, register, copy) for inner in branch) for branch in (then, orelse))
             return replace(statement, cond=operand(cond), then=then, orelse=orelse)
     moved = replace(statement, args=tuple(map(operand, statement.args)))
+    if statement.destination is None and statement.comment and copy.comment:  # a kernel, which names what it writes
+        names = statement.comment.split(", ")
+        written = statement.args[-len(names) :]
+        names = [
+            copy.comment if value == Register(register) else name for name, value in zip(names, written, strict=True)
+        ]
+        return replace(moved, comment=", ".join(names))
     if statement.destination != register:
         return moved
-    return replace(moved, destination=copy.destination, origins=joined(statement.origins, copy.origins))
+    comment, origins = copy.comment or statement.comment, joined(statement.origins, copy.origins)
+    return replace(moved, destination=copy.destination, comment=comment, origins=origins)
