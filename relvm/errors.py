@@ -4,7 +4,16 @@ from __future__ import annotations
 
 
 class RelvmError(Exception):
-    """Base of all of them."""
+    """Base of all of them.
+
+    Attributes
+    ----------
+    origin
+        Where in the source of a program that is, which the message begins with: `file:line:column`, the line of Python
+        that called a builder, the node of a model; empty where the message does not say it so.
+    """
+
+    origin: str = ""
 
 
 class RelvmTypeError(RelvmError, TypeError):
@@ -84,6 +93,16 @@ class RelvmVerifyError(RelvmError):
 
 class RelvmToolchainError(RelvmError, RuntimeError):
     """No C compiler, or one that failed; the message has its command and its output."""
+
+
+def located(error: RelvmError, origin: str) -> RelvmError:
+    """An error like `error` that begins with where in the source it is; `error` itself where that is not known, or
+    stated already."""
+    if error.origin or not origin:
+        return error
+    found = type(error)(f"{origin}: {error}")
+    found.origin = origin
+    return found
 
 
 def near_matches(name: str, known) -> str:

@@ -37,7 +37,7 @@ from relvm.aot.lowered import (
 from relvm.aot.ports import ports_of
 from relvm.aot.refusals import refuse
 from relvm.aot.storage import Place, Storage, StorageMap, assign_storage
-from relvm.aot.values import Closure, Fields, Sizes, Tensor, Value, scalars_of, tensors_of, with_sizes
+from relvm.aot.values import Closure, Fields, Sizes, Tensor, Value, is_size, scalars_of, tensors_of, with_sizes
 from relvm.errors import RelvmNameError, near_matches
 from relvm.ir.bounds import Range, range_of, stated_ranges
 from relvm.ir.dims import AnyDim, DimVar, as_var, difference, evaluate_with, product, var_dim
@@ -196,8 +196,8 @@ class _Lowering:
 
     def stated_values(self, head: _Section) -> Iterator[Statement]:
         """The checks of the entry's scalar parameters whose type states their value; of sizes nothing is to check."""
-        types = (type_ for param in head.source.params for type_ in _scalar_types(param.type))
-        for type_, var in zip(types, head.scalars, strict=True):
+        params = head.source.params
+        for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
             if type_.value is not None:
                 equal = self.scalar(f"{var.name}_as_stated", "b")
                 yield Compute(equal, "eq_i64", (var, DimScalar(self.dim(type_.value))))
@@ -208,7 +208,7 @@ class _Lowering:
         match type_:
             case TensorType(shape=shape):
                 return Tensor(ids.pop(0), tuple(map(self.dim, shape)))
-            case PrimType(dtype) if not _is_size(type_):
+            case PrimType(dtype) if not is_size(type_):
                 var = self.scalar(name, _LETTERS[dtype.name])
                 self.scalars.append(var)
                 return var
@@ -448,8 +448,7 @@ class _Lowering:
         self.widen(function, sizes)
         results: list[ScalarVar] = []
         made = self.target(var.name, var.type, list(self.found.infos[var].ids), results)
-        params = zip(function.params, args, strict=True)
-        scalars = tuple(scalar for param, arg in params for scalar in scalars_of(param.type, arg))
+        scalars = tuple(scalar for _, scalar in scalars_of(function.params, args))
         tensors = (tensor.storage for value in (*args, made) for tensor in tensors_of(value))
         self.body.append(CallFunction(callee.function, tuple(tensors), tuple(sizes.values()), scalars, tuple(results)))
         return made
@@ -519,9 +518,8 @@ class _Lowering:
             if found.low < have.low or found.high > have.high:
                 self.refuse(binding.var.name, f"size {var.name} that grows from round to round without a bound")
         changed = [(var, dim) for var, dim in sizes.items() if difference(var_dim(var), dim) != 0]
-        params = zip(section.source.params, args, strict=True)
-        given = [scalar for param, arg in params for scalar in scalars_of(param.type, arg)]
-        scalars = [(var, new) for var, new in zip(section.scalars, given, strict=True) if new is not var]
+        given = scalars_of(section.source.params, args)
+        scalars = [(var, new) for var, (_, new) in zip(section.scalars, given, strict=True) if new is not var]
         new = [tensor for arg in args for tensor in tensors_of(arg)]
         moves = [
             Move(param, tensor.storage, None, product((*tensor.dims, self.storages[tensor.storage].dtype.size_bytes)))
@@ -563,21 +561,6 @@ class _Lowering:
 
     def refuse(self, place: str, what: str):
         refuse(self.current, place, what, self.origin)
-
-
-def _is_size(type_: PrimType) -> bool:
-    """Whether a parameter of a type is nothing but one of the function's sizes."""
-    return type_.value is not None and as_var(type_.value) is not None
-
-
-def _scalar_types(type_: Type) -> Iterator[PrimType]:
-    """The types of the scalars in a parameter that are no sizes, from left to right."""
-    match type_:
-        case PrimType() if not _is_size(type_):
-            yield type_
-        case TupleType(fields):
-            for item in fields:
-                yield from _scalar_types(item)
 
 
 def _bounds(found: Range) -> tuple[int, int | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmUnsupportedError, located
 
 
 def refuse(function: str, place: str, what: str, origin: str) -> NoReturn:
@@ -19,6 +19,4 @@ def refuse(function: str, place: str, what: str, origin: str) -> NoReturn:
     origin
         Where in the source that is, or near it; empty where it is not known.
     """
-    raise RelvmUnsupportedError(
-        f"{origin}{': ' if origin else ''}{function}: {place}: ahead of time there is no {what}"
-    )
+    raise located(RelvmUnsupportedError(f"{function}: {place}: ahead of time there is no {what}"), origin)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from relvm.aot.lowered import Scalar
 from relvm.ir.dims import AnyDim, as_var
 from relvm.ir.dtypes import I64
+from relvm.ir.expr import Var
 from relvm.ir.types import PrimType, ShapeType, TupleType, Type
 
 
@@ -64,12 +65,21 @@ def tensors_of(value: Value) -> Iterator[Tensor]:
                 yield from tensors_of(item)
 
 
-def scalars_of(type_: Type, value: Value) -> Iterator[Scalar]:
-    """The scalars that a parameter of a type takes of a value: those that are no sizes."""
+def is_size(type_: PrimType) -> bool:
+    """Whether a parameter of a type is nothing but one of the function's sizes."""
+    return type_.value is not None and as_var(type_.value) is not None
+
+
+def scalars_of(params: Iterable[Var], values: Iterable[Value]) -> Iterator[tuple[PrimType, Scalar]]:
+    """The scalars that parameters take of values, from left to right, each behind its type: those that are no sizes."""
+    for param, value in zip(params, values, strict=True):
+        yield from _scalars_in(param.type, value)
+
+
+def _scalars_in(type_: Type, value: Value) -> Iterator[tuple[PrimType, Scalar]]:
     match type_, value:
-        case PrimType(value=known), _:
-            if known is None or as_var(known) is None:
-                yield value
+        case PrimType(), _ if not is_size(type_):
+            yield type_, value
         case TupleType(fields), Fields(items):
             for field, item in zip(fields, items, strict=True):
-                yield from scalars_of(field, item)
+                yield from _scalars_in(field, item)

@@ -114,7 +114,7 @@ class ExpressionTranslator:
         try:
             return action()
         except RelvmError as error:
-            if getattr(error, "lineno", None) is not None:
+            if error.origin or getattr(error, "lineno", None) is not None:
                 raise
             raise self.error(type(error), str(error), node) from error
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from relvm.errors import RelvmNameError, RelvmTypeError, RelvmVerifyError, near_matches
+from relvm.errors import RelvmError, RelvmNameError, RelvmTypeError, RelvmVerifyError, located, near_matches
 from relvm.ir.dims import DimVar
 from relvm.ir.expr import (
     Attributes,
@@ -80,7 +80,8 @@ class Builder:
         module = b.module()
 
     attributes: of the module.
-    place: where in a source what is added from now on comes from (Var.origins); None: the line of Python that adds it.
+    place: where in a source what is added from now on comes from (Var.origins); None: the line of Python that adds it,
+    which messages begin with.  Who sets a place says it in messages.
     """
 
     def __init__(self, attributes: Attributes = ()) -> None:
@@ -176,7 +177,11 @@ class Builder:
     def op(self, operator: str, *args: Expr, name: str | None = None, **attributes: Any) -> Var:
         """An operator, by name, applied to `args`, with `attributes`; RelvmArgumentError where they do not fit it."""
         found = find_operator(operator)
-        return self.emit(OpCall(found, args, found.bind(args, attributes)), name)
+        try:
+            bound = found.bind(args, attributes)
+        except RelvmError as error:
+            raise located(error, self._line()) from error
+        return self.emit(OpCall(found, args, bound), name)
 
     def prim(self, function: str, *args: Expr, name: str | None = None) -> Var:
         """Arithmetic on scalars, `args`, by its function in csrc/prim_operators.def; `name` is the variable's."""
@@ -277,7 +282,7 @@ class Builder:
         for name, params, result_type, body in functions:
             var = Var(self._unique(name or "closure", name is None), origins=self._origins())
             if result_type is None:
-                raise RelvmTypeError(f"{var.name}: a recursive function needs a result type")
+                raise located(RelvmTypeError(f"{var.name}: a recursive function needs a result type"), self._line())
             type_ = FuncType(tuple(each for _, each in params), result_type)
             declared.append((replace(var, type=type_), name, params, result_type, body))
         these = tuple(var for var, *_ in declared)
@@ -367,7 +372,8 @@ class Builder:
 
     def _typed(self, expr: Expr, name: str | None = None) -> Expr:
         frame = self._frames[-1]
-        return infer_expr(expr, self._types, frame.dims, f"{frame.place}: {name}" if name else frame.place)
+        place = f"{frame.place}: {name}" if name else frame.place
+        return infer_expr(expr, self._types, frame.dims, place, self._line())
 
     def _frame(self) -> _Frame:
         if not self._frames:
@@ -377,12 +383,17 @@ class Builder:
         return self._frames[-1]
 
     def _origins(self) -> tuple[str, ...]:
+        origin = self._line() if self.place is None else self.place
+        return (origin,) if origin else ()
+
+    def _line(self) -> str:
+        """The line of Python that calls the builder; empty where it has a place to state."""
         if self.place is not None:
-            return (self.place,)
+            return ""
         frame = sys._getframe(1)
         while frame and frame.f_globals.get("__name__", "").startswith(("relvm.", "contextlib")):
             frame = frame.f_back
-        return (f"{frame.f_code.co_filename}:{frame.f_lineno}",) if frame else ()
+        return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
 
     def _bind_params(self, params: Params) -> tuple[Var, ...]:
         frame = self._frames[-1]

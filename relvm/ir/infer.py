@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, RelvmTypeError, located, near_matches
 from relvm.ir.dims import AnyDim, DimVar, as_var, dim_vars
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import (
@@ -79,7 +79,7 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
     ------
     RelvmTypeError, RelvmShapeError
         An expression that no values could satisfy, or an effect in a function that claims to have none; the message
-        names the function and the binding.
+        says where in the source that is, and names the function and the binding.
     RelvmNameError
         A function that the module does not have.
     """
@@ -98,7 +98,11 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
 
 
 def infer_expr(
-    expr: Expr, functions: dict[str, FuncType], known_dims: Iterable[DimVar] = (), place: str = "expression"
+    expr: Expr,
+    functions: dict[str, FuncType],
+    known_dims: Iterable[DimVar] = (),
+    place: str = "expression",
+    origin: str = "",
 ) -> Expr:
     """`expr` typed on its own: its free variables have types already, those it binds get theirs anew.
 
@@ -110,8 +114,10 @@ def infer_expr(
         The dimension variables bound where `expr` stands.
     place
         What a message says of where that is.
+    origin
+        And of where in the source.
     """
-    return _Inference(place, functions.get, functions.keys(), set(known_dims), stated=False).expr(expr)
+    return _Inference(place, functions.get, functions.keys(), set(known_dims), stated=False, origin=origin).expr(expr)
 
 
 def _finish(
@@ -129,7 +135,8 @@ def _finish(
     for other in references[name]:
         if other in declared and other not in finished and declared[other].result_type is None:
             if other == name or other in trail:
-                raise RelvmTypeError(f"{other}: a recursive function needs a result type; annotate it")
+                error = RelvmTypeError(f"{other}: a recursive function needs a result type; annotate it")
+                raise located(error, declared[other].origin)
             _finish(other, declared, finished, references, (*trail, name), stated)
 
     def type_of(other: str) -> FuncType | None:
@@ -212,9 +219,20 @@ def may_fail(item) -> bool:
 
 
 class _Inference:
-    """The inference of one function of the module."""
+    """The inference of one function of the module.
 
-    def __init__(self, name: str, type_of, names: Iterable[str], known_dims: set[DimVar], stated: bool = True) -> None:
+    place, origin: of what is being typed: in the module, as messages say it, and in the source, or near it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        type_of,
+        names: Iterable[str],
+        known_dims: set[DimVar],
+        stated: bool = True,
+        origin: str = "",
+    ) -> None:
         self.name = name
         self.type_of = type_of
         self.names = names
@@ -222,26 +240,30 @@ class _Inference:
         self.known = known_dims
         self.stated = stated
         self.place = name
+        self.origin = origin
 
-    def error(self, message: str, kind: type[Exception] = RelvmTypeError) -> Exception:
-        return kind(f"{self.place}: {message}")
+    def error(self, message: str, kind: type[RelvmError] = RelvmTypeError, origin: str = "") -> RelvmError:
+        return located(kind(f"{self.place}: {message}"), origin or self.origin)
 
     def function(self, function: Function) -> Function:
         outer_known = set(self.known)
+        outer, self.origin = self.origin, function.origin or self.origin
         for param in function.params:
             if param.type is None:
-                raise self.error(f"parameter {param.name} of {function.name} needs a type")
+                raise self.error(f"parameter {param.name} of {function.name} needs a type", origin=param.origin)
             self.known.update(plain_dim_vars(param.type))
         for param in function.params:
+            self.origin = param.origin or self.origin
             if not isinstance(param.type, FuncType):  # a function type binds its own variables
                 self.check_vars(type_vars(param.type))
         params_known = set(self.known)
+        self.origin = function.origin or outer
         body = self.expr(function.body)
         declared = function.result_type
         if declared is not None:
             reason = mismatch(declared, body.type)
             if reason:
-                raise self.error(f"the result of {function.name}: {reason}")
+                raise self.error(f"the result of {function.name}: {reason}", origin=_result_origin(function.body))
             if not is_proven(declared, body.type):
                 body = _checked_result(body, declared)
             result = declared
@@ -255,6 +277,7 @@ class _Inference:
             )
         pure = function.pure and effect is None
         func_type = FuncType(tuple(p.type for p in function.params), result, pure)
+        self.origin = outer
         return replace(function, body=body, result_type=result, pure=pure, type=func_type)
 
     def expr(self, expr: Expr) -> Expr:
@@ -313,16 +336,18 @@ class _Inference:
 
     def block(self, block: Block) -> Block:
         bindings = []
+        place, origin = self.place, self.origin
         for run in function_runs(block.bindings):
-            outer, self.place = self.place, f"{self.name}: {run[0].var.name}"
+            self.place, self.origin = f"{self.name}: {run[0].var.name}", run[0].var.origin or origin
             try:
                 bindings.extend(self.functions(run) if isinstance(run[0].value, Function) else self.binding(run[0]))
             except RelvmError as error:
-                if str(error).startswith(self.name):
+                if error.origin or str(error).startswith(self.name):
                     raise
-                raise type(error)(f"{self.place}: {error}") from error
-            self.place = outer
+                raise self.error(str(error), type(error)) from error
+        self.place, self.origin = place, block.origin or origin
         result = self.expr(block.result)
+        self.origin = origin
         return replace(block, bindings=tuple(bindings), result=result, type=result.type)
 
     def functions(self, run: tuple[Binding, ...]) -> Iterable[Binding]:
@@ -334,7 +359,7 @@ class _Inference:
             typed = []
             changed = False
             for binding in run:
-                self.place = f"{self.name}: {binding.var.name}"
+                self.place, self.origin = f"{self.name}: {binding.var.name}", binding.var.origin or self.origin
                 value = self.function(binding.value)
                 known = self.vars.get(binding.var)
                 if known is None or known.type != value.type:  # it turned out to have effects: so may its callers
@@ -393,7 +418,7 @@ class _Inference:
         try:
             result = call.op.infer(tuple(arg.type for arg in call.args), call.attributes)
         except RelvmError as error:
-            raise type(error)(f"{self.place}: {error}") from error
+            raise self.error(str(error), type(error), call.origins[0] if call.origins else "") from error
         return result
 
     def closure_type(self, callee: Expr, captured: list[Expr]) -> Type:
@@ -460,6 +485,11 @@ class _Inference:
                 raise self.error(
                     f"dimension {var.name} is not known here: no parameter's shape gives it", RelvmNameError
                 )
+
+
+def _result_origin(body: Expr) -> str:
+    """Where the result of a function is; empty where nothing of the source says it."""
+    return body.origin if isinstance(body, Block) else ""
 
 
 def _own_dims(types: Iterable[Type]) -> Iterable[DimVar]:

@@ -127,15 +127,19 @@ def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, 
         yield tuple(run)
 
 
-def fresh_copy(expr: Node, values: Mapping[Var, Expr], dims: Mapping[DimVar, AnyDim]) -> Node:
+def fresh_copy(
+    expr: Node, values: Mapping[Var, Expr], dims: Mapping[DimVar, AnyDim], origins: tuple[str, ...] = ()
+) -> Node:
     """`expr`, typed, with the variables in `values` and the dimension variables in `dims` replaced, and with a new
-    variable for each that it binds, so that it may stand beside the original."""
-    return _Copier(dict(values), dims)(expr)
+    variable for each that it binds, so that it may stand beside the original.  origins: what these have besides their
+    own."""
+    return _Copier(dict(values), dims, origins)(expr)
 
 
 class _Copier:
-    def __init__(self, values: dict[Var, Expr], dims: Mapping[DimVar, AnyDim]) -> None:
+    def __init__(self, values: dict[Var, Expr], dims: Mapping[DimVar, AnyDim], origins: tuple[str, ...]) -> None:
         self.values = values
+        self.origins = origins
         self.dims = dims
         self.types: dict[Type | None, Type | None] = {None: None}
 
@@ -145,7 +149,8 @@ class _Copier:
         return self.types[type_]
 
     def bind(self, var: Var) -> None:
-        self.values[var] = replace(var, type=self.type(var.type))
+        origins = tuple(dict.fromkeys((*var.origins, *self.origins)))
+        self.values[var] = replace(var, type=self.type(var.type), origins=origins)
 
     def __call__(self, item: Node) -> Node:
         match item:

@@ -8,88 +8,82 @@ from relvm.lir.routine import (
     CallStatement,
     IfStatement,
     LirModule,
+    Operand,
     PrimStatement,
     Register,
     ResetStatement,
-    Routine,
     Statement,
+    TailCallStatement,
+    joined,
 )
 
 _COPY = "vm.builtin.copy"
 
 
 def coalesce_copies(module: LirModule) -> LirModule:
-    """Have what a block ends with put its value where the block's last statement would copy it to:
+    """Have the value that a block ends with be made in the register that the block's last statement would copy it to:
 
-    anylist_setitem(r, 5, add_i64(...))
-    anylist_setitem_call_packed(r, 3, "vm.builtin.copy", anylist_getitem(r, 5))  ->  anylist_setitem(r, 3, add_i64(...))
+    anylist_setitem_call_packed(r, 5, ...)
+    kernel(ctx_ptr, ..., anylist_getitem(r, 5))                        anylist_setitem_call_packed(r, 3, ...)
+    anylist_setitem_call_packed(r, 3, "vm.builtin.copy", r[5])    ->   kernel(ctx_ptr, ..., anylist_getitem(r, 3))
 
-    An if before such a copy has its branches copy there; where the copy is all a branch does, nothing is gained, and it
-    stays.  A value's register is written once and, but for the copy, not read after the statement that makes it.
+    So no register of the block holds the value for longer than it is needed.  What is made outside of the block, and
+    what is a constant, is copied.  A value's register is its own, and nothing reads where the copy goes before it.
     """
-    return replace(module, routines=tuple(_routine(routine) for routine in module.routines))
+    return replace(module, routines=tuple(replace(each, body=_block(each.body)) for each in module.routines))
 
 
-def _routine(routine: Routine) -> Routine:
-    return replace(routine, body=_block(routine.body, len(routine.params)))
-
-
-def _block(body: tuple[Statement, ...], params: int) -> tuple[Statement, ...]:
-    """The block, and those in its ifs, without the copies that can be spared.  params: registers of the caller's."""
-    *before, last = [_inside(statement, params) for statement in body]
-    match last:
-        case CallStatement(function=name, args=(Register(index),), destination=int(destination)) if (
-            name == _COPY and index > params
+def _block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """The block, and those in its ifs, without the copies that can be spared."""
+    body = tuple(map(_inside, body))
+    match body:
+        case [*before, CallStatement(function=name, args=(Register(index),), destination=int()) as copy] if (
+            name == _COPY and any(_makes(statement, index) for statement in before)
         ):
-            made = _made_in(before, index, destination, last.comment)
-            if made is not None:
-                return made
-    return (*before, last)
+            return tuple(_moved(statement, index, copy) for statement in before)
+    return body
 
 
-def _inside(statement: Statement, params: int) -> Statement:
-    match statement:
-        case IfStatement(_, then, orelse):
-            return replace(statement, then=_ended(then, params), orelse=_ended(orelse, params))
+def _inside(statement: Statement) -> Statement:
+    if isinstance(statement, IfStatement):
+        return replace(statement, then=_block(statement.then), orelse=_block(statement.orelse))
     return statement
 
 
-def _ended(body: tuple[Statement, ...], params: int) -> tuple[Statement, ...]:
-    return _block(body, params) if body else body
+def _makes(statement: Statement, register: int) -> bool:
+    """Whether it puts a value into the register."""
+    match statement:
+        case CallStatement(destination=destination) | PrimStatement(destination=destination):
+            return destination == register
+        case IfStatement(then=then, orelse=orelse):
+            return any(_makes(inner, register) for inner in (*then, *orelse))
+    return False
 
 
-def _made_in(body: list[Statement], index: int, destination: int, name: str) -> tuple[Statement, ...] | None:
-    """The statements with `destination` in the place of register `index`, if the last but for resets makes it.   name:
-    what that is then."""
-    at = len(body) - 1
-    while at >= 0 and isinstance(body[at], ResetStatement) and body[at].register not in (index, destination):
-        at -= 1
-    if at < 0:
-        return None
-    resets = body[at + 1 :]
-    match body[at]:
-        case PrimStatement(args=args, destination=made) if made == index and Register(destination) not in args:
-            return (*body[:at], _renamed(body[at], destination, name), *resets)
-        case CallStatement(args=args, destination=made) if made == index and Register(destination) not in args:
-            return (*body[:at], _renamed(body[at], destination, name), *resets)
-        case IfStatement(cond, then, orelse) if cond != Register(destination):
-            then, orelse = (_redirected(branch, index, destination, name) for branch in (then, orelse))
-            if then is not None and orelse is not None:
-                return (*body[:at], replace(body[at], then=then, orelse=orelse), *resets)
-    return None
+def _moved(statement: Statement, register: int, copy: CallStatement) -> Statement:
+    """The statement with the register that `copy` goes to in the place of `register`; what makes the value is
+    called what the copy is, and has its origins, too."""
 
+    def operand(value: Operand) -> Operand:
+        return Register(copy.destination) if value == Register(register) else value
 
-def _renamed(statement: CallStatement | PrimStatement, destination: int, name: str) -> Statement:
-    return replace(statement, destination=destination, comment=name or statement.comment)
-
-
-def _redirected(body: tuple[Statement, ...], index: int, destination: int, name: str) -> tuple[Statement, ...] | None:
-    """A branch that ends with writing register `index`, writing `destination` instead."""
-    match body:
-        case [*before, CallStatement() | PrimStatement() as last] if last.destination == index:
-            return (*before, _renamed(last, destination, name))
-        case [*before, IfStatement(_, then, orelse) as last]:
-            then, orelse = (_redirected(branch, index, destination, name) for branch in (then, orelse))
-            if then is not None and orelse is not None:
-                return (*before, replace(last, then=then, orelse=orelse))
-    return None
+    match statement:
+        case ResetStatement():
+            return statement
+        case TailCallStatement(args=args):
+            return replace(statement, args=tuple(map(operand, args)))
+        case IfStatement(cond, then, orelse):
+            then, orelse = (tuple(_moved(inner, register, copy) for inner in branch) for branch in (then, orelse))
+            return replace(statement, cond=operand(cond), then=then, orelse=orelse)
+    moved = replace(statement, args=tuple(map(operand, statement.args)))
+    if statement.destination is None and statement.comment and copy.comment:  # a kernel, which names what it writes
+        names = statement.comment.split(", ")
+        written = statement.args[-len(names) :]
+        names = [
+            copy.comment if value == Register(register) else name for name, value in zip(names, written, strict=True)
+        ]
+        return replace(moved, comment=", ".join(names))
+    if statement.destination != register:
+        return moved
+    comment, origins = copy.comment or statement.comment, joined(statement.origins, copy.origins)
+    return replace(moved, destination=copy.destination, comment=comment, origins=origins)

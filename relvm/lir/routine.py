@@ -117,6 +117,11 @@ class IfStatement:
 Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement | IfStatement
 
 
+def joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    """The origins of a statement that does what two did."""
+    return tuple(dict.fromkeys((*first, *second)))
+
+
 def used_functions(routine: Routine, functions: tuple[str, ...]) -> Iterator[str]:
     """The functions that a routine calls or has as values; functions: the function table."""
     stack = list(routine.body)

@@ -14,6 +14,7 @@ from relvm.lir.routine import (
     Routine,
     Statement,
     TailCallStatement,
+    joined,
 )
 
 _COPY = "vm.builtin.copy"
@@ -48,13 +49,12 @@ def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tup
         case [*start, CallStatement(function, args, destination, _) as call] if (
             destination == value.index and function in functions
         ):
-            return (*start, TailCallStatement(function, args, origins=call.origins))
-        case [*start, IfStatement(_, then, orelse) as last] if _ends_in(then, value) and _ends_in(orelse, value):
-            then = _ended(_into(then, result), result, functions)
-            orelse = _ended(_into(orelse, result), result, functions)
+            return (*start, TailCallStatement(function, args, origins=joined(call.origins, last.origins)))
+        case [*start, IfStatement(_, then, orelse) as branches] if _ends_in(then, value) and _ends_in(orelse, value):
+            then, orelse = (_ended(_into(branch, last), result, functions) for branch in (then, orelse))
             if not (_has_tail(then) or _has_tail(orelse)):
                 return body
-            return (*start, replace(last, then=then, orelse=orelse))
+            return (*start, replace(branches, then=then, orelse=orelse))
     return body
 
 
@@ -64,8 +64,10 @@ def _ends_in(body: tuple[Statement, ...], merged: Register) -> bool:
     return isinstance(last, CallStatement) and last.function == _COPY and last.destination == merged.index
 
 
-def _into(body: tuple[Statement, ...], result: int) -> tuple[Statement, ...]:
-    return (*body[:-1], replace(body[-1], destination=result))
+def _into(body: tuple[Statement, ...], copy: CallStatement) -> tuple[Statement, ...]:
+    """A branch that does what `copy` would do with its value."""
+    origins = joined(body[-1].origins, copy.origins)
+    return (*body[:-1], replace(body[-1], destination=copy.destination, origins=origins))
 
 
 def _has_tail(body: tuple[Statement, ...]) -> bool:

@@ -34,6 +34,7 @@ from relvm.ir.structure import map_blocks, map_parts, with_bindings, with_value
 from relvm.ir.types import FuncType
 from relvm.tables import BUILTINS
 from relvm.transform.passes import function_pass
+from relvm.transform.provenance import take_over
 
 _MERGED_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "PURE")
 
@@ -46,17 +47,20 @@ def eliminate_common(function: Function) -> Function:
 
     Operators, tuples, their items, and calls without effects.  A value serves the rest of its block and the blocks
     inside that, but no local function: it would have to capture it.  Closures, and what a builtin allocates, are not
-    merged.
+    merged.  What serves for others has their origins, too.
     """
-    return map_blocks(_Eliminator().block, function)
+    eliminator = _Eliminator()
+    return take_over(map_blocks(eliminator.block, function), eliminator.taken)
 
 
 class _Eliminator:
-    """values: what was computed -> the variable that holds it.  renamed: variables removed -> those that serve."""
+    """values: what was computed -> the variable that holds it.  renamed: variables removed -> those that serve.
+    taken: those that serve -> the origins of those removed."""
 
     def __init__(self) -> None:
         self.values: dict[Hashable, Var] = {}
         self.renamed: dict[Var, Expr] = {}
+        self.taken: dict[Var, dict[str, None]] = {}
 
     def block(self, block: Block) -> Block:
         bindings: list[Binding | MatchCast] = []
@@ -76,6 +80,7 @@ class _Eliminator:
             key = (key, var.type)
             if key in self.values:
                 self.renamed[var] = self.values[key]
+                self.taken.setdefault(self.values[key], {}).update(dict.fromkeys(var.origins))
                 return None
             self.values[key] = var
             added.append(key)

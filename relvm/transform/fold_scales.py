@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from relvm import ops
-from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Var
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Var
 from relvm.ir.node import Node, walk
 from relvm.ir.stages import Stage
 from relvm.ir.structure import map_blocks, map_parts, use_counts, with_bindings, with_value
@@ -24,6 +24,7 @@ from relvm.transform.factors import (
     varies_along,
 )
 from relvm.transform.passes import module_pass
+from relvm.transform.provenance import take_over
 
 _DEEPEST = 8  # operators between a factor and the weights that it goes into
 _SHARED_BYTES = 4096  # a constant larger than this that is used twice is not copied
@@ -47,16 +48,16 @@ def fold_scales(module):
 
     A weight times a factor is rounded once, where each result was; a factor that makes a weight infinite stays where it
     is, and so does one that elementwise operators bring to a rounding to whole numbers, as of quantisation or places.
-    A division by a power of two becomes a multiplication.
+    A division by a power of two becomes a multiplication.  What takes a factor or a term over has its origins, too.
     """
     folder = _Folder(module)
-    return module.with_functions(tuple(map_blocks(folder.block, function) for function in module.functions))
+    return module.with_functions(tuple(map(folder.function, module.functions)))
 
 
 class _Folder:
     """uses: how often each variable is used, in the whole module.  stepped: what comes to be rounded to whole numbers.
     shared: arrays that several operators use.  values: the operators of the present block, as they are by now.
-    renamed: variables removed -> what they are."""
+    renamed: variables removed -> what they are.  taken: what was changed -> the origins of what it took over."""
 
     def __init__(self, module) -> None:
         items = [item for function in module.functions for item in walk(function.body)]
@@ -68,6 +69,10 @@ class _Folder:
         self.shared = {array for array, count in arrays.items() if count > 1}
         self.values: Changes = {}
         self.renamed: dict[Var, Expr] = {}
+        self.taken: dict[Var, dict[str, None]] = {}
+
+    def function(self, function: Function) -> Function:
+        return take_over(map_blocks(self.block, function), self.taken)
 
     def block(self, block: Block) -> Block:
         outer, self.values = self.values, {}
@@ -113,6 +118,8 @@ class _Folder:
             x, _ = found
             del self.values[var]
             self.values.update(changes)
+            for changed in changes:
+                self.taken.setdefault(changed, {}).update(dict.fromkeys(var.origins))
             self.renamed[var] = x
             self.uses[x] += self.uses[var] - 1
         elif call.op is ops.divide and call.type.rank > 0 and (inverse := reciprocal(call.args[1])):

@@ -144,7 +144,7 @@ class _Inliner:
             case (MatchCast(var=Var(type=type_)), _) | (_, PackedCall(type=type_)):
                 self.known.update(plain_dim_vars(type_))
             case _, Call():
-                value = self.call(value, bindings)
+                value = self.call(value, binding.var.origins, bindings)
                 if value.type == binding.var.type and is_atom(value):
                     self.renamed[binding.var] = value
                     return
@@ -153,15 +153,16 @@ class _Inliner:
     def atom(self, expr: Expr) -> Expr:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
-    def call(self, call: Call, bindings: list[Binding | MatchCast]) -> Expr:
-        """The value of a call, after the bindings that compute it where it is inlined."""
+    def call(self, call: Call, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> Expr:
+        """The value of a call, after the bindings that compute it where it is inlined.  origins: the call's."""
         match call.callee:
             case FunctionRef(name) if name in self.inlinable:
                 function = self.inlinable[name]
-                return self.inlined(name, function, list(_bound_dims(function)), call.args, bindings) or call
+                own = list(_bound_dims(function))
+                return self.inlined(name, function, own, call.args, origins, bindings) or call
             case Var() as var if var in self.locals:
                 function, own = self.locals[var]
-                result = self.inlined(function.name or var.name, function, own, call.args, bindings)
+                result = self.inlined(function.name or var.name, function, own, call.args, origins, bindings)
                 if result is None:
                     bindings.append(Binding(var, function))
                 return result or call
@@ -170,12 +171,19 @@ class _Inliner:
         return call
 
     def inlined(
-        self, name: str, function: Function, own: list[DimVar], args: tuple[Expr, ...], bindings: list
+        self,
+        name: str,
+        function: Function,
+        own: list[DimVar],
+        args: tuple[Expr, ...],
+        origins: tuple[str, ...],
+        bindings: list,
     ) -> Expr | None:
         """Appends the body of `function` applied to `args`; gives its result.  None where a check of the arguments
         cannot be written as match_casts, or blocks would nest too deeply: then nothing is appended.
 
-        name: of the function, for messages.  own: its dimension variables.
+        name: of the function, for messages.  own: its dimension variables.  origins: of the call, which what is
+        computed in its place has besides its own.
         """
         if self.depth + _depth(function.body) > DEEPEST:
             return None
@@ -195,7 +203,7 @@ class _Inliner:
         ordered = in_binding_order(casts, new)
         if ordered is None:
             return None
-        body = fresh_copy(function.body, values, dims)
+        body = fresh_copy(function.body, values, dims, origins)
         bindings += ordered
         bindings += body.bindings
         self.known.update(new)

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 import relvm.ops  # declares the operators  # noqa: F401
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmError, RelvmUnsupportedError, located
 from relvm.ir.dims import AnyDim, DimVar
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.expr import (
@@ -94,13 +94,10 @@ class _Legalizer:
                     value = map_children(self.atom, value)
             if value is not binding.value:
                 binding = replace(binding, value=value)
-            if isinstance(value, OpCall):
-                self.op_call(binding, value, bindings)
-            elif isinstance(value, Fused):
-                members = {inner.var: inner.value for inner in value.body.bindings}
-                self.group(binding, Group(members, (value.body.result,)), bindings)
-            else:
-                bindings.append(binding)
+            try:
+                self.binding(binding, bindings)
+            except RelvmError as error:
+                raise located(error, binding.var.origin) from error
         result = self.atom(block.result)
         for var in self.cast:
             del self.better[var]
@@ -111,6 +108,17 @@ class _Legalizer:
         while expr in self.better:  # no more often than it has dimensions
             expr = self.better[expr]
         return expr
+
+    def binding(self, binding: Binding | MatchCast, bindings: list) -> None:
+        """Appends what takes the place of `binding`."""
+        match binding.value:
+            case OpCall() as call:
+                self.op_call(binding, call, bindings)
+            case Fused(body):
+                members = {inner.var: inner.value for inner in body.bindings}
+                self.group(binding, Group(members, (body.result,)), bindings)
+            case _:
+                bindings.append(binding)
 
     def op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
         """Appends what takes the place of `binding`."""

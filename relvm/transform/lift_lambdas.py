@@ -133,7 +133,10 @@ class _Lifter:
         own = {var: replace(var) for var in run if var in used}
         made = tuple(Binding(own[var], run[var].closure(var.type)) for var in own)
         body = replace(body, bindings=(*made, *substitute(body, own).bindings), result=substitute(body.result, own))
-        params = {value: Var(getattr(value, "name", "dims"), type=value.type) for value in lifted.captured}
+        params = {
+            value: Var(getattr(value, "name", "dims"), type=value.type, origins=getattr(value, "origins", ()))
+            for value in lifted.captured
+        }
         body = substitute(body, {value: param for value, param in params.items() if isinstance(value, Var)})
         name, type_ = lifted.reference.name, lifted.reference.type
         attributes = local.attributes

@@ -55,7 +55,7 @@ def _compared(binding: Binding) -> list[Binding]:
 
 
 def _moved(binding: Binding, known: dict[Expr, Moved]) -> list[Binding]:
-    call, bindings = binding.value, []
+    call, bindings, origins = binding.value, [], binding.var.origins
     strings = tuple(dict.fromkeys(filter(_is_string, call.args)))
     if len(strings) == 1 and strings[0] in known:
         place, sources = known[strings[0]]
@@ -64,18 +64,18 @@ def _moved(binding: Binding, known: dict[Expr, Moved]) -> list[Binding]:
         places, sources = {}, strings
         for i, source in enumerate(sources):
             name = source.name if isinstance(source, Var) else "constant"
-            places[source] = _bound(f"{name}_places", ops.string_positions(source, *sources[:i]), bindings)
+            places[source] = _bound(f"{name}_places", ops.string_positions(source, *sources[:i]), origins, bindings)
     attributes = dict(call.attributes)
     if call.op is ops.pad:
         attributes["value"] = -1  # the empty string
     moved = call.op(*(places.get(arg, arg) for arg in call.args), **attributes)
-    positions = _bound(f"{binding.var.name}_places", moved, bindings)
+    positions = _bound(f"{binding.var.name}_places", moved, origins, bindings)
     known[binding.var] = positions, sources
     return [*bindings, replace(binding, value=ops.string_take(positions, *sources))]
 
 
-def _bound(name: str, value: OpCall, bindings: list[Binding]) -> Var:
-    var = Var(name, type=value.type)
+def _bound(name: str, value: OpCall, origins: tuple[str, ...], bindings: list[Binding]) -> Var:
+    var = Var(name, type=value.type, origins=origins)
     bindings.append(Binding(var, value))
     return var
 

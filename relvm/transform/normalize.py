@@ -22,20 +22,19 @@ def normalize(function: Function) -> Function:
     Blocks inside blocks are opened; a branch or a body that is no block becomes one.  A binding of one variable to
     another is removed and its uses renamed.
     """
-    return _function(function, {})
+    return _function(function, {}, ())
 
 
-def _function(function: Function, renamed: dict[Var, Expr]) -> Function:
-    origins = (function.origin,) if function.origin else ()
+def _function(function: Function, renamed: dict[Var, Expr], origins: Origins) -> Function:
+    origins = (function.origin,) if function.origin else origins
     return replace(function, body=_block(function.body, renamed, origins))
 
 
 def _block(expr: Expr, renamed: dict[Var, Expr], origins: Origins) -> Block:
     bindings: list[Binding | MatchCast] = []
-    if isinstance(expr, Block) and expr.origin:
-        origins = (expr.origin,)
-    result = _atom(expr, bindings, renamed, "result", origins)
-    return Block(tuple(bindings), result, type=result.type)
+    origin = expr.origin if isinstance(expr, Block) else ""
+    result = _atom(expr, bindings, renamed, "result", (origin,) if origin else origins)
+    return Block(tuple(bindings), result, type=result.type, origin=origin)
 
 
 def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origins: Origins) -> Expr:
@@ -59,7 +58,7 @@ def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr], origins: Origin
                 _bind(binding, bindings, renamed)
             return _value(expr.result, bindings, renamed, origins)
         case Function():
-            return _function(expr, renamed)
+            return _function(expr, renamed, origins)
         case If(cond, then, orelse):
             cond = _atom(cond, bindings, renamed, "cond", origins)
             return replace(

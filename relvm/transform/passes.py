@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from relvm.ir.expr import Function, Module
 from relvm.ir.stages import Stage, verify
+from relvm.transform.provenance import Provenance
 
 # What a run calls after each pass: the pass, the module before and after, the seconds it took.
 Observer = Callable[["Pass", Module, Module, float], None]
@@ -56,7 +57,7 @@ def function_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[
 def run_passes(
     module: Module, passes: Iterable[Pass], *, verified: bool = False, observer: Observer | None = None
 ) -> Module:
-    """The module after all passes in turn.
+    """The module after all passes in turn, the origins of what they remove handed on (relvm/transform/provenance.py).
 
     Parameters
     ----------
@@ -70,9 +71,10 @@ def run_passes(
     RelvmVerifyError
         A pass broke a rule of its stage: a fault of relvm, not of the module.
     """
+    provenance = Provenance(module)
     for step in passes:
         started = time.perf_counter()
-        result = step(module)
+        result = provenance.hand_on(step(module))
         if observer:
             observer(step, module, result, time.perf_counter() - started)
         if verified:

@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmUnsupportedError, located
 from relvm.ir.bounds import Range, stated_ranges
 from relvm.ir.dims import DimVar, product
 from relvm.ir.dtypes import U8
@@ -110,7 +110,8 @@ class _Placing:
         """Appends the allocation of what the call makes, then the call."""
         made = tensors_made(binding.var, call)
         if not made:
-            raise RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type}")
+            error = RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type}")
+            raise located(error, binding.var.origin)
         outputs = tuple(self.tensor(value, type_) for value, type_ in made)
         origins = tuple(dict.fromkeys((*binding.var.origins, *call.origins)))
         names = tuple(name_of(value) for value, _ in made)

@@ -43,7 +43,8 @@ def with_known_shapes(call: OpCall, function: str, unnamed: set[DimVar]) -> tupl
     for i, arg in enumerate(call.args):
         if types[arg] != arg.type:
             where = f"{function}: {call.op}: argument {_parameter(call, i)}"
-            casts.setdefault(arg, MatchCast(Var(getattr(arg, "name", "value"), type=types[arg]), arg, where))
+            var = replace(arg, type=types[arg]) if isinstance(arg, Var) else Var("value", type=types[arg])
+            casts.setdefault(arg, MatchCast(var, arg, where))
     ordered = in_binding_order(casts.values(), new)
     if ordered is None:
         raise RelvmShapeError(f"{function}: {call.op}: sizes that depend on each other; match_cast one argument")

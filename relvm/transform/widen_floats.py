@@ -71,7 +71,8 @@ def _widened(binding: Binding, known: _Known) -> list[Binding]:
     for arg in call.args:
         if _narrow(arg.type) and known.get(arg) is arg:
             wide = ops.cast(arg, to=F32.name)
-            known.converted[arg] = Var(f"{arg.name if isinstance(arg, Var) else 'constant'}_wide", type=wide.type)
+            name = f"{arg.name if isinstance(arg, Var) else 'constant'}_wide"
+            known.converted[arg] = Var(name, type=wide.type, origins=binding.var.origins)
             bindings.append(Binding(known.converted[arg], wide))
     result = call.op(*map(known.get, call.args), **dict(call.attributes))
     match call.type:

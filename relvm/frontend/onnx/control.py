@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.onnx.registry import MOST_FORKS, Fork, Node, converts
 from relvm.ir.dtypes import DType
-from relvm.ir.expr import Block, Constant, Expr, If, MatchCast, Null, TupleItem, Var
+from relvm.ir.expr import Block, Constant, Expr, If, MatchCast, Null, TupleItem
 from relvm.ir.types import TensorType, TupleType, Type, join
 from relvm.ops import reshape
 
@@ -104,11 +104,11 @@ def parted(graph: GraphImporter, fork: Fork, outputs: list[str], nodes: list[Any
     good = [block for block in blocks if isinstance(block, Block)]
     if not good:
         raise blocks[0]
-    then, orelse = (block if isinstance(block, Block) else _failing(block, good[0].type) for block in blocks)
+    then, orelse = (block if isinstance(block, Block) else _failing(graph, block, good[0].type) for block in blocks)
     return [graph.emit(value, "merged") for value in _merged(graph, fork.cond, then, orelse)]
 
 
-def _failing(error: RelvmError, type_: Type) -> Block:
+def _failing(graph: GraphImporter, error: RelvmError, type_: Type) -> Block:
     """A block that ends with that error where a value of the type is expected."""
-    never = Var("never", type=type_)
+    never = graph.var("never", type_)
     return Block((MatchCast(never, Null(), str(error)),), never, type=type_)

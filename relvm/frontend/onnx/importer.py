@@ -208,7 +208,8 @@ class GraphImporter:
                 types.expect_declared(self.values[info.name], info.type, here)
                 continue
             name = identifier(info.name, names)
-            params.append(Var(name, type=types.graph_input(self, info)))
+            origins = (f"{self.place}: input {shown(info.name)!r}",)
+            params.append(Var(name, type=types.graph_input(self, info), origins=origins))
             inputs.append(info.name)
             self.values[info.name] = params[-1]
         try:
@@ -414,9 +415,13 @@ class GraphImporter:
         expr = _evaluated(expr)
         if is_atom(expr):
             return expr
-        var = Var(identifier(name, set()), type=expr.type, origins=(self.origin,))
+        var = self.var(identifier(name, set()), expr.type)
         self.bindings.append(Binding(var, expr))
         return var
+
+    def var(self, name: str, type_: Type) -> Var:
+        """A new variable, of what is being imported."""
+        return Var(name, type=type_, origins=(self.origin,))
 
     def known_shape(self, value: Expr) -> Expr:
         """`value`, its sizes named where only the rank is known, so that shapes can be made of them."""
@@ -439,7 +444,7 @@ class GraphImporter:
             return value
         if reason := mismatch(type_, value.type):
             raise RelvmShapeError(reason)
-        var = Var(value.name if isinstance(value, Var) else "value", type=type_)
+        var = self.var(value.name if isinstance(value, Var) else "value", type_)
         self.bindings.append(MatchCast(var, value))
         return var
 

@@ -173,7 +173,7 @@ def _sequence_map(node: Node) -> tuple[Any, ...]:
     size = PrimType(I64, dim_var("length"))
     if len(lists) > 1:
         node.graph.own_dims.add(as_var(size.value))
-        node.graph.bindings += [MatchCast(Var("length", type=size), length, node.here) for length in lengths]
+        node.graph.bindings += [MatchCast(node.graph.var("length", size), length, node.here) for length in lengths]
 
     def given(graph: GraphImporter, i: Expr) -> None:
         for info, x in zip(body.input, inputs, strict=True):
@@ -226,7 +226,7 @@ class _Repeated:
         """The states after the last round, then the scan outputs, each joined along an axis, the last row first where
         that is asked.  places: None: the rows as lists, and no states."""
         node = self.node
-        count = Var("round", type=PrimType(I64))
+        count = node.graph.var("round", PrimType(I64))
         carried = [state for state in self.states if _source(self.node, self.body, state.output) != state.input]
         initial = [node.graph.tensor(state.initial) for state in carried]
         types, own = [value.type for value in initial], set()
@@ -270,7 +270,8 @@ class _Repeated:
         """Imports the body.  own: the variables in `types` that stand for whatever size a round finds."""
         graph = self.node.graph.inner(self.body)
         graph.own_dims |= own
-        params = [Var(identifier(state.input, set()), type=type_) for state, type_ in zip(carried, types, strict=True)]
+        new = self.node.graph.var
+        params = [new(identifier(state.input, set()), type_) for state, type_ in zip(carried, types, strict=True)]
         graph.values.update((state.input, state.initial) for state in self.states)
         graph.values.update(zip((state.input for state in carried), params, strict=True))
         self.given(graph, count)
@@ -282,12 +283,12 @@ class _Repeated:
 
     def function(self, round_: _Round, count: Var) -> Binding:
         """The local function; its result is the states, the number of rounds, and the rows as lists."""
-        graph, params = round_.graph, round_.params
-        lists = [Var("rows", type=ListType(graph.outside(row.type))) for row in round_.rows]
-        go = Var("go", type=PrimType(BOOL)) if round_.go else None
+        graph, params, new = round_.graph, round_.params, self.node.graph.var
+        lists = [new("rows", ListType(graph.outside(row.type))) for row in round_.rows]
+        go = new("go", PrimType(BOOL)) if round_.go else None
         result = TupleType((*(graph.outside(p.type) for p in params), PrimType(I64), *(rows.type for rows in lists)))
         everything = (count, *((go,) if go else ()), *params, *lists)
-        var = Var("loop", type=FuncType(tuple(p.type for p in everything), result))
+        var = new("loop", FuncType(tuple(p.type for p in everything), result))
 
         ahead = _prim(graph, "add", count, prim(1))
         after = (scalar_of(graph, round_.go),) if go else ()
@@ -295,7 +296,7 @@ class _Repeated:
         again = graph.emit(Call(var, (ahead, *after, *round_.ahead, *longer), type=result), "result")
         then = Block(tuple(graph.bindings), again, type=result)
         end = (*params, count, *lists)
-        ended = Var("result", type=TupleType(tuple(p.type for p in end)))
+        ended = new("result", TupleType(tuple(p.type for p in end)))
         orelse = Block((Binding(ended, Tuple(end, type=ended.type)),), ended, type=ended.type)
 
         outside = graph.inner_block()

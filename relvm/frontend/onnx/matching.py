@@ -53,6 +53,6 @@ def _matched(node: Node, first: AnyDim, second: AnyDim) -> tuple[int, MatchCast]
             if old not in value.type.shape or isinstance(old, int):
                 continue
             dims = tuple(new if dim == old else dim for dim in value.type.shape)
-            var = Var(value.name if isinstance(value, Var) else "x", type=TensorType(value.type.dtype, dims))
+            var = node.graph.var(value.name if isinstance(value, Var) else "x", TensorType(value.type.dtype, dims))
             return index, MatchCast(var, value, node.here)
     return None

@@ -19,7 +19,7 @@ from relvm.frontend.onnx.sizes import is_known
 from relvm.frontend.onnx.types import type_of
 from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import BOOL, I64
-from relvm.ir.expr import Expr, MatchCast, Null, Prim, PrimCall, Var, constant
+from relvm.ir.expr import Expr, MatchCast, Null, Prim, PrimCall, constant
 from relvm.ir.types import ListType, OptionalType, PrimType, TensorType, Type
 
 MOST_KNOWN_ITEMS = 64  # of a list whose items are remembered
@@ -222,7 +222,7 @@ def _value(node: Node, x: Expr) -> Expr:
         case OptionalType(None):
             raise RelvmTypeError("the value of an optional that has none")
         case OptionalType(type_):
-            value = Var("value", type=type_)
+            value = node.graph.var("value", type_)
             node.graph.bindings.append(MatchCast(value, x, node.here))
             return value
     return x

@@ -13,7 +13,7 @@ from relvm.frontend.onnx.registry import Node
 from relvm.frontend.onnx.terms import Term
 from relvm.ir.dims import AnyDim, as_var, dim_var
 from relvm.ir.dtypes import I64
-from relvm.ir.expr import Constant, Expr, MatchCast, Var, constant
+from relvm.ir.expr import Constant, Expr, MatchCast, constant
 from relvm.ir.types import ShapeType
 
 
@@ -66,7 +66,7 @@ def run_time_sizes(tensor: Term) -> tuple[AnyDim, ...]:
         return tuple(shape.expr.value.tolist())
     sizes = tuple(dim_var(f"size{i}") for i in range(count))
     node.graph.own_dims.update(map(as_var, sizes))
-    node.graph.bindings.append(MatchCast(Var("sizes", type=ShapeType(sizes)), shape.expr, node.here))
+    node.graph.bindings.append(MatchCast(node.graph.var("sizes", ShapeType(sizes)), shape.expr, node.here))
     return sizes
 
 
@@ -77,7 +77,7 @@ def none_of(wrong: Term, what: str) -> None:
         if count.expr.value.any():
             raise RelvmShapeError(what)
         return
-    checked = Var("checked", type=ShapeType((0,)))
+    checked = node.graph.var("checked", ShapeType((0,)))
     node.graph.bindings.append(MatchCast(checked, count.expr, f"{node.here}: {what}: how many"))
 
 

@@ -249,7 +249,7 @@ def test_instrumentation_sees_every_call_before_and_after(machine) -> None:
     kernels = [name for name in own if name not in ("chain", "chain_scale", "half")]
     assert own[0] == "chain" and {"half", "chain_scale"} <= set(own)
     assert [kernel.partition("_")[0] for kernel in kernels] == ["add", "multiply", "add"]
-    assert {"vm.builtin.alloc_tensor", "vm.builtin.copy"} <= set(names)
+    assert {"vm.builtin.alloc_tensor", "vm.builtin.alloc_storage"} <= set(names)
 
 
 def test_instrumentation_sees_packed_functions_with_their_values(machine) -> None:
@@ -344,7 +344,7 @@ def test_a_skipped_call_that_was_to_give_a_scalar_is_an_error_where_it_is_used(m
 
 def test_what_an_instrument_raises_ends_the_run(machine) -> None:
     for moment in (True, False):
-        for function in ("chain", "half", "multiply", "vm.builtin.copy"):
+        for function in ("chain", "half", "multiply", "vm.builtin.alloc_tensor"):
 
             def stop(name, before, result, *arguments, moment=moment, function=function):
                 if name.startswith(function) and before == moment:

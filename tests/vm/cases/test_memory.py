@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import weakref
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from relvm.frontend.text import parse_module
 from relvm.ir.dims import AnyDim
 from relvm.ir.expr import BuiltinCall, Constant, Function, KernelRun, Kill, Prim, Shape, Var
 from relvm.ir.node import walk
+from relvm.vm.runtime import register_func
 
 X = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
 
@@ -414,3 +416,31 @@ def test_recursion_holds_no_arena_at_its_calls() -> None:
     before = [b.value.var.name for b in main.body.bindings[:call] if isinstance(b.value, Kill)]
     assert {"a", "b", "a_storage", "b_storage"} <= set(before) <= set(freed)
     run_everywhere(parse_module(text), 3, np.ones((64, 64), np.float32))
+
+
+BRANCH = """def main(c: bool) => (i64, i64) {
+  a = if c then {
+    made = packed("test.memory.make")
+    _ = packed("test.memory.look", made)
+    return made
+  } else { return null }
+  here = packed("test.memory.alive", a) : i64
+  gone = packed("test.memory.alive") : i64
+  return (here, gone)
+}"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_a_branch_made_is_released_after_its_last_use(mode: str) -> None:
+    made: list[weakref.ref] = []
+
+    def make() -> np.ndarray:
+        array = np.ones(3, np.float32)
+        made.append(weakref.ref(array))
+        return array
+
+    register_func("test.memory.make", make, override=True)
+    register_func("test.memory.look", lambda value: None, override=True)
+    register_func("test.memory.alive", lambda *_: sum(each() is not None for each in made), override=True)
+    machine = vm.VirtualMachine(vm.build(parse_module(BRANCH), mode, "numpy", verified=True))
+    assert machine["main"](True) == (1, 0)

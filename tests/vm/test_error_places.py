@@ -1,0 +1,128 @@
+"""What is wrong with a program is said with where in its source that is, in one way for all that find it."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from relvm import ops, vm
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError, located
+from relvm.frontend.script import module_of, script
+from relvm.frontend.text import parse_module
+from relvm.ir.builder import Builder
+from relvm.ir.dtypes import F32
+from relvm.ir.types import TensorType
+
+# What is wrong, the program, and where the message puts it.
+TEXTS = {
+    "an operator inside an expression": (
+        "def main(x: f32[4]) {\n  a = relu(x)\n  return matmul(a, add(a, const(f32[3], [1, 2, 3])))\n}",
+        RelvmShapeError,
+        "model.relvm:3:20: main: add: ",
+    ),
+    "the result's type": ("def main(x: f32[4]) -> f32[3] {\n  return x\n}", RelvmTypeError, "model.relvm:2:10: main: "),
+    "a binding": ("def main(x: f32[4]) {\n  a = x.0\n  return a\n}", RelvmTypeError, "model.relvm:2:3: main: a: "),
+    "an annotated type": ("def main(x: f32[4]) {\n  a: f32[5] = x\n  return a\n}", RelvmTypeError, "model.relvm:2:3: "),
+    "a condition": (
+        "def main(x: f32[4]) {\n  return if x then x else x\n}",
+        RelvmTypeError,
+        "model.relvm:2:10: main: the condition",
+    ),
+    "a call": (
+        "def main(x: f32[4]) -> f32[4] {\n  return @f(x, x)\n}\ndef f(x: f32[4]) -> f32[4] = x",
+        RelvmArgumentError,
+        "model.relvm:2:10: main: f takes",
+    ),
+    "a branch": (
+        "def main(x: f32[4], c: bool) {\n  a = if c then x else {\n    b = x.1\n    return b\n  }\n  return a\n}",
+        RelvmTypeError,
+        "model.relvm:3:5: main: b: ",
+    ),
+    "a local function": (
+        "def main(x: f32[4]) {\n  f = fn (y: f32[n]) {\n    return transpose(y, perm=(1,))\n  }\n  return f(x)\n}",
+        RelvmTypeError,
+        "model.relvm:3:12: main: ",
+    ),
+    "what follows a local function": (
+        "def main(x: f32[4]) {\n  f = fn (y: f32[n]) {\n    return y\n  }\n  return (f, x).2\n}",
+        RelvmTypeError,
+        "model.relvm:5:10: main: ",
+    ),
+    "a parameter": ("def f() = 1\ndef main(x: f32[n + 1]) = x", RelvmError, "model.relvm:2:10: main: dimension n"),
+    "an effect": (
+        'def main(x: f32[4]) -> object {\n  return packed("f", x)\n}',
+        RelvmTypeError,
+        "model.relvm:1:9: main: -> says",
+    ),
+    "what has no kernel": (
+        "def main(x: f32[...]) {\n  a = exp(x)\n  return a\n}",
+        RelvmUnsupportedError,
+        "model.relvm:2:3: exp: an argument of type",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TEXTS)
+def test_a_message_begins_with_the_place_in_the_text(what: str) -> None:
+    text, kind, start = TEXTS[what]
+    with pytest.raises(kind) as raised:
+        vm.build(parse_module(text, "model.relvm"))
+    assert str(raised.value).startswith(start)
+    assert start.startswith(f"{raised.value.origin}: ")
+    assert str(raised.value).count("model.relvm") == 1
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "message"), [("concat", {"axis": 3}, "main: concat: "), ("reshape", {}, "reshape")]
+)
+def test_a_builder_says_the_line_that_called_it(operator: str, attributes: dict[str, int], message: str) -> None:
+    builder = Builder()
+    with (
+        pytest.raises(RelvmError) as raised,
+        builder.function("main", [("x", TensorType(F32, (4,)))]) as (x,),
+    ):
+        line = inspect.currentframe().f_lineno + 1
+        builder.op(operator, x, **attributes)
+    assert str(raised.value).startswith(f"{__file__}:{line}: {message}")
+
+
+def test_a_builder_that_has_a_place_leaves_it_to_who_set_it() -> None:
+    builder = Builder()
+    builder.place = "row 7"
+    with (
+        pytest.raises(RelvmTypeError, match=r"^main: concat: "),
+        builder.function("main", [("x", TensorType(F32, (4,)))]) as (x,),
+    ):
+        builder.op("concat", x, axis=3)
+
+
+@script
+def unknown(x: "f32[...]") -> "f32[...]":  # noqa: F821, UP037
+    return ops.exp(x)
+
+
+def test_what_a_script_cannot_be_built_to_has_its_line() -> None:
+    with pytest.raises(RelvmUnsupportedError, match=r": exp: an argument of type f32\[\.\.\.\]") as raised:
+        vm.build(module_of(unknown))
+    file, line, _ = raised.value.origin.rsplit(":", 2)
+    assert Path(file).read_text().split("\n")[int(line) - 1].strip() == "return ops.exp(x)"
+
+
+def test_what_a_model_cannot_be_built_to_has_its_node() -> None:
+    onnx = pytest.importorskip("onnx")
+    from relvm.frontend.onnx import from_onnx
+
+    node = onnx.helper.make_node("Exp", ["x"], ["y"], name="growth")
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ("x", "y")]
+    graph = onnx.helper.make_graph([node], "graph", values[:1], values[1:])
+    with pytest.raises(RelvmUnsupportedError, match=r"node 'growth' \(Exp, opset \d+\): .*an argument of type"):
+        vm.build(from_onnx(onnx.helper.make_model(graph)))
+
+
+def test_a_place_is_stated_once() -> None:
+    error = located(RelvmTypeError("no"), "a:1")
+    assert str(located(error, "b:2")) == "a:1: no" and isinstance(error, RelvmTypeError)
+    unknown_place = RelvmTypeError("no")
+    assert located(unknown_place, "") is unknown_place
