@@ -17,6 +17,7 @@ from relvm.lir.direct_calls import direct_calls
 from relvm.lir.loop_variables import loop_variables
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.lir.tail_calls import tail_calls
+from relvm.lir.work import work_entry
 from relvm.transform.passes import Observer, run_passes
 from relvm.transform.pipelines import build_pipeline
 from relvm.vm import build_cache
@@ -174,6 +175,7 @@ def assemble(
     bytecode = print_bytecode(lir, [routine for routine in lir.routines if routine.name not in compiled])
     functions = tuple(map(_Entries(lir, bytecode), lir.functions))
     debug = {name: {"instructions": lines} for name, lines in bytecode.comments.items()}
+    debug |= {k.name: work_entry(k.work, (*k.inputs, *k.outputs)) for k in lir.kernels if k.work}
     return Program(functions, bytecode.constants, native, source, lir.signature, debug)
 
 

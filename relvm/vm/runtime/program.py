@@ -170,7 +170,10 @@ class Program:
     signature
         Function name -> its parameter and result types, as JSON.
     debug
-        Function name -> {"instructions": [text, ...]}, what each instruction computes, as JSON.
+        As JSON.  Name of a bytecode function -> {"instructions": [text, ...]}, what each instruction computes.  Name of
+        a kernel -> {"operations": sum, "reads": [sum, ...]}: how many operations a call takes, and how many elements it
+        reads of each input at most (null: all); a sum is a list of terms, [coefficient, [argument, axis], ...] being
+        the product of a number and some sizes of arguments, or null where it is not known.
     """
 
     functions: tuple[FunctionEntry, ...]
