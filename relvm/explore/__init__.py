@@ -7,14 +7,17 @@ from relvm.explore.comparison import Comparison, Row
 from relvm.explore.dataflow import draw_dataflow, format_dataflow
 from relvm.explore.liveness import RegisterLife, draw_liveness, format_liveness, liveness
 from relvm.explore.memory import draw_memory, format_memory
+from relvm.explore.peaks import Peaks, copy_bandwidth, measured_peaks
 from relvm.explore.pipeline import Exploration, Line, View, explore
 from relvm.explore.placement import draw_placement
-from relvm.explore.profile import copy_bandwidth, draw_profile, format_profile
+from relvm.explore.profile import draw_profile, format_profile
+from relvm.explore.roofline import draw_roofline
 
 __all__ = [
     "Comparison",
     "Exploration",
     "Line",
+    "Peaks",
     "RegisterLife",
     "Row",
     "View",
@@ -27,6 +30,7 @@ __all__ = [
     "draw_memory",
     "draw_placement",
     "draw_profile",
+    "draw_roofline",
     "explore",
     "format_calls",
     "format_dataflow",
@@ -34,4 +38,5 @@ __all__ = [
     "format_memory",
     "format_profile",
     "liveness",
+    "measured_peaks",
 ]

@@ -33,12 +33,12 @@ class ProfileRow:
     share
         Of the run's seconds, 0 to 1.
     bytes
-        Of all tensors among arguments and results, each once: the least that a kernel reads and writes.  Of a tensor of
-        which it only takes some elements, as a lookup does, no more than it gives.  0 for builtins, which do not compute
-        on elements.
+        Of all tensors among arguments and results, each once: the least that a kernel reads and writes.  Of a tensor
+        of which it only takes some elements, as a lookup does, no more than it gives.  0 for builtins, which do not
+        compute on elements.
     operations
-        Arithmetic on elements, as docs/explore.md says it is counted; None: not known, as of packed functions and of
-        kernels that sort.
+        Arithmetic on elements, as docs/explore.md says it is counted; 0 for builtins; None: not known, as of packed
+        functions and of kernels that sort.
     """
 
     name: str
