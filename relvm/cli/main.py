@@ -85,7 +85,7 @@ def _add_dim(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=SIZE",
-        help="fix a symbolic dimension of an ONNX model, or bound it: batch=1..32",
+        help="fix a symbolic dimension of an ONNX model, or bound it: batch=1..32; of other random inputs: its size",
     )
 
 
