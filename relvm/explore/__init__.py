@@ -1,6 +1,7 @@
 """Looking at what is made of a module: every stage of it, its values in every mode, and pictures.  Needs the extra
 `explore`."""
 
+from relvm.explore.browsing import GraphPage, browse_calls, browse_dataflow
 from relvm.explore.calls import call_graph, draw_calls, format_calls
 from relvm.explore.comparing import compare
 from relvm.explore.comparison import Comparison, Row
@@ -16,11 +17,14 @@ from relvm.explore.roofline import draw_roofline
 __all__ = [
     "Comparison",
     "Exploration",
+    "GraphPage",
     "Line",
     "Peaks",
     "RegisterLife",
     "Row",
     "View",
+    "browse_calls",
+    "browse_dataflow",
     "call_graph",
     "compare",
     "copy_bandwidth",
