@@ -84,7 +84,7 @@ def _draw_roofs(axes: Axes, intensities: list[float], operations: float, bandwid
     points = [left, ridge, right]
     axes.plot(points, [bandwidth * left, operations, operations], color="black")
     axes.text(right, operations * 1.05, f"{operations:.1f} GFLOP/s", ha="right", va="bottom", fontsize=8)
-    axes.text(left * 1.1, bandwidth * left * 2, f"{bandwidth:.1f} GB/s", ha="left", va="bottom", fontsize=8)
+    axes.text(left * 1.8, bandwidth * left, f"{bandwidth:.1f} GB/s", ha="left", va="center", fontsize=8)
     axes.set_xlim(left, right)
     axes.grid(which="major", color="#eeeeee")
     axes.set_axisbelow(True)
