@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from relvm import vm
 from relvm.frontend.text import parse_module
 from relvm.ir.operator import operators
 from relvm.ops.lowering import Loops
-from relvm.vm.runtime.profile import Profile
+from relvm.vm.runtime.profile import Profile, ProfileRow
 
 
 def zeros(dtype: str, *shape: int) -> str:
@@ -23,6 +24,11 @@ def profile(text: str, *shapes: tuple[int, ...], fused: bool = True, dtypes: Seq
     machine = vm.VirtualMachine(vm.build(parse_module(text), fused=fused))
     chosen = (*dtypes, *["float32"] * (len(shapes) - len(dtypes)))
     return machine.profile("main", *(np.zeros(shape, dtype) for shape, dtype in zip(shapes, chosen, strict=True)))
+
+
+def the_kernel(ran: Profile) -> ProfileRow:
+    (row,) = (row for row in ran.rows if row.kind == "kernel")
+    return row
 
 
 def operations(text: str, *shapes: tuple[int, ...], **options) -> int | None:
@@ -72,8 +78,8 @@ def test_a_convolution_on_tiles_counts_as_one_without_them() -> None:
     weights = zeros("f32", 64, 64, 3, 3)
     text = f"def main(x: f32[n, 64, 32, 32]) -> f32[n, 64, 30, 30] = conv(x, {weights})"
     ran = profile(text, (2, 64, 32, 32))
-    assert [row.name for row in ran.rows if row.kind == "kernel"] == ["conv_tiles_f32"]
-    assert ran.rows[0].operations == 2 * (2 * 64 * 30 * 30) * (64 * 9)
+    assert the_kernel(ran).name == "conv_tiles_f32"
+    assert the_kernel(ran).operations == 2 * (2 * 64 * 30 * 30) * (64 * 9)
 
 
 def test_products_of_bytes_count_as_others() -> None:
@@ -83,8 +89,8 @@ def test_products_of_bytes_count_as_others() -> None:
         f"def main(a: u8[m, 9]) -> i32[m, 6] = matmul_integer(a, {zeros('i8', 9, 6)}, const(u8[], 3), const(i8[], 0))"
     )
     ran = profile(text, (5, 9), dtypes=["uint8"])
-    assert [row.name for row in ran.rows if row.kind == "kernel"] == ["matmul_integer_packed_i32"]
-    assert ran.rows[0].operations == 2 * 5 * 9 * 6
+    assert the_kernel(ran).name == "matmul_integer_packed_i32"
+    assert the_kernel(ran).operations == 2 * 5 * 9 * 6
     weights = zeros("i8", 8, 6, 3, 3)
     text = f"def main(x: u8[n, 6, 8, 8]) -> i32[n, 8, 6, 6] = conv_integer(x, {weights}, const(u8[], 3))"
     assert operations(text, (2, 6, 8, 8), dtypes=["uint8"]) == 2 * (2 * 8 * 36) * (6 * 9)
@@ -97,8 +103,8 @@ def test_attention_counts_both_products_and_the_softmax() -> None:
       return matmul(shares, v)
     }"""
     ran = profile(text, (2, 5, 16), (2, 7, 16), (2, 7, 8))
-    assert [row.name for row in ran.rows if row.kind == "kernel"] == ["attention_f32"]
-    assert ran.rows[0].operations == 2 * 5 * 7 * (2 * 16 + 2 * 8 + 8)
+    assert the_kernel(ran).name == "attention_f32"
+    assert the_kernel(ran).operations == 2 * 5 * 7 * (2 * 16 + 2 * 8 + 8)
 
 
 def test_what_depends_on_elements_is_not_counted() -> None:
@@ -133,10 +139,10 @@ def test_these_operators_are_not_counted() -> None:
 def test_of_a_table_only_what_is_looked_up_is_read() -> None:
     text = "def main(x: f32[rows, 8], i: i64[n]) -> f32[n, 8] = exp(gather(x, i, axis=0))"
     ran = profile(text, (1000, 8), (3,), dtypes=["float32", "int64"])
-    assert ran.rows[0].bytes == 3 * 8 * 4 + 3 * 8 + 3 * 8 * 4
-    assert ran.rows[0].operations == 3 * 8
+    assert the_kernel(ran).bytes == 3 * 8 * 4 + 3 * 8 + 3 * 8 * 4
+    assert the_kernel(ran).operations == 3 * 8
     ran = profile(text, (2, 8), (30,), dtypes=["float32", "int64"])
-    assert ran.rows[0].bytes == 2 * 8 * 4 + 30 * 8 + 30 * 8 * 4  # no more than there is
+    assert the_kernel(ran).bytes == 2 * 8 * 4 + 30 * 8 + 30 * 8 * 4  # no more than there is
 
 
 def test_a_loop_counts_every_round() -> None:
@@ -150,7 +156,32 @@ def test_a_loop_counts_every_round() -> None:
 def test_a_saved_executable_counts_too(tmp_path) -> None:
     vm.build(parse_module("def main(x: f32[n]) -> f32[n] = exp(x)")).save(tmp_path / "model.rvm")
     machine = vm.VirtualMachine(vm.load(tmp_path / "model.rvm"))
-    assert machine.profile("main", np.zeros(10, np.float32)).rows[0].operations == 10
+    assert the_kernel(machine.profile("main", np.zeros(10, np.float32))).operations == 10
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        None,
+        3,
+        [3],
+        [[]],
+        [["1"]],
+        [[True]],
+        [[2**63]],
+        [[1, 0]],
+        [[1, [0]]],
+        [[1, [0, 0, 0]]],
+        [[1, [0, "n"]]],
+        [[1, [9, 0]]],
+    ],
+)
+def test_a_count_that_is_none_is_not_known(terms) -> None:
+    program = vm.build(parse_module("def main(x: f32[n]) -> f32[n] = exp(x)")).program
+    (kernel,) = (entry.name for entry in program.functions if entry.kind == "kernel")
+    changed = replace(program, debug={kernel: {"operations": terms, "reads": [terms]}})
+    row = the_kernel(vm.VirtualMachine(vm.Executable.from_program(changed)).profile("main", np.zeros(10, np.float32)))
+    assert (row.operations, row.bytes) == (None, 80)
 
 
 def test_packed_functions_are_not_counted() -> None:
