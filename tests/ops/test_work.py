@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -63,14 +64,30 @@ FLOATS = [
     ("x: f32[t, b, 12], r: f32[1, 4, 12], z: f32[1, 4], h: f32[1, b, 4], n: i32[0]) -> f32[t, 1, b, 4] {"
      " y = gru(x, r, z, h, n); return y.0 }",
      [(3, 2, 12), (1, 4, 12), (1, 4), (1, 2, 4)], 3 * 2 * 4 * (2 * 3 * 4 + 12)),
+    ("x: f32[t, b, 4], r: f32[1, 4, 4], h: f32[1, b, 4], n: i32[0]) -> f32[t, 1, b, 4] {"
+     " y = rnn(x, r, h, n); return y.0 }", [(3, 2, 4), (1, 4, 4), (1, 2, 4)], 3 * 2 * 4 * (2 * 4 + 2)),
+    ("x: f32[t, b, 16], r: f32[1, 4, 16], p: f32[1, 0], h: f32[1, b, 4], n: i32[0]) -> f32[t, 1, b, 4] {"
+     " y = lstm(x, r, p, h, h, n); return y.0 }",
+     [(3, 2, 16), (1, 4, 16), (1, 0), (1, 2, 4)], 3 * 2 * 4 * (2 * 4 * 4 + 13)),
+    ("x: f32[t, b, 16], r: f32[1, 4, 16], p: f32[1, 12], h: f32[1, b, 4], n: i32[0]) -> f32[t, 1, b, 4] {"
+     " y = lstm(x, r, p, h, h, n); return y.0 }",
+     [(3, 2, 16), (1, 4, 16), (1, 12), (1, 2, 4)], 3 * 2 * 4 * (2 * 4 * 4 + 13 + 6)),
+    ("x: f32[t, b, 16], r: f32[1, 4, 16], p: f32[1, 12], h: f32[1, b, 4], n: i32[0]) -> f32[t, 1, b, 4] {"
+     " y = lstm(x, r, p, h, h, n, coupled=true); return y.0 }",
+     [(3, 2, 16), (1, 4, 16), (1, 12), (1, 2, 4)], 3 * 2 * 4 * (2 * 3 * 4 + 12 + 4)),
+    ("x: f32[n, 4], i: i64[3, p], w: f32[3, p]) -> f32[p, 4] = resample(x, i, w, axis=0)",
+     [(5, 4), (3, 7), (3, 7)], 2 * 3 * 7 * 4),
+    ("x: f32[n]) -> (u8[n], f32[], u8[]) = quantise_by_range(x)", [(9,)], 7 * 9),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize(("text", "shapes", "count"), FLOATS, ids=[text[-60:] for text, *_ in FLOATS])
 def test_operations_are_those_of_the_definition(text: str, shapes: list, count: int, fused: bool) -> None:
-    shapes = [*shapes, (0,)] if "n: i32[0]" in text else shapes
-    dtypes = ["float32"] * (len(shapes) - 1) + ["int32"] if "n: i32[0]" in text else []
+    if "n: i32[0]" in text:
+        shapes = [*shapes, (0,)]
+    given = {"i64": "int64", "i32": "int32"}
+    dtypes = [given.get(dtype, "float32") for dtype in re.findall(r"\w+: (\w+)\[", text)]
     assert operations(f"def main({text}", *shapes, fused=fused, dtypes=dtypes) == count
 
 
