@@ -132,6 +132,7 @@ static rvm_status call_native(rvm_machine *machine, const rvm_function *function
   }
   machine->head.nesting++;
   status = function->routine(machine, registers, machine->head.constants, machine->head.function_values);
+  if (status > RVM_OK) rvm_debugger_failed(machine, registers[count]);
   machine->head.nesting--;
   if (status == RVM_TAIL_CALL) {
     replace_window(machine, registers, machine->head.top - registers);

@@ -53,6 +53,17 @@ int64_t rvm_code_instruction(const rvm_code *code, const int32_t *at) {
   return index;
 }
 
+const int32_t *rvm_code_step(const rvm_executable *executable, int32_t function, int64_t index) {
+  const rvm_function_record *record = &executable->functions[function];
+  const uint32_t *code = executable->code + record->code_start, *end = code + record->code_count;
+  const int32_t *step = executable->codes[function].steps;
+  for (; index > 0 && code < end; index--) {
+    code += rvm_instruction_words(code, (uint32_t)(end - code));
+    step += step_words(step);
+  }
+  return index == 0 && code < end ? step : NULL;
+}
+
 /* ---- what functions are ---- */
 
 static enum class class_of(const rvm_executable *executable, const rvm_function_record *function) {

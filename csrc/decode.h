@@ -70,5 +70,7 @@ typedef struct rvm_code {
 rvm_status rvm_executable_decode(rvm_executable *executable, rvm_value *error);
 /* The 0-based number of the instruction that the step at `at` was made from. */
 int64_t rvm_code_instruction(const rvm_code *code, const int32_t *at);
+/* And the step made from instruction `index` of a bytecode function; NULL: it has none. */
+const int32_t *rvm_code_step(const rvm_executable *executable, int32_t function, int64_t index);
 
 #endif

@@ -45,6 +45,15 @@ static inline rvm_status rvm_enter(rvm_machine *ctx, int32_t kernels, rvm_value 
   return (rvm_head(ctx)->fuel -= 1 + kernels * (int64_t)RVM_LONG_CALL_COST) > 0 ? RVM_OK : rvm_poll(ctx, failure);
 }
 
+/* Before each statement of a routine that is built for debugging. */
+static inline rvm_status rvm_step(rvm_machine *ctx, const rvm_value *r, int32_t function, int32_t instruction,
+                                  rvm_value *failure) {
+  if (!(rvm_head(ctx)->watched_kinds & RVM_WATCH_STEPS)) return RVM_OK;
+  rvm_value error = RVM_NIL;
+  rvm_status status = rvm_api->step(ctx, r, function, instruction, &error);
+  return status == RVM_OK ? RVM_OK : rvm_failed(error, status, failure);
+}
+
 /* Values are written and read as two words: to read one as a whole right after that makes the processor wait. */
 #define RVM_WORDS(value) ((rvm_value){.tag = (value).tag, .as.i = (value).as.i})
 #define RVM_R(index) RVM_WORDS(r[index]) /* anylist_getitem */

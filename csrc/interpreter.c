@@ -1,4 +1,5 @@
-/* interpreter.c: runs the steps of bytecode functions (decode.h), one short body each. */
+/* interpreter.c: runs the steps of bytecode functions (decode.h), one short body each.  With RVM_STEPPED it is the one that
+   a debugger looks on at. */
 #include <string.h>
 
 #include "machine.h"
@@ -12,6 +13,7 @@
 /* Pops all frames down to `floor`, writing them into the error's trace.  A parameter that is to hold no object may do so
    until the function has checked it. */
 static void unwind(rvm_machine *machine, int64_t floor, rvm_value error) {
+  rvm_debugger_failed(machine, error);
   for (; machine->head.frame_count > floor; rvm_machine_pop_frame(machine)) {
     const rvm_frame *frame = &machine->frames[machine->head.frame_count - 1];
     int traced = error.as.error->frames < RVM_TRACE_LINES;
@@ -122,7 +124,12 @@ static inline int is_direct(const rvm_machine *machine, const rvm_function *call
          head->stack_end - head->top >= callee->registers && head->frame_count + head->nesting < head->frame_limit;
 }
 
+#ifdef RVM_STEPPED
+rvm_status rvm_machine_run_stepped(rvm_machine *machine, rvm_value *result) {
+#else
 rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
+  if (machine->head.watched_kinds & RVM_WATCH_STEPS) return rvm_machine_run_stepped(machine, result);
+#endif
   static const void *const bodies[] = {
 #define STEP(name, operands, meaning) &&do_##name,
       RVM_STEPS(STEP)
@@ -151,11 +158,22 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
   rvm_status status;
   int entered;
 
+#ifdef RVM_STEPPED
+#define NEXT(words)                                                                                       \
+  do {                                                                                                    \
+    pc += (words);                                                                                        \
+    frame->pc = pc;                                                                                       \
+    rvm_stop stop_ = {.function = frame->function, .registers = registers, .step = pc};                   \
+    if ((status = rvm_debugger_step(machine, stop_, result))) goto failed;                                \
+    goto *bodies[*pc];                                                                                    \
+  } while (0)
+#else
 #define NEXT(words)        \
   do {                     \
     pc += (words);         \
     goto *bodies[*pc];     \
   } while (0)
+#endif
 #define S(place) (*operand(registers, literals, pc[place]))
 #define WATCHED (machine->head.watched_kinds != 0)
 /* Goes on in the callee, whose parameters are in the window. */
@@ -414,13 +432,21 @@ do_reset:
 #include "prim_operators.def"
 #undef PRIM_OPERATOR
 
-/* The `unless` that stands behind them has three words. */
+/* The `unless` that stands behind them has three words; a debugger is told of it. */
+#ifdef RVM_STEPPED
+#define COMPARED NEXT(5)
+#else
+#define COMPARED         \
+  do {                   \
+    if (truth) NEXT(8);  \
+    NEXT(pc[4]);         \
+  } while (0)
+#endif
 #define COMPARE(name, second)                                                             \
   {                                                                                       \
     const int64_t truth = rvm_prim_##name##_value(AT(registers, 2).as.i, AT(second, 3).as.i); \
     PUT(b, truth);                                                                        \
-    if (truth) NEXT(8);                                                                   \
-    NEXT(pc[4]);                                                                          \
+    COMPARED;                                                                             \
   }
 #define COMPARISON(name) do_unless_rr_##name : COMPARE(name, registers)
   RVM_COMPARISONS(COMPARISON)

@@ -138,6 +138,7 @@ void rvm_machine_release(rvm_machine *machine) {
   rvm_free(machine->frames);
   rvm_pool_close(machine->pool);
   rvm_objects_close(&machine->objects);
+  rvm_debugging_release(machine);
   rvm_free(machine);
 }
 
@@ -252,17 +253,20 @@ void rvm_machine_drop(rvm_machine *machine, rvm_value value) {
   if (try_to_enter(machine, BRIEFLY) > 0) rvm_machine_leave(machine);
 }
 
-rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error) {
+rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *what, rvm_value *error) {
   if (!enter_or_wait(machine)) return fail_busy(error);
-  rvm_status status = RVM_OK;
-  if (machine->calls > 0) {
-    status = rvm_fail(error, RVM_BUSY, "machine: its instrument cannot be changed while it is running");
-  } else {
-    machine->instrument = instrument ? *instrument : (rvm_instrument){.kinds = 0};
-    machine->head.watched_kinds = machine->instrument.kinds;
-  }
+  if (machine->calls == 0) return RVM_OK;
   rvm_machine_leave(machine);
-  return status;
+  return rvm_fail(error, RVM_BUSY, "machine: its %s cannot be changed while it is running", what);
+}
+
+rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error) {
+  rvm_status status = rvm_machine_begin_change(machine, "instrument", error);
+  if (status) return status;
+  machine->instrument = instrument ? *instrument : (rvm_instrument){.kinds = 0};
+  machine->head.watched_kinds = rvm_kinds_to_watch(machine);
+  rvm_machine_leave(machine);
+  return RVM_OK;
 }
 
 rvm_value rvm_machine_function(const rvm_machine *machine, int32_t index) {
@@ -342,6 +346,12 @@ rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, i
 
 static rvm_status native_poll(rvm_machine *machine, rvm_value *error) { return rvm_machine_spend(machine, 1, error); }
 
+static rvm_status native_step(rvm_machine *machine, const rvm_value *registers, int32_t function, int32_t instruction,
+                              rvm_value *error) {
+  rvm_stop stop = {.function = &machine->functions[function], .registers = registers, .instruction = instruction};
+  return rvm_debugger_step(machine, stop, error);
+}
+
 static void add_trace(rvm_value error, const char *name) { rvm_error_add_frame(error, name, -1); }
 
 static const rvm_packed_function builtins[] = {
@@ -368,6 +378,7 @@ const rvm_native_api rvm_machine_native_api = {
     .poll = native_poll,
     .find = rvm_function_find,
     .parallel = native_parallel,
+    .step = native_step,
 };
 
 rvm_status rvm_aot_open(const rvm_aot_library *library, rvm_value *error) {

@@ -28,6 +28,28 @@ typedef struct rvm_pending {
   int32_t captured; /* how many of them came with a closure */
 } rvm_pending;
 
+/* A function that a debugger was told of. */
+typedef struct rvm_stop {
+  const rvm_function *function;
+  const rvm_value *registers;
+  const int32_t *step; /* of bytecode; NULL: native code, at `instruction` */
+  int32_t instruction;
+} rvm_stop;
+
+/* Which steps of a function, or instructions of a native one, a run stops before. */
+typedef struct rvm_breaks {
+  unsigned char *stops;
+  int64_t count;
+} rvm_breaks;
+
+typedef struct rvm_debugging {
+  rvm_debugger debugger;
+  rvm_breaks *breaks; /* per function */
+  rvm_stop *stops;    /* the functions inside each other, as far as it was told of them */
+  int64_t depth, room; /* of `stops` */
+  int32_t ended;       /* whether it ended the run itself: that failure it is not told of */
+} rvm_debugging;
+
 /* Invariant: no stack value from `top` on is an object.  A call's arguments are laid out from `top` on, so that a bytecode
    or native callee finds its parameters in place; until the callee owns them they are borrowed, and `top` stays below
    them. */
@@ -54,6 +76,8 @@ struct rvm_machine {
   uint64_t random; /* of rvm_machine_random: how many numbers it gave, times an odd constant, and where it began */
   rvm_machine_options options;
   rvm_instrument instrument;
+  rvm_debugging *debugging;      /* or NULL */
+  _Atomic(int64_t) stop_within;  /* rvm_machine_stop_within */
 };
 
 enum { RVM_POLL_INTERVAL = 65536, RVM_HOST_POLL_INTERVAL = 1000000 /* nanoseconds */ };
@@ -90,6 +114,9 @@ static inline int rvm_is_watched(const rvm_machine *machine, const rvm_function 
 
 int64_t rvm_clock_now(void); /* nanoseconds, from some time on */
 
+/* Enters the machine, which is not running: else BUSY.  `what`: of it is to be changed. */
+rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *what, rvm_value *error);
+
 /* Makes good a host's callback that failed without an error, or with a status of its own; what it ends with. */
 rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *error);
 
@@ -103,6 +130,19 @@ rvm_status rvm_instrument_before(rvm_machine *machine, const rvm_function *funct
    instrument fails; then its error takes the place of *result. */
 rvm_status rvm_instrument_after(rvm_machine *machine, const rvm_function *function, int64_t count, rvm_status status,
                                 rvm_value *result);
+
+/* What the machine's head has of it and its debugger. */
+static inline uint32_t rvm_kinds_to_watch(const rvm_machine *machine) {
+  return (machine->instrument.kinds & ~RVM_WATCH_STEPS) | (machine->debugging ? RVM_WATCH_STEPS : 0);
+}
+
+/* ---- debugger.c ---- */
+
+/* Before the step at `step` of a bytecode function, or, that being NULL, an instruction of a native one. */
+rvm_status rvm_debugger_step(rvm_machine *machine, rvm_stop stop, rvm_value *error);
+/* After the innermost function failed, before its registers are released. */
+void rvm_debugger_failed(rvm_machine *machine, rvm_value failure);
+void rvm_debugging_release(rvm_machine *machine);
 
 /* ---- calls.c ---- */
 
@@ -159,5 +199,7 @@ static inline void rvm_release_objects(const rvm_code *code, rvm_value *register
 
 /* Runs the top frame until it returns. */
 rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result);
+/* The same, telling the debugger of every step. */
+rvm_status rvm_machine_run_stepped(rvm_machine *machine, rvm_value *result);
 
 #endif

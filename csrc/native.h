@@ -14,7 +14,7 @@ enum rvm_builtin {
 
 /* How every machine begins: what native code reads of one. */
 typedef struct rvm_machine_head {
-  uint32_t watched_kinds; /* of the machine's instrument, see rvm_instrument; 0: it has none */
+  uint32_t watched_kinds; /* of the machine's instrument, see rvm_instrument, and RVM_WATCH_STEPS; 0: it has none */
   int64_t fuel;           /* costs until the next poll */
   int64_t nesting;        /* native functions being run */
   int64_t frame_count, frame_limit; /* of bytecode; together with `nesting` they are at most frame_limit */
@@ -26,6 +26,9 @@ typedef struct rvm_machine_head {
 } rvm_machine_head;
 
 enum { RVM_LONG_CALL_COST = 1024 }; /* of kernels and functions of the host */
+
+/* Among the watched kinds while the machine has a debugger, so that all calls go by way of the function table. */
+#define RVM_WATCH_STEPS (1u << 31)
 
 /* Does the share [first, last) of a kernel's loop; `shared` is what the loop uses of the kernel's. */
 typedef void (*rvm_part)(const void *shared, int64_t first, int64_t last);
@@ -55,6 +58,9 @@ typedef struct rvm_native_api {
   int32_t (*find)(const char *name, rvm_packed_function *function, void **self);
   /* Shares a loop of [0, count) among the machine's threads, in parts of `grain` at least but the last. */
   void (*parallel)(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain);
+  /* Tells the machine's debugger that a routine which was built for debugging comes to an instruction. */
+  rvm_status (*step)(rvm_machine *machine, const rvm_value *registers, int32_t function, int32_t instruction,
+                     rvm_value *error);
 } rvm_native_api;
 
 extern const rvm_native_api *rvm_api; /* of the library: set by its relvm_native_open */

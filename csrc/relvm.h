@@ -16,7 +16,7 @@
 #include "relvm_metadata.h"
 #include "relvm_values.h"
 
-#define RVM_ABI_VERSION 7
+#define RVM_ABI_VERSION 8
 
 enum rvm_function_kind {
 #define KIND(name, meaning) RVM_KIND_##name,
@@ -230,6 +230,37 @@ rvm_instrument rvm_profile_instrument(rvm_profile *profile);
 rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64_t *code, int32_t length, rvm_value *error);
 rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function);
 void rvm_profile_release(rvm_profile *profile);
+
+/* ---- debuggers ---- */
+/* What is told of a run between its instructions: of functions that are bytecode, or native code built for debugging. */
+typedef struct rvm_debugger {
+  /* Before an instruction at which the run is to stop, `failure` being NULL; and after one that failed, with its error,
+     before any register is released, unless it is this that ended the run.  Meanwhile nothing tells the debugger of calls that it makes itself.  A status other
+     than OK ends the run with it. */
+  rvm_status (*stop)(void *host, const rvm_value *failure, rvm_value *error);
+  void *host;
+} rvm_debugger;
+
+/* A function that is being run. */
+typedef struct rvm_place {
+  int32_t function;    /* an index into the function table; -1: one that tells nothing */
+  int32_t instruction; /* that it comes to next, from 0; of one that called another: its call */
+  int32_t count;       /* of its registers */
+  const rvm_value *registers;
+} rvm_place;
+
+/* Gives the machine a debugger, which is copied, in place of the one that it has, with its breakpoints; NULL: none.  BUSY
+   when the machine is running. */
+rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger, rvm_value *error);
+/* Whether a run stops before this instruction.  Of native code it is that of the bytecode that it would be.
+   INDEX_ERROR: there is none; ARGUMENT_ERROR: the machine has no debugger. */
+rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t instruction, int32_t stops, rvm_value *error);
+/* Has a run stop before every instruction of the first `depth` functions inside each other, too; 0: of none.  From any
+   thread. */
+void rvm_machine_stop_within(rvm_machine *machine, int64_t depth);
+/* While the debugger is told: how many functions are inside each other, and each of them, the outermost being 0. */
+int64_t rvm_machine_depth(const rvm_machine *machine);
+rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index);
 
 /* ---- libraries made ahead of time ---- */
 struct rvm_native_api;

@@ -87,7 +87,7 @@ class RelvmToolchainError(RelvmError, RuntimeError):
 
 
 def near_matches(name: str, known) -> str:
-    """`"; did you mean a, b?"`, or an empty string where nothing known is near."""
+    """`; did you mean a, b?` of what is known and near to `name`; an empty string where nothing is."""
     import difflib
 
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)

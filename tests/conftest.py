@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT / "examples"))
+sys.path.insert(0, str(ROOT / "docs" / "_extensions"))  # what the site is made by
 sys.path.append(str(ROOT))  # benchmarks.models.catalogue; at the end, so that an installed relvm is what is tested
 
 

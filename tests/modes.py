@@ -13,7 +13,8 @@ from relvm import vm
 from relvm.ir.expr import Module
 from relvm.ir.infer import infer_types
 from relvm.ir.reference import evaluate
-from relvm.vm.runtime import VirtualMachine, register_func
+from relvm.vm.runtime import Executable, VirtualMachine, register_func
+from relvm.vm.runtime.debugging import MOST_DEPTH
 
 MODES = ("bytecode", "compiled")  # a mode that is added here is tested wherever all are
 ALL_MODES = (*MODES, "auto")  # and what is both: for random programs, which may switch at any point
@@ -26,6 +27,13 @@ FEWER_WAYS = [*C_WAYS, ("bytecode", "numpy")]  # for modules of hundreds of func
 def machines(module: Module, ways: Iterable[tuple[str, str]] = WAYS) -> dict[tuple[str, str], VirtualMachine]:
     """A machine for each mode and target, the module verified after every pass."""
     return {(mode, target): VirtualMachine(vm.build(module, mode, target, verified=True)) for mode, target in ways}
+
+
+def stepped(executable: Executable) -> VirtualMachine:
+    """A machine whose runs stop before every instruction of bytecode, and go on."""
+    machine = VirtualMachine(executable)
+    machine.attach_debugger(lambda failed: None).stop_within(MOST_DEPTH)
+    return machine
 
 
 def run_everywhere(
@@ -43,7 +51,10 @@ def run_everywhere(
     for packed_name, function in (packed or {}).items():
         register_func(packed_name, lambda *a, function=function: function(*map(plain, a)), override=True)
     expected = evaluate(infer_types(module), name, *args, packed=packed)
-    results = {way: plain(machine[name](*args)) for way, machine in machines(module).items()}
+    made = machines(module)
+    results = {way: plain(machine[name](*args)) for way, machine in made.items()}
+    slowly = stepped(made["bytecode", "c"].executable)
+    assert_same_bits(plain(slowly[name](*args)), results["bytecode", "c"])
     for target in TARGETS:
         for mode in MODES:
             assert_same_bits(results[mode, target], results[MODES[0], target])

@@ -1,4 +1,4 @@
-"""What the documents say is there is there."""
+"""What the documents say is there is there, and what they say to do can be done."""
 
 from __future__ import annotations
 
@@ -7,29 +7,95 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from documents import DOCUMENTS, ROOT, anchors, blocks, commands, follow, prose
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted(p for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")])
+from relvm.cli.main import make_parser
+
 PATH = re.compile(r"`([A-Za-z0-9_.\-]+(?:/[A-Za-z0-9_.\-]+)*/?(?:\.[a-z]+)?)`")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 SUFFIXES = (".py", ".c", ".h", ".def", ".md", ".ipynb", ".cases", ".toml", ".relvm", ".json")
 
+# Pages that are followed from the first block to the last; of the others with Python only the Python is run.
+FOLLOWED = ("docs/tutorial.md", "docs/how-to.md")
+ELSEWHERE = {
+    "README.md": "tests/test_readme.py",
+    "docs/language.md": "tests/frontend/test_text_document.py",
+    "docs/machine.md": "tests/vm/test_machine_document.py",
+}
+WITH_PYTHON = [d for d in DOCUMENTS if any(language == "python" for language, _ in blocks(d))]
+RUN_HERE = [d for d in WITH_PYTHON if str(d.relative_to(ROOT)) not in (*FOLLOWED, *ELSEWHERE)]
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: str(p.relative_to(ROOT)))
+
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_every_path_a_document_names_exists(document: Path) -> None:
     for name in PATH.findall(document.read_text()):
         if "/" in name and (name.endswith(SUFFIXES) or name.endswith("/")):
             assert (ROOT / name).exists() or (document.parent / name).exists(), f"{document.name} names {name}"
 
 
-@pytest.mark.parametrize("name", ["architecture", "aot", "explore"])
-def test_examples_in_documents_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_link_leads_somewhere(document: Path) -> None:
+    for link in LINK.findall(prose(document)):
+        place, _, anchor = link.partition("#")
+        target = (document.parent / place).resolve() if place else document
+        assert target.exists() and target.is_relative_to(ROOT), f"{document.name} links to {link}"
+        if anchor:
+            assert anchor in anchors(target), f"{document.name} links to {link}: there are {sorted(anchors(target))}"
+
+
+@pytest.mark.parametrize("document", RUN_HERE, ids=name_of)
+def test_examples_in_documents_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each document's one after the other, as somebody would who reads it."""
-    programs = re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{name}.md").read_text(), flags=re.DOTALL)
-    assert programs
     monkeypatch.chdir(tmp_path)
-    namespace: dict = {}
-    for program in programs:
-        exec(program, namespace)
+    namespace: dict = {"__name__": "page"}
+    for language, text in blocks(document):
+        if language == "python":
+            exec(text, namespace)
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_a_page_can_be_followed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ROOT / name in WITH_PYTHON
+    follow(ROOT / name, tmp_path, monkeypatch)
+
+
+def test_documents_that_other_tests_run_are_there() -> None:
+    for name, test in ELSEWHERE.items():
+        assert ROOT / name in WITH_PYTHON and Path(name).name in (ROOT / test).read_text()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_command_is_one(document: Path) -> None:
+    """Commands of blocks are parsed as they are run; those in the text may leave out what does not matter there."""
+    parser = make_parser()
+    for language, text in blocks(document):
+        for words in commands(text) if language == "sh" else ():
+            if words[0] == "relvm":
+                parser.parse_args(words[1:])  # SystemExit, and why on standard error
+    (choices,) = (action.choices for action in parser._actions if isinstance(action.choices, dict))
+    for words in re.findall(r"`relvm (?!COMMAND)([^`]+)`", prose(document)):
+        command, *rest = words.split()
+        assert command in choices, words
+        known = {option for action in choices[command]._actions for option in action.option_strings}
+        assert known.issuperset(word for word in rest if word.startswith("-")), words
+
+
+def test_every_notebook_is_listed() -> None:
+    listed = LINK.findall((ROOT / "docs/notebooks.md").read_text())
+    assert {f"../notebooks/{path.name}" for path in ROOT.glob("notebooks/*.ipynb")} == set(listed)
+
+
+def test_figures_are_those_that_were_measured() -> None:
+    """Those of the questions stand in benchmarks/README.md, to the digit, but for percentages and versions."""
+    measured = set(re.findall(r"\d[\d.,]*\d", (ROOT / "benchmarks/README.md").read_text()))
+    questions = re.sub(r"(?:version|TVM) [\d.]+", "", prose(ROOT / "docs/faq.md"))
+    stated = set(re.findall(r"\d[\d.,]*\d(?! %)", questions))
+    assert len(stated) > 20
+    assert not stated - measured
 
 
 def test_no_file_is_longer_than_600_lines() -> None:

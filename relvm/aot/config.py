@@ -37,7 +37,8 @@ class CallKind(Enum):
 
 @dataclass(frozen=True)
 class Pool:
-    """Memory that tensors are placed in.  limit_bytes: the most that may be used of it; None: no limit."""
+    """Memory that tensors are placed in.  name: of the array in C.  limit_bytes: the most that may be used of it; None:
+    no limit."""
 
     name: str
     limit_bytes: int | None = None
@@ -150,6 +151,7 @@ class AotConfig:
 
     @property
     def calls(self) -> CallKind:
+        """How lowered code calls kernels."""
         if self.unpacked:
             return CallKind.UNPACKED
         return CallKind.CPACKED if self.runtime == "bare" else CallKind.PACKED

@@ -70,7 +70,7 @@ class AotExecutor:
         return _place(self._inputs, name, "input")
 
     def get_input_name(self, index: int) -> str:
-        """The name of the input at a place.  Raises RelvmIndexError: there is none there."""
+        """The name of the input at `index`.  Raises RelvmIndexError: there is none there."""
         return self._inputs[_index(self._inputs, index, "input")].name
 
     def get_input_info(self) -> dict[str, TensorInfo]:

@@ -56,7 +56,7 @@ class ExecutorFactory:
         return self._found.run
 
     def export_library(self, path: str | os.PathLike) -> None:
-        """Write the library, replaced as a whole.  Raises OSError: the file cannot be written."""
+        """Write the library to `path`, replaced as a whole.  Raises OSError: the file cannot be written."""
         with complete_file(Path(path).absolute()) as partial:
             partial.write_bytes(self.library)
 
@@ -66,6 +66,8 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
 
     Parameters
     ----------
+    program
+        Built with `AotConfig(runtime="hosted", interface="packed", unpacked=False)`.
     target
         The processors that it is for.
 
@@ -92,6 +94,8 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
 
     Parameters
     ----------
+    path
+        Of the library.
     trust_native
         Load it although it was not compiled by this user on this machine: it is code that can do anything.
 

@@ -39,7 +39,7 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class SizeInfo:
-    """A size that only a run knows, and its bounds.  most: None where it has none."""
+    """A size that only a run knows, its name, and its bounds, `least` and `most`; most: None where it has none."""
 
     name: str
     least: int

@@ -34,6 +34,8 @@ class AotProgram:
 
     Attributes
     ----------
+    config
+        What was wanted.
     module, legal
         The module that was given, and as it was lowered from, at stage LEGAL.
     lowered, placements, sources
@@ -112,6 +114,8 @@ def build(
     ----------
     module
         As a front end made it.
+    config
+        What is wanted; None: the defaults of `AotConfig`.
     entry
         The function to be exported, with all that it calls.
     verified

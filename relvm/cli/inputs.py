@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import zipfile
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy as np
 
 from relvm.cli.models import parse_dims
 from relvm.errors import RelvmArgumentError, RelvmFormatError, near_matches
+
+# How the values of scalar types are read; such a type may say which one: i64(n).
+_SCALARS = {"bool": {"true": True, "false": False}.__getitem__, "i64": int, "f64": float}
 
 
 def input_values(options: argparse.Namespace, signature: dict[str, Any]) -> list[np.ndarray]:
@@ -38,19 +42,32 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> l
     for setting in settings:
         name, equals, file = setting.partition("=")
         if not equals:
-            raise RelvmArgumentError(f"--input {setting}: expected NAME=FILE.npy")
+            raise RelvmArgumentError(f"--input {setting}: expected NAME=FILE.npy, or NAME=NUMBER for a scalar")
         if name not in names:
             raise RelvmArgumentError(f"--input {name}: the inputs are {', '.join(names)}{near_matches(name, names)}")
         if name in given:
             raise RelvmArgumentError(f"--input {name} is given twice")
-        try:
-            given[name] = np.load(file, allow_pickle=False)
-        except (ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise RelvmFormatError(f"{file} is not a .npy file: {error}") from None
+        kind = re.split(r"\W", params[names.index(name)]["type"])[0]
+        given[name] = _scalar(setting, kind, file) if kind in _SCALARS else _array(file)
     missing = [f"{n} ({p['type']})" for n, p in zip(names, params, strict=True) if n not in given]
     if missing:
         raise RelvmArgumentError(f"no --input for {', '.join(missing)}; or give --random")
     return [given[name] for name in names]
+
+
+def _array(file: str) -> np.ndarray:
+    try:
+        return np.load(file, allow_pickle=False)
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise RelvmFormatError(f"{file} is not a .npy file: {error}") from None
+
+
+def _scalar(setting: str, kind: str, text: str) -> bool | int | float:
+    try:
+        return _SCALARS[kind](text)
+    except (KeyError, ValueError):
+        expected = "true or false" if kind == "bool" else f"a number of type {kind}"
+        raise RelvmArgumentError(f"--input {setting}: expected {expected}") from None
 
 
 def random_inputs(params: list[dict], names: list[str], sizes: dict[str, int], seed: int) -> list[Any]:

@@ -17,7 +17,7 @@ STAGES = ("parsed", "typed", "normal", "legal", "planned", "routine", "bytecode"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; gives its exit status: 0, 1 for an error (one line on standard error) or
     a difference that `compare` finds, 130 when interrupted."""
-    options = _parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     try:
         status = options.run(options)
         sys.stdout.flush()
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="relvm", description="Compile and run tensor programs.")
     parser.add_argument("--version", action="version", version=f"relvm {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_export(commands)
     _add_show(commands)
     _add_compare(commands)
+    _add_debug(commands)
     for name, help_text in (
         ("ops", "the operators"),
         ("builtins", "the runtime's own functions"),
@@ -92,11 +93,19 @@ def _add_dim(command: argparse.ArgumentParser) -> None:
 
 def _add_inputs(command: argparse.ArgumentParser) -> None:
     given = command.add_mutually_exclusive_group()
-    given.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; once for each")
+    given.add_argument(
+        "--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input, or NAME=NUMBER; once for each"
+    )
     given.add_argument(
         "--random", action="store_true", help="random inputs (symbolic dimensions are 1 unless --dim says)"
     )
     command.add_argument("--seed", type=int, default=0, help="for --random (default: 0)")
+
+
+def _add_trust_native(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--trust-native", action="store_true", help="run the native code inside an executable: only from who you trust"
+    )
 
 
 def _add_run(commands) -> None:
@@ -115,9 +124,7 @@ def _add_run(commands) -> None:
         metavar="OUT.svg",
         help="run once more and print how far each kernel is from what this machine can do, or draw it",
     )
-    command.add_argument(
-        "--trust-native", action="store_true", help="run the native code inside an executable: only from who you trust"
-    )
+    _add_trust_native(command)
     command.set_defaults(run=_run_run)
 
 
@@ -193,6 +200,16 @@ def _add_compare(commands) -> None:
     command.set_defaults(run=_run_compare)
 
 
+def _add_debug(commands) -> None:
+    command = commands.add_parser("debug", help="run a model step by step, as commands on standard input say")
+    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    command.add_argument("--function", default="main", help="which function to run (default: main)")
+    _add_inputs(command)
+    command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
+    _add_trust_native(command)
+    command.set_defaults(run=_run_debug)
+
+
 def _run_run(options: argparse.Namespace) -> int:
     from relvm.cli.run import run
 
@@ -221,6 +238,12 @@ def _run_compare(options: argparse.Namespace) -> int:
     from relvm.cli.compare import compare_model
 
     return compare_model(options)
+
+
+def _run_debug(options: argparse.Namespace) -> int:
+    from relvm.cli.debug import debug
+
+    return debug(options)
 
 
 def _run_cache(options: argparse.Namespace) -> int:

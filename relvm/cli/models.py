@@ -12,7 +12,7 @@ from relvm.errors import RelvmArgumentError
 from relvm.frontend.files import read_model
 from relvm.ir.expr import Module
 from relvm.vm.building import build
-from relvm.vm.runtime import Executable
+from relvm.vm.runtime import Executable, load
 from relvm.vm.toolchain import find_compiler
 
 EXECUTABLES = (".rvm", ".so")  # saved executables, and shared libraries that hold one
@@ -62,10 +62,27 @@ def chosen_target(options: argparse.Namespace) -> str:
     return "numpy"
 
 
-def build_model(module: Module, options: argparse.Namespace, exec_mode: str) -> Executable:
+def executable_of(options: argparse.Namespace, *, debug: bool = False) -> Executable:
+    """A saved executable, or what a model becomes.
+
+    Raises
+    ------
+    RelvmArgumentError
+        Options for building, and a file that is built already.
+    """
+    if Path(options.model).suffix in EXECUTABLES:
+        if options.exec_mode or options.target != "auto" or options.unfused:
+            building = "--exec-mode, --target and --unfused are for building"
+            raise RelvmArgumentError(f"{building}; {options.model} is built already")
+        return load(options.model, trust_native=options.trust_native)
+    return build_model(read_module(options), options, options.exec_mode or "bytecode", debug=debug)
+
+
+def build_model(module: Module, options: argparse.Namespace, exec_mode: str, *, debug: bool = False) -> Executable:
     """Builds, with a line on standard error while it takes longer than a second."""
+    target, fused = chosen_target(options), not options.unfused
     with Progress() as progress:
-        return build(module, exec_mode, chosen_target(options), fused=not options.unfused, progress=progress.step)
+        return build(module, exec_mode, target, fused=fused, debug=debug, progress=progress.step)
 
 
 def note(text: str) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from relvm.cli.inputs import input_values
-from relvm.cli.models import EXECUTABLES, build_model, note, read_module
+from relvm.cli.models import executable_of, note
 from relvm.errors import RelvmArgumentError
-from relvm.vm.runtime import Executable, Profile, Tensor, VirtualMachine, load
+from relvm.vm.runtime import Profile, Tensor, VirtualMachine
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
         raise RelvmArgumentError(f"--repeat {options.repeat}: expected at least 1")
     if options.save_outputs and Path(options.save_outputs).suffix != ".npz":
         raise RelvmArgumentError(f"--save-outputs {options.save_outputs}: the file's name must end in .npz")
-    executable = _executable(options)
+    executable = executable_of(options)
     machine = VirtualMachine(executable)
     function = machine[options.function]
     signature = executable.signature[options.function]
@@ -68,15 +68,6 @@ def _show_roofline(profile: Profile, file: str) -> None:
         return
     save_figure(draw_roofline(profile), "--roofline", file)
     note(f"wrote {file}")
-
-
-def _executable(options: argparse.Namespace) -> Executable:
-    if Path(options.model).suffix in EXECUTABLES:
-        if options.exec_mode or options.target != "auto" or options.unfused:
-            building = "--exec-mode, --target and --unfused are for building"
-            raise RelvmArgumentError(f"{building}; {options.model} is built already")
-        return load(options.model, trust_native=options.trust_native)
-    return build_model(read_module(options), options, options.exec_mode or "bytecode")
 
 
 def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]:

@@ -35,33 +35,40 @@ _IMMEDIATE_LIMIT = 1 << 28  # csrc/arguments.def
 
 @dataclass(frozen=True)
 class Bytecode:
-    """code: function name -> instructions.  comments: the IR value that each computes, alike.  origins: where in the
-    source that is, alike.  registers: as many as the routine has, and one more where a condition had to be put in a
-    register.  constants: the module's, then those that only instructions need."""
+    """What print_bytecode gives.
+
+    code: function name -> instructions.  comments: the IR value that each computes, alike.  origins: where in the
+    source that is, alike.  places: the instructions of a routine in the order in which C has them: that of each
+    statement, of an if its jump, what is inside of it, a jump behind the first branch, and the return.  registers: as
+    many as the routine has, and one more where a condition had to be put in a register.  constants: the module's, then
+    those that only instructions need.
+    """
 
     code: dict[str, tuple[Instruction, ...]]
     comments: dict[str, list[str]]
     origins: dict[str, list[tuple[str, ...]]]
+    places: dict[str, list[int]]
     registers: dict[str, int]
     constants: tuple[Any, ...]
 
 
-def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None) -> Bytecode:
-    """The instructions of the given routines of the module; None: of all."""
+def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None, *, debug: bool = False) -> Bytecode:
+    """The instructions of the given routines of the module; None: of all.  debug: with one return each."""
     constants = list(constant_values(module))
     added: dict[Any, int] = {}
-    code, comments, origins, registers = {}, {}, {}, {}
+    code, comments, origins, places, registers = {}, {}, {}, {}, {}
     functions = {name: i for i, name in enumerate(module.functions)}
     for routine in module.routines if routines is None else routines:
         printer = _Printer(functions, constants, added, routine)
         printer.block(routine.body)
         if not ends_in_calls(routine.body):
-            printer.emit(program.ret(len(routine.params)))
-        printer.shorten_jumps()
+            printer.places.append(printer.emit(program.ret(len(routine.params))))
+        if not debug:
+            printer.shorten_jumps()
         code[routine.name] = tuple(printer.instructions)
         comments[routine.name], origins[routine.name] = printer.comments, printer.origins
-        registers[routine.name] = printer.registers
-    return Bytecode(code, comments, origins, registers, tuple(constants))
+        places[routine.name], registers[routine.name] = printer.places, printer.registers
+    return Bytecode(code, comments, origins, places, registers, tuple(constants))
 
 
 def constant_values(module: LirModule) -> tuple[Any, ...]:
@@ -88,6 +95,7 @@ class _Printer:
         self.instructions: list[Instruction] = []
         self.comments: list[str] = []
         self.origins: list[tuple[str, ...]] = []
+        self.places: list[int] = []
 
     def emit(self, instruction: Instruction, comment: str = "", origins: tuple[str, ...] = ()) -> int:
         self.instructions.append(instruction)
@@ -97,6 +105,8 @@ class _Printer:
 
     def block(self, body: tuple[Statement, ...]) -> None:
         for statement in body:
+            if not isinstance(statement, IfStatement):
+                self.places.append(len(self.instructions))
             match statement:
                 case CallStatement(name, args, destination, _, comment):
                     target = -1 if destination is None else destination
@@ -121,8 +131,12 @@ class _Printer:
         """`if` jumps over the first branch, which ends with a jump over the second."""
         condition = self.condition(statement.cond)
         test = self.emit(program.unless(condition, 0), origins=statement.origins)
+        self.places.append(test)
         self.block(statement.then)
-        leave = None if ends_in_calls(statement.then) else self.emit(program.goto(0))
+        leave = None
+        if not ends_in_calls(statement.then):
+            leave = self.emit(program.goto(0))
+            self.places.append(leave)
         self.instructions[test] = program.unless(condition, len(self.instructions))
         self.block(statement.orelse)
         if leave is not None:

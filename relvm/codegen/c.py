@@ -6,7 +6,7 @@ units; many kernels are several, which are compiled at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relvm.codegen.c_kernel import is_exact, kernel_prototype, print_kernel
@@ -56,8 +56,14 @@ def _kernel_units(kernels: list[Kernel], *, opens: bool) -> Iterator[str]:
         yield "\n\n".join(("/* kernels */", includes, *((_OPEN,) if opens and not first else ()), body)) + "\n"
 
 
-def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
-    """The C of a module's kernels, and of the routines that have these names."""
+def print_c(
+    module: LirModule, *, routines: Container[str], places: Mapping[str, Sequence[int]] | None = None
+) -> CSource:
+    """The C of a module's kernels, and of the routines that have these names.
+
+    places: for debugging: the instructions that each routine would be (Bytecode.places).  Then all values are in
+    registers, and all calls go by way of the machine.
+    """
     divided: dict[bool, list[Kernel]] = {False: [], True: []}
     for kernel in module.kernels:
         divided[is_exact(kernel)].append(kernel)
@@ -66,13 +72,13 @@ def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
     if not printed:
         return CSource(kernels, "", exact)
     functions = {name: i for i, name in enumerate(module.functions)}
-    named = {routine.name: routine for routine in printed}
-    scalars = scalar_routines(replace(module, routines=tuple(printed)))
+    named = {} if places else {routine.name: routine for routine in printed}
+    scalars = {} if places else scalar_routines(replace(module, routines=tuple(printed)))
     symbols = [kernel_symbol(kernel.name) for kernel in module.kernels]
     parts = ["/* routines */", '#include <math.h>\n\n#include "driver.h"']
     parts.append("\n".join([*map(kernel_prototype, symbols), *map(print_prototype, printed)]))
     parts.append("\n".join(map(print_declarations, scalars.values())))
-    called = {name for r in printed if r.name not in scalars for name in used_functions(r, module.functions)}
+    called = {name for r in named.values() if r.name not in scalars for name in used_functions(r, module.functions)}
     parts.append("\n".join(print_apply_prototype(routine) for routine in printed if routine.name in called))
     for routine in printed:
         scalar = scalars.get(routine.name)
@@ -80,6 +86,6 @@ def print_c(module: LirModule, *, routines: Container[str]) -> CSource:
             checks = print_checks(routine.body[: scalar.checks], functions)
             parts.append(print_scalar_routine(scalar, functions, checks))
         else:
-            parts.append(print_routine(routine, functions, named))
+            parts.append(print_routine(routine, functions, named, places and places[routine.name]))
     parts += [print_apply(r, functions, is_scalar=r.name in scalars) for r in printed if r.name in called]
     return CSource(kernels, "\n\n".join(part for part in parts if part) + "\n", exact)

@@ -7,7 +7,7 @@ beside the routine's own text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from relvm.codegen.c_names import kernel_symbol, routine_symbol
@@ -23,6 +23,7 @@ from relvm.lir.routine import (
     Routine,
     Statement,
     TailCallStatement,
+    ends_in_calls,
 )
 from relvm.tables import BUILTINS
 
@@ -109,7 +110,12 @@ def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
             yield from _statements(statement.orelse)
 
 
-def print_routine(routine: Routine, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> str:
+def print_routine(
+    routine: Routine,
+    functions: Mapping[str, int],
+    routines: Mapping[str, Routine],
+    places: Sequence[int] | None = None,
+) -> str:
     """The C text of one routine.
 
     Parameters
@@ -118,9 +124,13 @@ def print_routine(routine: Routine, functions: Mapping[str, int], routines: Mapp
         The place of each function in the function table f.
     routines
         Those that are printed into the same file, by name.
+    places
+        For debugging: the instructions that it would be as bytecode, of which it tells the machine (Bytecode.places).
     """
-    printer = _Printer(routine, functions, routines)
+    printer = _Printer(routine, functions, routines, places)
     body = printer.block(routine.body, "  ")
+    if not ends_in_calls(routine.body):
+        body += printer.step("  ")
     comment = f"/* {comment_text(routine.name)}({comment_text(', '.join(routine.params))}) */"
     start = ["start:;"] if printer.restarts else []
     kernels = sum(isinstance(statement, CallStatement) and statement.kernel for statement in _statements(routine.body))
@@ -148,8 +158,15 @@ def _is_small(routine: Routine) -> bool:
 class _Printer:
     """Prints the statements of one routine; collects the functions that long blocks became."""
 
-    def __init__(self, routine: Routine, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> None:
+    def __init__(
+        self,
+        routine: Routine,
+        functions: Mapping[str, int],
+        routines: Mapping[str, Routine],
+        places: Sequence[int] | None,
+    ) -> None:
         self.routine = routine
+        self.places = None if places is None else iter(places)
         self.routines = routines
         self.symbol = routine_symbol(routine.name)
         self.split = _is_split(routine.body)
@@ -166,7 +183,7 @@ class _Printer:
     def block(self, body: tuple[Statement, ...], indent: str) -> list[str]:
         """The lines of a block; calls of its parts where it is long."""
         if len(body) <= PART_STATEMENTS:
-            return [line for statement in body for line in self.statement(statement, indent)]
+            return [line for statement in body for line in (*self.step(indent), *self.statement(statement, indent))]
         lines = []
         for start in range(0, len(body), PART_STATEMENTS):
             part = self.block(body[start : start + PART_STATEMENTS], "  ")
@@ -175,6 +192,12 @@ class _Printer:
             self.parts += self.function("static __attribute__((noinline)) rvm_status", name, part)
             lines.append(f"{indent}RVM_TRY({name}(ctx, r, c, f));")
         return lines
+
+    def step(self, indent: str) -> list[str]:
+        if self.places is None:
+            return []
+        function, place = self.functions[self.routine.name], next(self.places)
+        return [f"{indent}RVM_TRY(rvm_step(ctx, r, {function}, {place}, failure));"]
 
     def statement(self, statement: Statement, indent: str) -> list[str]:
         match statement:
@@ -195,6 +218,7 @@ class _Printer:
                     f"{indent}  RVM_TRY(rvm_condition({operand_text(cond)}, &truth, failure));",
                     f"{indent}  if (truth) {{",
                     *self.block(then, indent + "    "),
+                    *([] if ends_in_calls(then) else self.step(indent + "    ")),
                     f"{indent}  }} else {{",
                     *self.block(orelse, indent + "    "),
                     f"{indent}  }}",

@@ -131,21 +131,21 @@ class _Generator:
 
     def routine(self) -> Routine:
         params = tuple(param.name for param in self.function.params)
-        body = self.block(self.function.body, Register(len(params)))
+        body = self.block(self.function.body, Register(len(params)), "")
         return Routine(self.function.name, params, self.next_register, body, self.function.private)
 
     def new_register(self) -> Register:
         self.next_register += 1
         return Register(self.next_register - 1)
 
-    def block(self, block: Expr, result: Register) -> tuple[Statement, ...]:
-        """The statements of a block, the last of which copies its result into `result`."""
+    def block(self, block: Expr, result: Register, name: str) -> tuple[Statement, ...]:
+        """The statements of a block, the last of which copies its result into `result`.   name: what that is."""
         if not isinstance(block, Block):
             raise RelvmVerifyError(f"{self.function.name}: a body that is no block; the pass normalize makes it one")
         statements: list[Statement] = []
         for binding in block.bindings:
             self.binding(binding, statements)
-        copy = CallStatement(BUILTIN_PREFIX + "copy", (self.operand(block.result),), result.index)
+        copy = CallStatement(BUILTIN_PREFIX + "copy", (self.operand(block.result),), result.index, comment=name)
         self.tables.function(copy.function)
         return (*statements, copy)
 
@@ -162,9 +162,8 @@ class _Generator:
                 merged = self.new_register()
                 condition = self.operand(cond)
                 self.registers[var] = merged
-                statements.append(
-                    IfStatement(condition, self.block(then, merged), self.block(orelse, merged), origins=var.origins)
-                )
+                branches = (self.block(branch, merged, var.name) for branch in (then, orelse))
+                statements.append(IfStatement(condition, *branches, origins=var.origins))
             case Kill(killed):
                 register = self.operand(killed)
                 if isinstance(register, Register):
@@ -184,7 +183,7 @@ class _Generator:
                     self.registers[var] = register = self.new_register()
                     destination = register.index
                 self.tables.function(name)
-                comment = var.name if destination is not None else ""
+                comment = ", ".join(value.names) if isinstance(value, KernelRun) else "" if void else var.name
                 statements.append(CallStatement(name, operands, destination, kernel, comment, origins=var.origins))
 
     def call(self, value: Expr) -> tuple[str, tuple[Expr, ...], bool, bool]:

@@ -1,11 +1,13 @@
 """Looking at what is made of a module: every stage of it, its values in every mode, and pictures.  Needs the extra
 `explore`."""
 
+from relvm.explore.breakpoints import Breakpoint
 from relvm.explore.browsing import GraphPage, browse_calls, browse_dataflow
 from relvm.explore.calls import call_graph, draw_calls, format_calls
 from relvm.explore.comparing import compare
 from relvm.explore.comparison import Comparison, Row
 from relvm.explore.dataflow import draw_dataflow, format_dataflow
+from relvm.explore.debugger import Debugger, Frame, Register, Stop
 from relvm.explore.liveness import RegisterLife, draw_liveness, format_liveness, liveness
 from relvm.explore.memory import draw_memory, format_memory
 from relvm.explore.peaks import Peaks, copy_bandwidth, measured_peaks
@@ -15,13 +17,18 @@ from relvm.explore.profile import draw_profile, format_profile
 from relvm.explore.roofline import draw_roofline
 
 __all__ = [
+    "Breakpoint",
     "Comparison",
+    "Debugger",
     "Exploration",
+    "Frame",
     "GraphPage",
     "Line",
     "Peaks",
+    "Register",
     "RegisterLife",
     "Row",
+    "Stop",
     "View",
     "browse_calls",
     "browse_dataflow",

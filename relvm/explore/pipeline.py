@@ -104,7 +104,7 @@ class Exploration:
         return found
 
     def diff(self, before: str, after: str) -> str:
-        """The lines that two stages have not in common, as `diff -u` prints them; empty where there are none."""
+        """The lines that the stages `before` and `after` have not in common, as `diff -u` prints them; empty: none."""
         texts = [self[name].text.splitlines() for name in (before, after)]
         return "\n".join(difflib.unified_diff(*texts, before, after, lineterm=""))
 
@@ -113,6 +113,8 @@ class Exploration:
 
         Parameters
         ----------
+        stage
+            Its name.
         line
             Its number, from 1.
 
@@ -131,7 +133,7 @@ class Exploration:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the page as an HTML file that needs no kernel and no network."""
+        """Write the page to `path`, as an HTML file that needs no kernel and no network."""
         from relvm.explore.page import page
 
         Path(path).write_text(page(self), encoding="utf-8")

@@ -18,7 +18,7 @@ from relvm.ir.types import Type
 
 
 class Script(ScriptFunction):
-    """A function decorated by @script."""
+    """A function decorated by @script: the program that its source is.  Made by `script`; never run as Python."""
 
     @property
     def module(self) -> Module:

@@ -74,6 +74,7 @@ class ScriptFunction:
 
     @property
     def name(self) -> str:
+        """Of the function, in Python and in the module."""
         return self.tree.name
 
     def __repr__(self) -> str:

@@ -64,6 +64,8 @@ def parse_module(text: str, name: str = "<text>") -> Module:
 
     Parameters
     ----------
+    text
+        In the language of docs/language.md.
     name
         Of the source, for messages: a file's path.
 
@@ -80,7 +82,7 @@ def parse_module(text: str, name: str = "<text>") -> Module:
 
 
 def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict[str, AnyDim] | None = None) -> Expr:
-    """One expression, over the given variables and dimension variables by name.
+    """The expression that `text` writes, over the given variables and dimension variables by name.
 
     New dimension variables are added to `dims`; functions of a module may be referred to by any name.  Raises what
     `parse_module` raises.

@@ -29,6 +29,8 @@ def parse_type(text: str, dims: dict[str, AnyDim] | None = None) -> Type:
 
     Parameters
     ----------
+    text
+        Of the type, and nothing else.
     dims
         The dimension variables by name; new ones are added to it.
 

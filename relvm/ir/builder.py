@@ -1,10 +1,4 @@
-"""Builds a module expression by expression, each typed as it is added.
-
-    b = Builder()
-    with b.function("main", [("x", TensorType(F32, (dim_var("n"), 4)))]) as (x,):
-        y = b.op("relu", x)
-        b.ret(b.op("add", y, y, name="doubled"))
-    module = b.module()
+"""Builds a module expression by expression.
 
 Adding an expression costs the same however long the function has become.
 """
@@ -77,8 +71,15 @@ class OpenFunction:
 
 
 class Builder:
-    """Makes one module; see the module's own text.
+    """Makes one module, expression by expression, each typed as it is added::
 
+        b = Builder()
+        with b.function("main", [("x", TensorType(F32, (dim_var("n"), 4)))]) as (x,):
+            y = b.op("relu", x)
+            b.ret(b.op("add", y, y, name="doubled"))
+        module = b.module()
+
+    attributes: of the module.
     place: where in a source what is added from now on comes from (Var.origins); None: the line of Python that adds it.
     """
 
@@ -106,6 +107,14 @@ class Builder:
 
         Parameters
         ----------
+        name
+            Of the function.
+        params
+            The name and the type of each parameter.
+        result_type
+            None: that of its body.
+        attributes
+            Of the function, as (name, value).
         private
             Only the module itself calls it; passes may inline or remove it.
 
@@ -137,7 +146,10 @@ class Builder:
         self._functions[name] = Function(name, variables, body, result_type, attributes=attributes, private=private)
 
     def declare(self, name: str, params: Params, result_type: Type) -> None:
-        """States the type of a function that is built later, so that it can be called now."""
+        """States the type of a function that is built later, so that it can be called now.
+
+        `name`, `params` and `result_type` are those of `function`.
+        """
         self._types[name] = FuncType(tuple(type_ for _, type_ in params), result_type)
 
     def emit(self, expr: Expr, name: str | None = None) -> Var:
@@ -162,29 +174,30 @@ class Builder:
         return var
 
     def op(self, operator: str, *args: Expr, name: str | None = None, **attributes: Any) -> Var:
-        """An operator, by name, applied to `args`; RelvmArgumentError where they do not fit its parameters."""
+        """An operator, by name, applied to `args`, with `attributes`; RelvmArgumentError where they do not fit it."""
         found = find_operator(operator)
         return self.emit(OpCall(found, args, found.bind(args, attributes)), name)
 
     def prim(self, function: str, *args: Expr, name: str | None = None) -> Var:
-        """Arithmetic on scalars, by its function in csrc/prim_operators.def."""
+        """Arithmetic on scalars, `args`, by its function in csrc/prim_operators.def; `name` is the variable's."""
         return self.emit(PrimCall(function, args), name)
 
     def tuple_(self, *fields: Expr, name: str | None = None) -> Var:
+        """A tuple of `fields`; `name` is the variable's."""
         return self.emit(Tuple(fields), name)
 
     def call(self, callee: str | Expr, *args: Expr, name: str | None = None) -> Var:
-        """A call of a function of the module, by name, or of a function value."""
+        """A call, with `args`, of a `callee`: a function of the module, by name, or a function value."""
         if isinstance(callee, str):
             callee = self.function_ref(callee)
         return self.emit(Call(callee, args), name)
 
     def partial(self, function: Expr, *last: Expr, name: str | None = None) -> Var:
-        """A function whose last arguments are `last`; it takes the ones before them."""
+        """A `function` whose last arguments are `last`; it takes the ones before them.  `name` is the variable's."""
         return self.emit(BuiltinCall("make_closure", (function, *last)), name or "partial")
 
     def function_ref(self, name: str) -> FunctionRef:
-        """A function of the module, built or declared, as a value."""
+        """The function `name` of the module, built or declared, as a value."""
         if name not in self._types:
             raise RelvmNameError(f"no function {name}{near_matches(name, self._types)}")
         return FunctionRef(name, type=self._types[name])
@@ -192,13 +205,15 @@ class Builder:
     def packed(
         self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None
     ) -> Var:
-        """A call of a packed function, by its registered name; variables new in `result` take the sizes found."""
+        """A call of a packed function, by its registered name, with `args`; variables new in its `result`'s type take
+        the sizes found.  pure: it may be removed where nothing uses its result.  name: the variable's."""
         if all(var in self._frame().dims for var in type_vars(result)):
             return self.emit(PackedCall(function, args, pure, type=result), name)
         return self.match_cast(self.emit(PackedCall(function, args, pure)), result, name)
 
     def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
-        """`value`, checked at run time to be of `type_`; plain dimension variables new to it take the sizes found."""
+        """`value`, checked at run time to be of `type_`; plain dimension variables new to it take the sizes found.
+        `name` is the variable's."""
         frame = self._frame()
         typed = self._typed(Block((MatchCast(Var("v", type=type_), value),), value), name)
         (cast,) = typed.bindings
@@ -219,7 +234,8 @@ class Builder:
             self._frames.pop()
 
     def if_(self, cond: Expr, then: Callable[[], Expr], orelse: Callable[[], Expr], name: str | None = None) -> Var:
-        """`if cond then ... else ...`: each function emits its branch and returns the branch's value."""
+        """`if cond then ... else orelse`: each function emits its branch and returns its value.  `name` is the
+        variable's."""
         return self.emit(If(cond, self.block(then), self.block(orelse)), name)
 
     def local_function(
@@ -233,6 +249,7 @@ class Builder:
     ) -> Var:
         """A closure: `body` is called with the parameters, emits the function's body and returns its result.
 
+        params, result_type: as those of `function`.  name: the variable's.
         recursive: `body` gets the function itself as a first argument; needs `result_type`.
         """
         if recursive:
@@ -275,6 +292,8 @@ class Builder:
 
         Parameters
         ----------
+        name, params
+            As those of `function`.
         body
             Is called with the function, then its parameters; emits the function's body and returns its result.
         result_type
@@ -286,7 +305,7 @@ class Builder:
         return OpenFunction(var, name, variables, block)
 
     def close_function(self, function: OpenFunction, body: Block, result_type: Type) -> Var:
-        """The function, its body replaced by `body`, which is typed anew."""
+        """The function, its body replaced by `body`, which is typed anew; `result_type` is what that gives."""
         value = Function(function.name, function.params, body, result_type)
         return self._bind_functions((Binding(function.var, value),))[0]
 

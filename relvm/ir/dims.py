@@ -18,13 +18,15 @@ _serial = itertools.count()
 
 @dataclass(frozen=True, eq=False)
 class DimVar:
-    """A named unknown size.  Two variables are the same only when they are the same object."""
+    """A named unknown size.  Two variables are the same only when they are the same object.  Made by `dim_var`, as a
+    size that is just this variable."""
 
     name: str
     serial: int = field(default_factory=lambda: next(_serial), repr=False)
 
     @property
     def order(self) -> tuple:
+        """Its place in the canonical form: by name, then by age."""
         return (0, self.name, self.serial)
 
 
@@ -47,7 +49,8 @@ Monomial = tuple[Atom, ...]  # in order, an atom to the power of k repeated k ti
 
 @dataclass(frozen=True)
 class Dim:
-    """Sum of `coefficient * monomial`, in order; never a plain constant (that is an int)."""
+    """Sum of `coefficient * monomial`, in order; never a plain constant (that is an int).  Made by `dim_var` and by
+    arithmetic on such sizes."""
 
     terms: tuple[tuple[Monomial, int], ...]
 

@@ -34,6 +34,7 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype:
+        """That of NumPy, or of ml_dtypes."""
         return numpy_dtype(self.index)
 
     @property
@@ -43,6 +44,7 @@ class DType:
 
     @property
     def is_float(self) -> bool:
+        """Whether it is a floating-point number, of any width."""
         return self.name[0] == "f" or self.name == "bf16"
 
     @property
@@ -52,10 +54,12 @@ class DType:
 
     @property
     def is_integer(self) -> bool:
+        """Whether it is an integer, of any width; bool is none."""
         return self.name[0] in "iu"
 
     @property
     def is_signed(self) -> bool:
+        """Whether it is a number that may be below 0."""
         return self.is_float or self.name[0] == "i"
 
     @property
@@ -76,6 +80,7 @@ class DType:
 
     @property
     def is_bool(self) -> bool:
+        """Whether it is bool."""
         return self.name == "bool"
 
     def __repr__(self) -> str:

@@ -61,7 +61,7 @@ class Var(Expr):
         return self.origins[0] if self.origins else ""
 
     def part(self, what: str, type_: Type | None) -> Var:
-        """A new variable, for a part of how this one is computed: `NAME_what`."""
+        """A new variable of type `type_`, for a part of how this one is computed: its name, `_` and `what`."""
         return Var(f"{self.name}_{what}", type=type_, origins=self.origins)
 
 
@@ -95,7 +95,7 @@ class Constant(Expr):
 
 @node
 class Prim(Expr):
-    """An unboxed scalar known at compile time.  dtype: bool, i64 or f64."""
+    """An unboxed scalar, `value`, known at compile time.  dtype: bool, i64 or f64."""
 
     value: bool | int | float
     dtype: DType
@@ -118,12 +118,16 @@ class DimValue(Expr):
 
 @node
 class String(Expr):
+    """A text as a value."""
+
     value: str
     type: Type | None = _typed(OBJECT)
 
 
 @node
 class DTypeValue(Expr):
+    """An element type as a value."""
+
     value: DType
     type: Type | None = _typed(OBJECT)
 
@@ -137,7 +141,7 @@ class Null(Expr):
 
 @node
 class Shape(Expr):
-    """A list of dimensions, symbolic ones included."""
+    """A list of dimensions, `dims`, symbolic ones included, as a value."""
 
     dims: tuple[AnyDim, ...]
     type: Type | None = _typed()
@@ -148,6 +152,8 @@ class Shape(Expr):
 
 @node
 class Tuple(Expr):
+    """A tuple of the values of its `fields`."""
+
     fields: tuple[Expr, ...]
     type: Type | None = _typed()
 
@@ -163,7 +169,7 @@ class TupleItem(Expr):
 
 @node
 class If(Expr):
-    """`if cond then a else b`.  cond: a bool or integer scalar or 0-d tensor.  type: the join of the branches'
+    """`if cond then ... else orelse`.  cond: a bool or integer scalar or 0-d tensor.  type: the join of the branches'
     types."""
 
     cond: Expr
@@ -174,7 +180,7 @@ class If(Expr):
 
 @node
 class Call(Expr):
-    """A call of a function of the module or of a function value (a closure)."""
+    """`callee(args...)`.  callee: a function of the module, or a function value (a closure)."""
 
     callee: Expr
     args: tuple[Expr, ...]
@@ -183,8 +189,8 @@ class Call(Expr):
 
 @node
 class OpCall(Expr):
-    """An operator applied to arguments.  Gone after legalisation (stage LEGAL).  origins: where it is written, and of
-    what a pass has found to be a part of it."""
+    """An operator, `op`, applied to `args`, with all its `attributes`.  Gone after legalisation (stage LEGAL).
+    origins: where it is written, and of what a pass has found to be a part of it."""
 
     op: Operator
     args: tuple[Expr, ...]
@@ -213,8 +219,8 @@ class PrimCall(Expr):
 
 @node
 class PackedCall(Expr):
-    """A call of a packed function by name.  type: what the program says it returns; checked at run time where it says
-    more than `object`.  pure: it may be removed when its result is not used."""
+    """A call of a packed function by name, with `args`.  type: what the program says it returns; checked at run time
+    where it says more than `object`.  pure: it may be removed when its result is not used."""
 
     name: str
     args: tuple[Expr, ...]
@@ -224,9 +230,8 @@ class PackedCall(Expr):
 
 @node
 class KernelCall(Expr):
-    """A kernel of the module, writing into new tensors (stage LEGAL): type is that of its result, one tensor or a tuple
-    of tensors.  dims: the values of the kernel's size parameters that no argument's shape gives.  origins: of all that
-    it computes."""
+    """A kernel of the module, called with `args`, writing into new tensors (stage LEGAL): type is that of its result,
+    one tensor or a tuple of tensors.  origins: of all that it computes."""
 
     kernel: str
     args: tuple[Expr, ...]
@@ -236,17 +241,19 @@ class KernelCall(Expr):
 
 @node
 class KernelRun(Expr):
-    """The same with explicit memory (stage PLANNED): the tensors to write are the last arguments; void."""
+    """A `kernel` with explicit memory (stage PLANNED): the tensors to write are the last of `args`; void.   names: of
+    the values that they are then, as a kernel may write over an argument."""
 
     kernel: str
     args: tuple[Expr, ...]
     type: Type | None = _typed(VOID)
+    names: tuple[str, ...] = field(default=(), kw_only=True, metadata={"derived": True})
 
 
 @node
 class BuiltinCall(Expr):
-    """A call of a runtime builtin (csrc/builtins.def).  The machine, where the row's signature has `ctx`, is not among
-    args."""
+    """A call of a runtime builtin, by its name in csrc/builtins.def.  The machine, where the row's signature has `ctx`,
+    is not among args."""
 
     name: str
     args: tuple[Expr, ...]
@@ -255,7 +262,7 @@ class BuiltinCall(Expr):
 
 @node
 class Kill(Expr):
-    """Drops the value of a variable that nothing uses any more (stage PLANNED); void."""
+    """Drops the value of a variable, `var`, that nothing uses any more (stage PLANNED); void."""
 
     var: Expr
     type: Type | None = _typed(VOID)
@@ -282,7 +289,7 @@ class MatchCast(Node):
 
 @node
 class Block(Expr):
-    """Bindings in order, then a result."""
+    """`bindings` in order, then a `result`."""
 
     bindings: tuple[Binding | MatchCast, ...]
     result: Expr
@@ -292,12 +299,13 @@ class Block(Expr):
 
 @node
 class Function(Expr):
-    """A function: of the module, or (as an expression) local, a closure over the variables around it.
+    """A function of `params` and a `body`: of the module, or (as an expression) local, a closure over the variables
+    around it.
 
     result_type: as annotated, or None where it is to be inferred.  name: the module's key, or a local function's own
     name.  private: of a function of the module that only the module itself calls; passes may change or remove it.
     pure: False where it may have effects; inference finds out.  claims_pure: whether the program says that it has none,
-    so that an effect in it is an error.
+    so that an effect in it is an error.  attributes: what tools say of it, upper_bounds and lower_bounds among it.
     """
 
     name: str
@@ -347,7 +355,10 @@ def is_atom(expr: Expr) -> bool:
 
 
 def constant(value, dtype: str | DType | None = None) -> Constant:
-    """A tensor constant from anything np.asarray takes, copied so that later changes do not reach it."""
+    """A tensor constant from a `value` that np.asarray takes, copied so that later changes do not reach it.
+
+    dtype: of the elements; None: that of the array, or f32 of Python's floats.
+    """
     array = np.array(value, dtype=dtype_of(dtype).numpy if dtype is not None else None, order="C")
     if array.dtype.kind in "UTO":
         array = plain_array(array)

@@ -69,6 +69,8 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
 
     Parameters
     ----------
+    module
+        At stage PARSED, or TYPED already.
     stated
         Whether the types that variables have are the program's own words, which are checked; if not, they were inferred
         before all functions were known, and are inferred again.

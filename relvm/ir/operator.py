@@ -39,7 +39,8 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """A row of the operator table; see the module's own text for the fields."""
+    """A row of the operator table.  Made by `op`, which says what the fields are; called with expressions and
+    attributes, it gives the expression that applies it."""
 
     name: str
     type_rule: Callable[..., Type]
@@ -54,6 +55,7 @@ class Operator:
 
     @property
     def doc(self) -> str:
+        """Its documentation: the docstring of its type rule."""
         return inspect.getdoc(self.type_rule) or ""
 
     @property
@@ -63,6 +65,7 @@ class Operator:
 
     @property
     def attributes(self) -> tuple[inspect.Parameter, ...]:
+        """What calls give by name, besides the arguments."""
         return tuple(p for p in self.signature.parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY)
 
     @functools.cached_property
@@ -72,7 +75,7 @@ class Operator:
         return inspect.Signature([parameter.replace(annotation=parameter.empty) for parameter in parameters])
 
     def bind(self, args: tuple, attributes: dict[str, Any]) -> Attributes:
-        """The attributes with defaults filled in, as a call holds them.
+        """The attributes of a call with these `args` and `attributes`, with defaults filled in, as a call holds them.
 
         Raises
         ------
@@ -87,7 +90,8 @@ class Operator:
         return tuple((p.name, _hashable(bound.arguments[p.name])) for p in self.attributes)
 
     def infer(self, arg_types: tuple[Type, ...], attributes: Attributes) -> Type:
-        """The result's type; RelvmTypeError or RelvmShapeError where the arguments do not fit."""
+        """The result's type for `arg_types` and `attributes`; RelvmTypeError or RelvmShapeError where they do not
+        fit."""
         for parameter, type_ in zip(self._argument_names(len(arg_types)), arg_types, strict=True):
             dtype = type_.dtype if isinstance(type_, TensorType) else None
             if dtype == STR:
@@ -145,7 +149,23 @@ def op(
     moves: bool = False,
     strings: bool = False,
 ) -> Callable[..., Operator]:
-    """Declares an operator; see the module's own text."""
+    """Declare an operator: what it decorates is the operator's type rule, and its docstring the documentation.
+
+    Parameters
+    ----------
+    name
+        As programs call it.
+    numpy
+        Its meaning: a function of arrays and the attributes.
+    lower
+        How its kernel is made: one of the forms of relvm/ops/lowering.py.
+    effect
+        Whether calls may be removed, merged and moved.
+    moves
+        Whether elements become elements of the result as they are, or converted, and none is computed.
+    strings
+        Whether it takes tensors of strings, as all that only move elements do.
+    """
 
     def declare(type_rule: Callable[..., Type]) -> Operator:
         assert name not in _operators, f"operator {name} is declared twice"

@@ -73,6 +73,8 @@ def print_module(module: Module, *, elide_constants: bool = False, show_types: b
 
     Parameters
     ----------
+    module
+        At any stage.
     elide_constants
         Constants of more than 64 elements become `const(f32[512, 64], ...)`, which does not parse.
     show_types
@@ -116,7 +118,7 @@ def _shared_constants(module: Module) -> dict[int, tuple[Constant, str]]:
 
 
 def print_function(function: Function, *, elide_constants: bool = False, show_types: bool = True) -> str:
-    """One function of a module as text; the parameters are those of `print_module`."""
+    """One function of a module as text; `elide_constants` and `show_types` are those of `print_module`."""
     return _Printer(elide_constants, show_types).top_level(function)
 
 
@@ -128,7 +130,8 @@ def printed_names(function: Function) -> dict[Var, str]:
 
 
 def print_expr(expr: Node, *, elide_constants: bool = False, show_types: bool = True) -> str:
-    """An expression or a binding as text, its free variables by their names."""
+    """An expression or a binding, `expr`, as text, its free variables by their names; `elide_constants` and
+    `show_types` are those of `print_module`."""
     printer = _Printer(elide_constants, show_types)
     printer.find_unused(expr)
     if isinstance(expr, Binding | MatchCast):

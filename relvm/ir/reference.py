@@ -105,6 +105,8 @@ def evaluate(module: Module, name: str, *args: Any, packed: Mapping[str, Callabl
     ----------
     module
         At stage PARSED, TYPED or NORMAL.
+    name
+        Of a function of it.
     args
         np.ndarray, Python scalars, tuples of them.
     packed

@@ -176,7 +176,8 @@ class _Copier:
 
 
 def structural_equal(first: Node, second: Node) -> bool:
-    """Whether the two are the same program up to the names and identities of variables and of dimension variables."""
+    """Whether `first` and `second` are the same program up to the names and identities of variables and of dimension
+    variables."""
     return _Matcher().same(first, second)
 
 

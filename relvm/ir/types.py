@@ -82,7 +82,7 @@ class OptionalType(Type):
 
 @value_node
 class FuncType(Type):
-    """A function.  pure: calling it has no effect but its result."""
+    """A function of parameters of the types `params`.  pure: calling it has no effect but its result."""
 
     params: tuple[Type, ...]
     result: Type

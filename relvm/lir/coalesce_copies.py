@@ -41,7 +41,7 @@ def _block(body: tuple[Statement, ...], params: int) -> tuple[Statement, ...]:
         case CallStatement(function=name, args=(Register(index),), destination=int(destination)) if (
             name == _COPY and index > params
         ):
-            made = _made_in(before, index, destination)
+            made = _made_in(before, index, destination, last.comment)
             if made is not None:
                 return made
     return (*before, last)
@@ -58,8 +58,9 @@ def _ended(body: tuple[Statement, ...], params: int) -> tuple[Statement, ...]:
     return _block(body, params) if body else body
 
 
-def _made_in(body: list[Statement], index: int, destination: int) -> tuple[Statement, ...] | None:
-    """The statements with `destination` in the place of register `index`, if the last but for resets makes it."""
+def _made_in(body: list[Statement], index: int, destination: int, name: str) -> tuple[Statement, ...] | None:
+    """The statements with `destination` in the place of register `index`, if the last but for resets makes it.   name:
+    what that is then."""
     at = len(body) - 1
     while at >= 0 and isinstance(body[at], ResetStatement) and body[at].register not in (index, destination):
         at -= 1
@@ -68,23 +69,27 @@ def _made_in(body: list[Statement], index: int, destination: int) -> tuple[State
     resets = body[at + 1 :]
     match body[at]:
         case PrimStatement(args=args, destination=made) if made == index and Register(destination) not in args:
-            return (*body[:at], replace(body[at], destination=destination), *resets)
+            return (*body[:at], _renamed(body[at], destination, name), *resets)
         case CallStatement(args=args, destination=made) if made == index and Register(destination) not in args:
-            return (*body[:at], replace(body[at], destination=destination), *resets)
+            return (*body[:at], _renamed(body[at], destination, name), *resets)
         case IfStatement(cond, then, orelse) if cond != Register(destination):
-            then, orelse = (_redirected(branch, index, destination) for branch in (then, orelse))
+            then, orelse = (_redirected(branch, index, destination, name) for branch in (then, orelse))
             if then is not None and orelse is not None:
                 return (*body[:at], replace(body[at], then=then, orelse=orelse), *resets)
     return None
 
 
-def _redirected(body: tuple[Statement, ...], index: int, destination: int) -> tuple[Statement, ...] | None:
+def _renamed(statement: CallStatement | PrimStatement, destination: int, name: str) -> Statement:
+    return replace(statement, destination=destination, comment=name or statement.comment)
+
+
+def _redirected(body: tuple[Statement, ...], index: int, destination: int, name: str) -> tuple[Statement, ...] | None:
     """A branch that ends with writing register `index`, writing `destination` instead."""
     match body:
         case [*before, CallStatement() | PrimStatement() as last] if last.destination == index:
-            return (*before, replace(last, destination=destination))
+            return (*before, _renamed(last, destination, name))
         case [*before, IfStatement(_, then, orelse) as last]:
-            then, orelse = (_redirected(branch, index, destination) for branch in (then, orelse))
+            then, orelse = (_redirected(branch, index, destination, name) for branch in (then, orelse))
             if then is not None and orelse is not None:
                 return (*before, replace(last, then=then, orelse=orelse))
     return None

@@ -113,7 +113,8 @@ class _Placing:
             raise RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type}")
         outputs = tuple(self.tensor(value, type_) for value, type_ in made)
         origins = tuple(dict.fromkeys((*binding.var.origins, *call.origins)))
-        run = KernelRun(call.kernel, (*call.args, *outputs))
+        names = tuple(name_of(value) for value, _ in made)
+        run = KernelRun(call.kernel, (*call.args, *outputs), names=names)
         self.bindings.append(Binding(Var("_", type=VOID, origins=origins), run))
         if isinstance(call.type, TupleType):
             self.bindings.append(replace(binding, value=Tuple(outputs, type=call.type)))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from relvm.codegen.bytecode import Bytecode, print_bytecode
 from relvm.codegen.c import print_c
 from relvm.codegen.c_names import kernel_symbol, routine_symbol
+from relvm.codegen.debug_section import debug_section
 from relvm.codegen.routine import lower_to_routines
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
 from relvm.ir.expr import Module
@@ -17,7 +18,6 @@ from relvm.lir.direct_calls import direct_calls
 from relvm.lir.loop_variables import loop_variables
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.lir.tail_calls import tail_calls
-from relvm.lir.work import work_entry
 from relvm.transform.passes import Observer, run_passes
 from relvm.transform.pipelines import build_pipeline
 from relvm.vm import build_cache
@@ -39,6 +39,7 @@ def build(
     target: str = "c",
     *,
     fused: bool = True,
+    debug: bool = False,
     verified: bool = False,
     observer: Observer | None = None,
     progress: Progress | None = None,
@@ -62,6 +63,9 @@ def build(
         lacks something, the executable can be saved, and no machine here runs it.
     fused
         Whether operators share kernels.  Without it every operator has its own, as a profile by operators wants it.
+    debug
+        For `relvm.explore.Debugger`: the executable says where in the source each instruction comes from, and native
+        functions stop where bytecode does, which makes them slower.  Kernels are the same.
     verified
         Check the module after every pass; an executable that is kept from an earlier build is not used.
     observer
@@ -78,7 +82,7 @@ def build(
     RelvmTypeError, RelvmShapeError, RelvmNameError
         The module is not well typed; `exec_mode` names a function that the module does not have.
     RelvmArgumentError
-        No such mode, target or feature of processors.
+        No such mode, target or feature of processors; `debug` with "auto".
     RelvmToolchainError
         A compiler is needed and there is none, or it failed.  With "auto" for the kernels only: `wait_compiled` raises
         what the rest raises.
@@ -100,16 +104,20 @@ def build(
         raise RelvmTypeError(f"build: expected an ir.Module, got {type(module).__name__}{what}")
     report = progress or (lambda step: None)
     looks_on = verified or observer is not None
-    place = None if looks_on else build_cache.place_of(module, exec_mode, chosen, fused)
+    if debug and exec_mode == "auto":
+        raise RelvmArgumentError('exec_mode="auto": expected "bytecode" or "compiled" where debug=True')
+    place = None if looks_on else build_cache.place_of(module, exec_mode, chosen, fused, debug)
     if place and (executable := build_cache.kept(place)):
         return executable
     with _no_garbage_collection():
         report("passes")
+        source = module
         module = run_passes(module, build_pipeline(chosen.kind, fused=fused), verified=verified, observer=observer)
         report("code generation")
         lir = lower(module)
         compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
-        executable = Executable.from_program(assemble(lir, compiled, report, chosen), elsewhere=True)
+        program = assemble(lir, compiled, report, chosen, source if debug else None)
+        executable = Executable.from_program(program, elsewhere=True)
     if place:
         build_cache.keep(place, executable)
     if exec_mode == "auto":
@@ -164,26 +172,35 @@ def _spread(mode: str, start: Routine, routines: dict[str, Routine], functions: 
 
 
 def assemble(
-    lir: LirModule, compiled: Collection[str], report: Progress = lambda step: None, target: Target = HERE
+    lir: LirModule,
+    compiled: Collection[str],
+    report: Progress = lambda step: None,
+    target: Target = HERE,
+    debugged: Module | None = None,
 ) -> Program:
-    """The program of lowered functions.  compiled: those that are native code; the others are bytecode."""
+    """The program of lowered functions.
+
+    compiled: those that are native code; the others are bytecode.  debugged: the module that they come from, where they
+    are for a debugger.
+    """
     native, source = None, ""
+    printed = [routine for routine in lir.routines if debugged or routine.name not in compiled]
+    bytecode = print_bytecode(lir, printed, debug=debugged is not None)
     if lir.kernels or compiled:
-        text = print_c(lir, routines=compiled)
+        text = print_c(lir, routines=compiled, places=bytecode.places if debugged else None)
         report("C compilation")
         native, source = compile_native(text, target), str(text)
-    bytecode = print_bytecode(lir, [routine for routine in lir.routines if routine.name not in compiled])
-    functions = tuple(map(_Entries(lir, bytecode), lir.functions))
-    debug = {name: {"instructions": lines} for name, lines in bytecode.comments.items()}
-    debug |= {k.name: work_entry(k.work, (*k.inputs, *k.outputs)) for k in lir.kernels if k.work}
+    functions = tuple(map(_Entries(lir, bytecode, compiled), lir.functions))
+    debug = debug_section(lir, bytecode, compiled, debugged)
     return Program(functions, bytecode.constants, native, source, lir.signature, debug)
 
 
 class _Entries:
     """The function table's entries by name."""
 
-    def __init__(self, lir: LirModule, bytecode: Bytecode) -> None:
+    def __init__(self, lir: LirModule, bytecode: Bytecode, compiled: Collection[str]) -> None:
         self.bytecode = bytecode
+        self.compiled = compiled
         self.routines = {routine.name: routine for routine in lir.routines}
         self.kernels = {kernel.name: kernel for kernel in lir.kernels}
 
@@ -195,7 +212,7 @@ class _Entries:
         if name not in self.routines:
             return FunctionEntry(name, "packed")
         routine = self.routines[name]
-        if name not in self.bytecode.code:
+        if name in self.compiled:
             kind, symbol = "native", routine_symbol(name)
             return FunctionEntry(name, kind, routine.params, routine.registers, symbol=symbol, private=routine.private)
         registers, code = self.bytecode.registers[name], self.bytecode.code[name]

@@ -24,6 +24,8 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
 
     Parameters
     ----------
+    executable
+        In either mode.
     path
         Of the library, replaced as a whole.  Its name is the one under which programs linked to it look for it.
 

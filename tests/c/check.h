@@ -54,6 +54,14 @@ static inline void check_fails(const char *file, int line, const char *call, rvm
   rvm_value_release(value);
 }
 
+#define CHECK_TEXT(got, expected)                                                             \
+  do {                                                                                        \
+    if (strcmp(got, expected) != 0) {                                                         \
+      printf("%s:%d: expected \"%s\"\n  got \"%s\"\n", __FILE__, __LINE__, expected, got);    \
+      checks_failed++;                                                                        \
+    }                                                                                         \
+  } while (0)
+
 #define CHECK_RESULT() (checks_failed > 0)
 
 #define COUNT_OF(array) ((int32_t)(sizeof(array) / sizeof *(array)))

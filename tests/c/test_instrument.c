@@ -106,14 +106,6 @@ static void instrument_with(const rvm_instrument *instrument) {
   CHECK_OK(rvm_machine_instrument(machine, instrument, &result), result);
 }
 
-#define CHECK_TEXT(got, expected)                                                             \
-  do {                                                                                        \
-    if (strcmp(got, expected) != 0) {                                                         \
-      printf("%s:%d: expected \"%s\"\n  got \"%s\"\n", __FILE__, __LINE__, expected, got);    \
-      checks_failed++;                                                                        \
-    }                                                                                         \
-  } while (0)
-
 static void every_call_is_seen_before_and_after(void) {
   diary seen;
   rvm_instrument instrument = writes_to(&seen, EVERYTHING);

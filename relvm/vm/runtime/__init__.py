@@ -4,6 +4,7 @@ from typing import Any
 
 import relvm.vm.runtime.hooks  # noqa: F401  what the binding calls
 from relvm.vm.runtime.closure import Closure
+from relvm.vm.runtime.debugging import MachineDebugger, Place
 from relvm.vm.runtime.executable import Executable, Stats, load
 from relvm.vm.runtime.instrument import SKIP, Opaque
 from relvm.vm.runtime.machine import VirtualMachine
@@ -18,7 +19,9 @@ __all__ = [
     "Closure",
     "ExecBuilder",
     "Executable",
+    "MachineDebugger",
     "Opaque",
+    "Place",
     "Profile",
     "ProfileRow",
     "Shape",

@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -164,6 +164,12 @@ def parse_text(text: str) -> Program:
     indices = {entry.name: index for index, (entry, _) in enumerate(entries)}
     functions = tuple(replace(entry, code=_code(lines, indices)) for entry, lines in entries)
     return Program(functions, tuple(constants), **parts)
+
+
+def parse_code(lines: Iterable[str], names: Sequence[str]) -> tuple[Instruction, ...]:
+    """The instructions of a function.  lines: as `instruction_text` writes them.   names: the function table's."""
+    numbered = [_Line(number + 1, f"{number}: {line}") for number, line in enumerate(lines)]
+    return _code(numbered, {name: index for index, name in enumerate(names)})
 
 
 def _statements(text: str) -> list[_Statement]:

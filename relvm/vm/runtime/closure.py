@@ -21,7 +21,13 @@ class Closure(Callable):
     name = "the function"  # in messages
 
     def call_otherwise(self, *arguments: Any, **named: Any) -> Any:
-        """Raises RelvmArgumentError: parameters of a closure have no names."""
+        """What calls with `named` arguments, besides `arguments` by position, come to.
+
+        Raises
+        ------
+        RelvmArgumentError
+            Parameters of a closure have no names.
+        """
         raise RelvmArgumentError(f"{self.name}: expected arguments by position, got {', '.join(named)}")
 
     def argument(self, k: int) -> str:

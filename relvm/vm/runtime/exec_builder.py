@@ -74,7 +74,7 @@ class _Row:
 
 
 class ExecBuilder:
-    """Builds an executable of bytecode functions.
+    """Builds an executable of bytecode functions::
 
         b = ExecBuilder()
         with b.function("main", ["x", "y"]):
@@ -114,14 +114,14 @@ class ExecBuilder:
         return register(index)
 
     def imm(self, value: int | float) -> Argument:
-        """A number.  Integers outside [-2^28, 2^28) and floats become constants."""
+        """The number `value`.  Integers outside [-2^28, 2^28) and floats become constants."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise RelvmTypeError(f"imm: expected an int or a float, got {value!r}; b.bool makes a bool")
         fits = isinstance(value, int) and -_PAYLOAD_LIMIT <= value < _PAYLOAD_LIMIT
         return immediate(value) if fits else self.const(value)
 
     def bool(self, value: bool) -> Argument:
-        """True or False."""
+        """`value`, True or False."""
         return boolean(value)
 
     def const(self, value: Constant, *, shared: bool = True) -> Argument:
@@ -150,13 +150,14 @@ class ExecBuilder:
         return constant(self._shared[key])
 
     def f(self, name: str) -> Argument:
-        """A function as a value: of this builder, defined before or after, or a packed function that is registered."""
+        """The function `name` as a value: of this builder, defined before or after, or a packed one that is
+        registered."""
         return function(self._row(name).index)
 
     # ---- functions ----
 
     def declare(self, name: str, parameters: Sequence[str]) -> Argument:
-        """Promise a function that is defined later; its row of the function table is taken now.
+        """Promise a function of these parameters that is defined later; its row of the function table is taken now.
 
         Raises
         ------
@@ -170,6 +171,8 @@ class ExecBuilder:
 
         Parameters
         ----------
+        name
+            Of the function, as it is registered.
         parameters
             Their names, by which the number of arguments is checked; None: any number.
 
@@ -188,6 +191,8 @@ class ExecBuilder:
 
         Parameters
         ----------
+        name
+            Of the function.
         parameters
             Their names.
         registers
@@ -245,7 +250,7 @@ class ExecBuilder:
         self.emit("ret", source)
 
     def emit_goto(self, target: Label | int) -> None:
-        """Continue at a label, or so many instructions after (before, when negative) this one."""
+        """Continue at `target`: a label, or so many instructions after (before, when negative) this one."""
         self.emit("goto", target)
 
     def emit_if(self, condition: Argument, otherwise: Label | int) -> None:

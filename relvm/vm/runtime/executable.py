@@ -120,6 +120,8 @@ class Executable:
 
         Parameters
         ----------
+        program
+            As code generation, ExecBuilder or a listing made it.
         elsewhere
             Whether native code may be for another processor: the executable can be saved, and no machine runs it.
 
@@ -136,7 +138,7 @@ class Executable:
 
     @classmethod
     def from_bytes(cls, content: bytes | bytearray | memoryview, *, trust_native: bool = False) -> Executable:
-        """The executable in `content`, which is copied.  Raises as `open` does."""
+        """The executable in `content`, which is copied.  `trust_native`, and what is raised, are those of `open`."""
         buffer = aligned_buffer(len(content))
         memoryview(buffer)[:] = content
         return cls(buffer, trust_native=trust_native)
@@ -152,6 +154,8 @@ class Executable:
 
         Parameters
         ----------
+        path
+            Of the file.
         trust_native
             Native code can do whatever the caller's process can.  True: run it.  False: run it only when it was
             compiled by this user on this machine (relvm/vm/runtime/trust.py).
@@ -170,12 +174,12 @@ class Executable:
         return cls(map_executable(path), trust_native=trust_native, check_data=check_data, where=str(path))
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the executable to a file, which appears, or is replaced, only when it is complete."""
+        """Write the executable to the file `path`, which appears, or is replaced, only when it is complete."""
         with complete_file(path) as partial:
             partial.write_bytes(self._buffer)
 
     def export_library(self, path: str | os.PathLike) -> None:
-        """Write a shared library for programs in C: relvm.vm.export_library, which needs a C compiler."""
+        """Write a shared library `path` for programs in C: relvm.vm.export_library, which needs a C compiler."""
         importlib.import_module("relvm.vm.exporting").export_library(self, path)
 
     def to_bytes(self) -> bytes:
@@ -198,11 +202,11 @@ class Executable:
         return lib.rvm_executable_function_count(self.pointer)
 
     def function_name(self, index: int) -> str:
-        """The name of a function of the table."""
+        """The name of the function at `index` of the table."""
         return ffi.string(lib.rvm_executable_function_name(self.pointer, index)).decode()
 
     def function_kind(self, index: int) -> str:
-        """Its kind: a row name of csrc/kinds.def."""
+        """The kind of the function at `index`: a row name of csrc/kinds.def."""
         return KINDS[lib.rvm_executable_function_kind(self.pointer, index)].name
 
     @property
@@ -257,7 +261,10 @@ class Executable:
 
 
 def load(path: str | os.PathLike, *, trust_native: bool = False, check_data: bool = False) -> Executable:
-    """Open an executable; see Executable.open."""
+    """Open the executable in a file, or in an exported library.
+
+    `path`, `trust_native`, `check_data` and what is raised are those of `Executable.open`.
+    """
     return Executable.open(path, trust_native=trust_native, check_data=check_data)
 
 

@@ -45,5 +45,11 @@ def read_failure(status: int, value: Any) -> tuple[RelvmError, str]:
     return _CLASSES[status](message), trace
 
 
+def borrowed_failure(value: Any) -> RelvmError:
+    """The exception of an error that is still on its way.  value: an `rvm_value *` with tag ERROR."""
+    error = getattr(value, "as").error
+    return _CLASSES[error.status](_text(error.message))
+
+
 def _text(string: Any) -> str:
     return ffi.string(string).decode(errors="replace")

@@ -19,6 +19,7 @@ extern "Python" {
                              rvm_value *error);
   rvm_status relvm_py_after(void *host, int32_t function, const rvm_value *arguments, int32_t count, rvm_status status,
                             const rvm_value *result, rvm_value *error);
+  rvm_status relvm_py_stop(void *host, const rvm_value *failure, rvm_value *error);
 }
 """
 

@@ -18,10 +18,11 @@ _OK = numbers(STATUS)["OK"]
 
 
 class _Answer(Enum):
+    """What an instrument may return before a call.  SKIP: the call is not made."""
+
     SKIP = "skip"
 
 
-# What an instrument returns from before a call to have it skipped.
 SKIP = _Answer.SKIP
 
 

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmError, RelvmNameError, RelvmTypeError, near_matches
 from relvm.tables import KINDS
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.binding import Reference
+from relvm.vm.runtime.debugging import MachineDebugger
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.function import Function, SavedFunction
@@ -217,7 +218,7 @@ class VirtualMachine:
     # ---- inputs that are set ----
 
     def set_input(self, name: str, /, *arguments: Any, **named: Any) -> None:
-        """Set the inputs of a function for `invoke_stateful`, by position or by parameter name.
+        """Set the inputs of the function `name` for `invoke_stateful`, by position (`arguments`) or name (`named`).
 
         They are converted here, once; arrays are used in place, so that writing to one changes the input.  Until
         `clear_input`, calling `machine[name](...)` is an error, lest one of the two ways of passing arguments be
@@ -249,13 +250,13 @@ class VirtualMachine:
         function.direct = False
 
     def clear_input(self, name: str) -> None:
-        """Forget the inputs, and the outputs, of a function; nothing where there are none."""
+        """Forget the inputs, and the outputs, of the function `name`; nothing where there are none."""
         self._function(name).direct = True
         self._inputs.pop(name, None)
         self._outputs.pop(name, None)
 
     def invoke_stateful(self, name: str) -> None:
-        """Run a function on the inputs that are set, and keep what it returns for `get_outputs`.
+        """Run the function `name` on the inputs that are set, and keep what it returns for `get_outputs`.
 
         Raises
         ------
@@ -276,7 +277,7 @@ class VirtualMachine:
             raise
 
     def get_outputs(self, name: str) -> Any:
-        """What the last `invoke_stateful` of a function returned: a value, or a tuple, nested as the function has it.
+        """What the last `invoke_stateful` of `name` returned: a value, or a tuple, nested as the function has it.
 
         Raises
         ------
@@ -286,7 +287,7 @@ class VirtualMachine:
         return self._runner.value_of(name, self._output(name))
 
     def get_output_arity(self, name: str) -> int:
-        """The number of fields of the tuple that `get_outputs` gives, or -1 where it gives no tuple.  Raises as it."""
+        """The number of fields of the tuple that `get_outputs` gives for `name`, or -1: no tuple.  Raises as it."""
         held = self._output(name)
         return ffi.cast("rvm_tuple *", held.address).size if held.tag == TUPLE else -1
 
@@ -404,6 +405,35 @@ class VirtualMachine:
             raise RelvmTypeError(f"set_instrument: expected a callable or None, got {type(callback).__name__}")
         self._runner.install("set_instrument", python_instrument() if callback else ffi.NULL)
         self._runner.callback = callback
+
+    def attach_debugger(self, stop: Callable[[RelvmError | None], None]) -> MachineDebugger:
+        """Have runs stop between their instructions: what relvm.explore.Debugger is made of.
+
+        It takes the place of the debugger that the machine had.  Of native functions only those stop that are built
+        with debug=True.
+
+        Parameters
+        ----------
+        stop
+            See MachineDebugger.
+
+        Raises
+        ------
+        RelvmBusyError
+            The machine is running.
+
+        Examples
+        --------
+        >>> from relvm import vm
+        >>> from relvm.frontend.text import parse_module
+        >>> machine = vm.VirtualMachine(vm.build(parse_module("def main(x: i64) -> i64 { return x * x + 1 }")))
+        >>> seen = []
+        >>> debugger = machine.attach_debugger(lambda failed: seen.append(debugger.place(0).instruction))
+        >>> debugger.stop_within(1)
+        >>> machine["main"](3), seen
+        (10, [0, 1, 2, 3])
+        """
+        return MachineDebugger(self._runner, stop)
 
     # ---- for all of these ----
 

@@ -43,6 +43,8 @@ def register_func(name: str, function: Callable[..., Any] | None = None, *, over
     ----------
     name
         As programs call it, e.g. "my.library.add".
+    function
+        Anything that can be called; None: what the decorator decorates.
     override
         Take the name from the function that has it.
 
@@ -69,6 +71,8 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
 
     Parameters
     ----------
+    name
+        As programs call it.
     address
         Of a `rvm_status f(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)` as csrc/relvm.h
         has it (self: NULL), e.g. `ctypes.cast(library.f, ctypes.c_void_p).value`.  Its library must stay loaded.

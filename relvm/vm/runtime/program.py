@@ -14,7 +14,10 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 class Shape(tuple):
-    """The dimensions of a tensor as a value of their own: a tuple of int that machines take as a SHAPE, not a TUPLE."""
+    """The dimensions of a tensor as a value of their own: a tuple of int that machines take as a SHAPE, not a TUPLE.
+
+    Made of any iterable, as a tuple is: `Shape((2, 3))`.
+    """
 
     __slots__ = ()
 
@@ -30,6 +33,7 @@ class Argument(NamedTuple):
 
 
 def register(index: int) -> Argument:
+    """Register `index` of the function."""
     return Argument("REGISTER", index)
 
 
@@ -39,14 +43,17 @@ def immediate(value: int) -> Argument:
 
 
 def constant(index: int) -> Argument:
+    """The constant at `index` of the constant table."""
     return Argument("CONSTANT", index)
 
 
 def function(index: int) -> Argument:
+    """The function at `index` of the function table, as a value."""
     return Argument("FUNCTION", index)
 
 
 def boolean(value: bool) -> Argument:
+    """`value`, True or False."""
     return Argument("BOOL", int(value))
 
 
@@ -73,7 +80,7 @@ def call(destination: int, callee: int, *arguments: Argument) -> Instruction:
 
 
 def callees(instruction: Instruction) -> Iterator[int]:
-    """The functions that it calls, by their place in the function table."""
+    """The functions that `instruction` calls, by their place in the function table."""
     for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):
         if letter == "f":
             yield operand
@@ -90,6 +97,7 @@ def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
 
 
 def ret(source: int) -> Instruction:
+    """Return R[source]."""
     return Instruction("ret", (source,))
 
 
@@ -104,6 +112,7 @@ def unless(condition: int, target: int) -> Instruction:
 
 
 def reset(target: int) -> Instruction:
+    """R[target] = nil, releasing what it held."""
     return Instruction("reset", (target,))
 
 
@@ -144,6 +153,7 @@ class NativeCode:
 
     triple: its target, "x86_64-linux-gnu".  cpu: the features that the processor must have, words of
     csrc/cpu_features.def or x86-64 levels: "x86-64-v3 avxvnni"; empty: none beyond the architecture's base.
+    abi_version: RVM_ABI_VERSION of the runtime that it is for.
     """
 
     library: bytes
@@ -174,6 +184,7 @@ class Program:
         a kernel -> {"operations": sum, "reads": [sum, ...]}: how many operations a call takes, and how many elements it
         reads of each input at most (null: all); a sum is a list of terms, [coefficient, [argument, axis], ...] being
         the product of a number and some sizes of arguments, or null where it is not known.
+        What there is more of programs built for debugging is said in relvm/codegen/debug_section.py.
     """
 
     functions: tuple[FunctionEntry, ...]
@@ -184,7 +195,7 @@ class Program:
     debug: dict[str, Any] = field(default_factory=dict)
 
     def comment(self, function: str, instruction: int) -> str:
-        """What the debug section says of an instruction; empty when it says nothing."""
+        """What the debug section says of an instruction, a function's name and an index; empty when it says nothing."""
         match self.debug.get(function):
             case {"instructions": list(lines)} if instruction < len(lines) and isinstance(lines[instruction], str):
                 return lines[instruction]

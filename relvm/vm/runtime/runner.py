@@ -29,6 +29,7 @@ class Runner(Objects):
         self.print_hook = print_hook
         self.threads = threads
         self.callback: Instrument | None = None
+        self.stop: Callable[..., None] | None = None  # of the debugger
         self.upgrade = executable.upgrade  # until it is done
         self.restless = self.upgrade is not None
 
@@ -64,10 +65,17 @@ class Runner(Objects):
 
     def install(self, name: str, instrument: Any) -> None:
         """Give the machine an instrument of C.  Raises RelvmBusyError: it is running."""
+        self._change(name, lib.rvm_machine_instrument, instrument)
+
+    def install_debugger(self, debugger: Any) -> None:
+        """Give the machine a debugger of C.  Raises RelvmBusyError: it is running."""
+        self._change("the debugger", lib.rvm_machine_debug, debugger)
+
+    def _change(self, name: str, setter: Callable[..., int], what: Any) -> None:
         outer = self.begin(name)
         try:
             error = ffi.new("rvm_value *")
-            status = lib.rvm_machine_instrument(self.machine, instrument, error)
+            status = setter(self.machine, what, error)
             if status:
                 raise failure(status, error, name)
         finally:

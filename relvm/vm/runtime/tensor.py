@@ -27,15 +27,18 @@ class Tensor(Reference):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Its dimensions."""
         dl = self._c.dl
         return tuple(ffi.unpack(dl.shape, dl.ndim))
 
     @property
     def dtype(self) -> np.dtype:
+        """Of its elements, as NumPy (or ml_dtypes) has it."""
         return numpy_dtype(self._c.dtype)
 
     @property
     def ndim(self) -> int:
+        """The number of its dimensions."""
         return self._c.dl.ndim
 
     @property

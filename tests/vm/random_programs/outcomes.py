@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from modes import assert_same_bits, machines, plain
+from modes import assert_same_bits, machines, plain, stepped
 
 from random_programs.host import HOST, PACKED, register
 from random_programs.replay import Run, as_text, only
@@ -76,7 +76,7 @@ def _sample(type_: Type) -> Any:
 
 
 def check(module: Module, runs: Iterable[Run], ways: Iterable[tuple[str, str]]) -> list[Outcome]:
-    """Makes every run in every way and in the reference; gives what the reference says.
+    """Makes every run in every way, as bytecode also step by step, and in the reference; gives what the reference says.
 
     All ways of one target must give the same, bit for bit: value, error and log.  f32 tensors may be `TOLERANCE` away
     from the reference.
@@ -90,6 +90,9 @@ def check(module: Module, runs: Iterable[Run], ways: Iterable[tuple[str, str]]) 
     module, runs = infer_types(module), list(runs)
     try:
         machine_of = machines(module, ways)
+        for (mode, target), machine in list(machine_of.items()):
+            if mode == "bytecode":
+                machine_of["stepped", target] = stepped(machine.executable)
     except Exception as error:
         error.add_note(as_text(module, runs))
         raise

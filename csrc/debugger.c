@@ -1,0 +1,149 @@
+/* debugger.c: tells a machine's debugger where a run is, and stops it there. */
+#include <string.h>
+
+#include "machine.h"
+
+enum { MOST_NATIVE_INSTRUCTIONS = 1 << 24 };
+
+/* ---- being told ---- */
+
+/* The machine meanwhile: nothing is watched. */
+static rvm_status tell(rvm_machine *machine, const rvm_value *failure, rvm_value *error) {
+  const rvm_debugger *debugger = &machine->debugging->debugger;
+  uint32_t kinds = machine->head.watched_kinds;
+  machine->head.watched_kinds = 0;
+  *error = (rvm_value){.tag = RVM_TAG_NIL};
+  rvm_status status = debugger->stop(debugger->host, failure, error);
+  machine->head.watched_kinds = kinds;
+  machine->debugging->ended = status != RVM_OK;
+  if (status) return rvm_host_failed(status, "debugger", error);
+  rvm_release(error);
+  return RVM_OK;
+}
+
+static int64_t depth_of(const rvm_machine *machine) { return machine->head.frame_count + machine->head.nesting; }
+
+static rvm_status make_room(rvm_debugging *debugging, int64_t depth, rvm_value *error) {
+  int64_t room = debugging->room ? 2 * debugging->room : 64;
+  if (room < depth) room = depth;
+  rvm_stop *stops = rvm_allocate((size_t)room * sizeof *stops);
+  if (!stops) return rvm_out_of_memory(error);
+  if (debugging->depth > 0) memcpy(stops, debugging->stops, (size_t)debugging->depth * sizeof *stops);
+  rvm_free(debugging->stops);
+  debugging->stops = stops;
+  debugging->room = room;
+  return RVM_OK;
+}
+
+static int is_break(const rvm_machine *machine, const rvm_stop *stop) {
+  const rvm_breaks *breaks = &machine->debugging->breaks[stop->function - machine->functions];
+  int64_t place = stop->step ? stop->step - stop->function->code->steps : stop->instruction;
+  return place < breaks->count && breaks->stops[place];
+}
+
+rvm_status rvm_debugger_step(rvm_machine *machine, rvm_stop stop, rvm_value *error) {
+  rvm_debugging *debugging = machine->debugging;
+  int64_t depth = depth_of(machine);
+  rvm_status status = depth > debugging->room ? make_room(debugging, depth, error) : RVM_OK;
+  if (status) return status;
+  for (int64_t i = debugging->depth; i < depth - 1; i++) debugging->stops[i] = (rvm_stop){.function = NULL};
+  debugging->ended = 0;
+  debugging->stops[depth - 1] = stop;
+  debugging->depth = depth;
+  int stops = depth <= atomic_load_explicit(&machine->stop_within, memory_order_relaxed) || is_break(machine, &stop);
+  return stops ? tell(machine, NULL, error) : RVM_OK;
+}
+
+void rvm_debugger_failed(rvm_machine *machine, rvm_value failure) {
+  if (!(machine->head.watched_kinds & RVM_WATCH_STEPS)) return;
+  if (failure.tag != RVM_TAG_ERROR || failure.as.error->frames > 0 || machine->debugging->ended) return;
+  rvm_value ignored; /* there is an error already */
+  if (tell(machine, &failure, &ignored)) rvm_release(&ignored);
+}
+
+/* ---- for the host ---- */
+
+void rvm_debugging_release(rvm_machine *machine) {
+  rvm_debugging *debugging = machine->debugging;
+  machine->debugging = NULL;
+  if (!debugging) return;
+  for (int32_t i = 0; i < machine->executable->function_count; i++) rvm_free(debugging->breaks[i].stops);
+  rvm_free(debugging->breaks);
+  rvm_free(debugging->stops);
+  rvm_free(debugging);
+}
+
+static rvm_status debugging_new(const rvm_machine *machine, const rvm_debugger *debugger, rvm_debugging **result,
+                                rvm_value *error) {
+  size_t functions = (size_t)machine->executable->function_count;
+  rvm_debugging *debugging = rvm_allocate_zeroed(sizeof *debugging);
+  rvm_breaks *breaks = debugging ? rvm_allocate_zeroed((functions + 1) * sizeof *breaks) : NULL;
+  if (!breaks) {
+    rvm_free(debugging);
+    return rvm_out_of_memory(error);
+  }
+  debugging->debugger = *debugger;
+  debugging->breaks = breaks;
+  *result = debugging;
+  return RVM_OK;
+}
+
+rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger, rvm_value *error) {
+  rvm_debugging *debugging = NULL;
+  rvm_status status = rvm_machine_begin_change(machine, "debugger", error);
+  if (status) return status;
+  if (debugger) status = debugging_new(machine, debugger, &debugging, error);
+  if (!status) {
+    rvm_debugging_release(machine);
+    machine->debugging = debugging;
+    atomic_store(&machine->stop_within, 0);
+    machine->head.watched_kinds = rvm_kinds_to_watch(machine);
+  }
+  rvm_machine_leave(machine);
+  return status;
+}
+
+rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t instruction, int32_t stops, rvm_value *error) {
+  if (!machine->debugging) return rvm_fail(error, RVM_ARGUMENT_ERROR, "break: the machine has no debugger");
+  if (function < 0 || function >= machine->executable->function_count)
+    return rvm_fail(error, RVM_INDEX_ERROR, "break: function %d, the table has %d", function,
+                    machine->executable->function_count);
+  const rvm_function *callee = &machine->functions[function];
+  int64_t place = -1;
+  if (callee->kind == RVM_KIND_native) {
+    place = instruction < MOST_NATIVE_INSTRUCTIONS ? instruction : -1;
+  } else if (callee->kind == RVM_KIND_bytecode && instruction >= 0) {
+    const int32_t *step = rvm_code_step(machine->executable, function, instruction);
+    if (step) place = step - callee->code->steps;
+  }
+  if (place < 0) return rvm_fail(error, RVM_INDEX_ERROR, "break: %s has no instruction %d", callee->name, instruction);
+  rvm_breaks *breaks = &machine->debugging->breaks[function];
+  if (place >= breaks->count) {
+    if (!stops) return RVM_OK;
+    unsigned char *more = rvm_allocate_zeroed((size_t)place + 1);
+    if (!more) return rvm_out_of_memory(error);
+    if (breaks->count > 0) memcpy(more, breaks->stops, (size_t)breaks->count);
+    rvm_free(breaks->stops);
+    *breaks = (rvm_breaks){.stops = more, .count = place + 1};
+  }
+  breaks->stops[place] = stops != 0;
+  return RVM_OK;
+}
+
+void rvm_machine_stop_within(rvm_machine *machine, int64_t depth) { atomic_store(&machine->stop_within, depth); }
+
+int64_t rvm_machine_depth(const rvm_machine *machine) {
+  if (!machine->debugging) return 0;
+  int64_t told = machine->debugging->depth, depth = depth_of(machine);
+  return told < depth ? told : depth;
+}
+
+rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index) {
+  const rvm_stop *stop = index >= 0 && index < rvm_machine_depth(machine) ? &machine->debugging->stops[index] : NULL;
+  if (!stop || !stop->function) return (rvm_place){.function = -1};
+  int64_t instruction = stop->step ? rvm_code_instruction(stop->function->code, stop->step) : stop->instruction;
+  return (rvm_place){.function = (int32_t)(stop->function - machine->functions),
+                     .instruction = (int32_t)instruction,
+                     .count = stop->function->registers,
+                     .registers = stop->registers};
+}

@@ -1,0 +1,226 @@
+"""Directives that show what the project declares: the tables of csrc/*.def, the operators, the commands.
+
+    {relvm-table} opcodes      a table of csrc/, one row a row
+    {relvm-operators}          a section for each operator, from its @op
+    {relvm-commands}           a section for each command, from its parser
+
+Nothing is written to a file: a page has the directive, and its content is made when the site is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from collections.abc import Iterable, Sequence
+from inspect import Parameter
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+import relvm.ops  # noqa: F401  (declares the operators)
+from relvm import tables
+from relvm.cli.main import make_parser
+from relvm.ir.operator import Effect, Operator, operators
+
+# What a table shows: its rows, and of each row the fields, under these headings.  Fields named here are code.
+CODE = {
+    "name",
+    "operands",
+    "letter",
+    "signature",
+    "function",
+    "form",
+    "ctype",
+    "numpy",
+    "option",
+    "macro",
+    "python_class",
+}
+TABLES = {
+    "opcodes": (tables.OPCODES, {"number": "index", "instruction": "name", "operands": "operands", "": "meaning"}),
+    "arguments": (tables.ARGUMENTS, {"number": "index", "kind": "name", "letter": "letter", "payload": "meaning"}),
+    "builtins": (
+        tables.BUILTINS,
+        {"builtin": "name", "takes and gives": "signature", "effect": "effect", "": "meaning"},
+    ),
+    "prim_operators": (
+        tables.PRIM_OPERATORS,
+        {
+            "row": "index",
+            "name": "name",
+            "operands": "operands",
+            "result": "result",
+            "written": "form",
+            "value": "meaning",
+            "fails": "fails",
+        },
+    ),
+    "dim_operators": (tables.DIM_OPERATORS, {"number": "number", "operator": "name", "written": "form"}),
+    "shape_codes": (tables.SHAPE_CODES, {"number": "number", "code": "name", "": "meaning"}),
+    "type_codes": (
+        tables.TYPE_CODES,
+        {"number": "number", "code": "name", "what follows it": "operands", "": "meaning"},
+    ),
+    "patterns": (tables.PATTERNS, {"number": "number", "instruction": "name", "operands": "operands", "": "meaning"}),
+    "dtypes": (
+        tables.DTYPES,
+        {"number": "index", "dtype": "name", "code": "code", "bits": "bits", "in C": "ctype", "in NumPy": "numpy"},
+    ),
+    "kinds": (tables.KINDS, {"number": "index", "kind": "name", "": "meaning"}),
+    "sections": (tables.SECTIONS, {"id": "id", "section": "name", "": "meaning"}),
+    "tags": (tables.TAGS, {"number": "index", "tag": "name", "": "meaning"}),
+    "status": (tables.STATUS, {"code": "index", "name": "name", "Python class": "python_class", "": "meaning"}),
+    "cpu_features": (tables.CPU_FEATURES, {"feature": "option", "macro": "macro", "x86-64 level": "level"}),
+}
+
+LONGEST_LINE = 60  # of parameters; more stand below each other
+
+
+def inline(text: str) -> list[nodes.Node]:
+    """Text in which what stands between backticks is code."""
+    parts = re.split(r"(`[^`]+`)", text)
+    return [code(part[1:-1]) if part.startswith("`") else nodes.Text(part) for part in parts if part]
+
+
+def code(text: str) -> nodes.literal:
+    """Code within a line."""
+    return nodes.literal(text, text)
+
+
+def paragraph(*parts: nodes.Node | str) -> nodes.paragraph:
+    """A paragraph of nodes and of text as `inline` reads it."""
+    found = nodes.paragraph()
+    for part in parts:
+        found += inline(part) if isinstance(part, str) else [part]
+    return found
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[nodes.Node | str]]) -> nodes.table:
+    """A table of a line of headings and of rows as long."""
+    group = nodes.tgroup(cols=len(headings))
+    group += [nodes.colspec(colwidth=1) for _ in headings]
+    group += nodes.thead("", _row(headings))
+    group += nodes.tbody("", *map(_row, rows))
+    return nodes.table("", group)
+
+
+def _row(cells: Sequence[nodes.Node | str]) -> nodes.row:
+    return nodes.row("", *(nodes.entry("", paragraph(cell)) for cell in cells))
+
+
+def section(name: str, title: str, *content: nodes.Node) -> nodes.section:
+    """A part of a page, under a heading that links can name."""
+    return nodes.section("", nodes.title("", "", code(title)), *content, ids=[name], names=[name])
+
+
+class TableDirective(Directive):
+    """A table of csrc/, by its name in TABLES."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        if self.arguments[0] not in TABLES:
+            raise self.error(f"no table {self.arguments[0]}: expected one of {', '.join(TABLES)}")
+        rows, columns = TABLES[self.arguments[0]]
+        return [table(tuple(columns), [[_cell(row, field) for field in columns.values()] for row in rows])]
+
+
+def _cell(row: object, field: str) -> nodes.Node | str:
+    value = str(getattr(row, field))
+    return code(value) if field in CODE and value else value
+
+
+class OperatorsDirective(Directive):
+    """Every operator: how it is called, what it takes and gives, whether it has effects."""
+
+    def run(self) -> list[nodes.Node]:
+        return [_operator(operator) for _, operator in sorted(operators().items())]
+
+
+def _operator(operator: Operator) -> nodes.section:
+    call = nodes.literal_block("", call_of(operator), language="python")
+    head, *rest = operator.doc.split("\n\n")
+    items = [item for part in rest for item in statements(part)]
+    items += ["It has an effect: calls stay, in order."] if operator.effect is Effect.IMPURE else []
+    items += ["Elements are moved or converted; none is computed."] if operator.moves else []
+    listed = nodes.bullet_list("", *(nodes.list_item("", paragraph(item)) for item in items))
+    return section(f"op-{operator.name}", operator.name, call, paragraph(head), *([listed] if items else []))
+
+
+def call_of(operator: Operator) -> str:
+    """Its type rule's signature: `softmax(x: TensorType, *, axis: int = -1) -> TensorType`."""
+    signature = inspect.signature(operator.type_rule)
+    kinds = [parameter.kind for parameter in signature.parameters.values()]
+    words = [_declared(parameter) for parameter in signature.parameters.values()]
+    if Parameter.KEYWORD_ONLY in kinds and Parameter.VAR_POSITIONAL not in kinds:
+        words.insert(kinds.index(Parameter.KEYWORD_ONLY), "*")
+    line, result = ", ".join(words), signature.return_annotation
+    if len(line) > LONGEST_LINE:
+        line = "".join(f"\n    {word}," for word in words) + "\n"
+    return f"{operator.name}({line}) -> {result}"
+
+
+def _declared(parameter: Parameter) -> str:
+    name = f"*{parameter.name}" if parameter.kind is Parameter.VAR_POSITIONAL else parameter.name
+    default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+    return f"{name}: {parameter.annotation}{default}"
+
+
+def statements(text: str) -> list[str]:
+    """The statements of an operator's docstring, each about a parameter, the result, what is raised or the source."""
+    starts = r" {3,}|(?<!,)\n(?=(?:\w+(?:, \w+)*: )|Raises )"
+    return [" ".join(part.split()) for part in re.split(starts, text) if part.strip()]
+
+
+class CommandsDirective(Directive):
+    """Every command: what it does, and its options."""
+
+    def run(self) -> list[nodes.Node]:
+        (group,) = (action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))
+        helps = {action.dest: action.help for action in group._choices_actions}
+        return [_command(name, helps[name], parser) for name, parser in group.choices.items()]
+
+
+def _command(name: str, help_text: str, parser: argparse.ArgumentParser) -> nodes.section:
+    actions = [action for action in parser._actions if not isinstance(action, argparse._HelpAction)]
+    rows = [(code(_spelling(action)), _help(action)) for action in actions]
+    content = [paragraph(f"{help_text[0].upper()}{help_text[1:]}.")]
+    return section(f"relvm-{name}", f"relvm {name}", *content, *([table(("argument", ""), rows)] if rows else []))
+
+
+def _spelling(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return str(action.metavar)
+    value = "" if action.nargs == 0 else f" {action.metavar or _choices(action) or action.dest.upper()}"
+    return ", ".join(action.option_strings) + value
+
+
+def _choices(action: argparse.Action) -> str:
+    return "|".join(action.choices) if action.choices else ""
+
+
+def _help(action: argparse.Action) -> str:
+    parts = [action.help] if action.help else []
+    says = action.nargs == 0 or (action.help and "default" in action.help)
+    if not says and action.default not in (None, [], argparse.SUPPRESS):
+        parts.append(f"default: {action.default}")
+    if action.required and action.option_strings:
+        parts.append("required")
+    return "; ".join(parts)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.add_directive("relvm-table", TableDirective)
+    app.add_directive("relvm-operators", OperatorsDirective)
+    app.add_directive("relvm-commands", CommandsDirective)
+    app.connect("env-get-outdated", _made_again)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _made_again(app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
+    """The pages whose content is declared elsewhere: Sphinx does not see that change."""
+    return [name for name in env.found_docs if "relvm-" in env.doc2path(name).read_text()]

@@ -1,0 +1,103 @@
+"""A directive that documents a module by its docstrings: `.. relvm-api:: relvm.vm`, within `{eval-rst}`.
+
+It takes the names from the module's `__all__`, or where there is none those that it defines, and has autodoc show each.
+A name that another module of MODULES shows already is left to that.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from types import ModuleType
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+
+# What a user calls.  The operators are callable, too (relvm.ops), and have a page of their own.
+MODULES = (
+    "relvm.vm",
+    "relvm.vm.runtime",
+    "relvm.vm.runtime.program",
+    "relvm.frontend.script",
+    "relvm.frontend.text",
+    "relvm.frontend.onnx",
+    "relvm.ir",
+    "relvm.explore",
+    "relvm.aot",
+    "relvm.errors",
+)
+
+# Types that signatures name and the reference does not describe, as patterns: a user gets such a value from one call
+# and gives it to another, or never sees it.
+HANDED_ON = (
+    r"relvm\.aot\.(c_project\.Sources|config\.CallKind|lowered\.LoweredModule|placement\.FunctionPlacement)",
+    r"relvm\.frontend\.(lexer\.Source|script_values\.ScriptFunction)",
+    r"relvm\.ir\.(builder\.OpenFunction|dims\.DimOp|node\.Node)",
+    r"relvm\.lir\.routine\.LirModule",
+    r"relvm\.vm\.(target\.Target|toolchain\.Compiler)",
+    r"relvm\.vm\.runtime\.(_binding\.\w+|exec_builder\.Label|runner\.Runner|timing\.TimeEvaluator)",
+)
+
+
+def public_names(name: str) -> list[str]:
+    """The public names of one of MODULES."""
+    module = importlib.import_module(name)
+    stated = getattr(module, "__all__", None)
+    return sorted(stated) if stated else [key for key in vars(module) if _is_own(module, key)]
+
+
+def _is_own(module: ModuleType, name: str) -> bool:
+    value = getattr(module, name)
+    return not name.startswith("_") and callable(value) and getattr(value, "__module__", None) == module.__name__
+
+
+def own_names(name: str) -> list[str]:
+    """Those of them that no earlier one of MODULES has."""
+    shown: list[object] = []
+    for earlier in MODULES[: MODULES.index(name)]:
+        shown += [getattr(importlib.import_module(earlier), key) for key in public_names(earlier)]
+    module = importlib.import_module(name)
+    return [key for key in public_names(name) if not any(getattr(module, key) is value for value in shown)]
+
+
+class ApiDirective(Directive):
+    """The public names of a module."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        name = self.arguments[0]
+        if name not in MODULES:
+            raise self.error(f"no module {name} among those of python_api.MODULES")
+        lines = [f".. py:module:: {name}", ""]
+        for key in own_names(name):
+            lines += [*_entry(getattr(importlib.import_module(name), key), f"{name}.{key}"), ""]
+        shared = [key for key in public_names(name) if key not in own_names(name)]
+        if shared:
+            lines += [f"Also there, and described above: {', '.join(f'``{key}``' for key in shared)}.", ""]
+        container = nodes.container()
+        self.state.nested_parse(StringList(lines, source=f"relvm-api {name}"), self.content_offset, container)
+        return container.children
+
+
+def _entry(value: object, path: str) -> list[str]:
+    if inspect.isclass(value):
+        if issubclass(value, Exception):
+            return [f".. autoexception:: {path}", "   :members:", "   :show-inheritance:"]
+        bases = ["   :show-inheritance:"] if value.__bases__ != (object,) else []
+        return [f".. autoclass:: {path}", "   :members:", "   :inherited-members: object,int,tuple,Enum", *bases]
+    if inspect.isroutine(value):
+        return [f".. autofunction:: {path}"]
+    return [
+        f".. py:data:: {path.rpartition('.')[2]}",
+        "",
+        *(f"   {line}" for line in (inspect.getdoc(value) or "").splitlines()),
+    ]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.add_directive("relvm-api", ApiDirective)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,195 @@
+"""`relvm debug`."""
+
+from __future__ import annotations
+
+import argparse
+import cmd
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relvm.cli.inputs import input_values
+from relvm.cli.models import executable_of
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
+from relvm.explore.debugger import Debugger, Stop
+from relvm.explore.shown import shown_value
+
+_FRAMES = 20  # of `where`
+
+
+def debug(options: argparse.Namespace) -> int:
+    """Runs a function of a model step by step, as commands on standard input say."""
+    executable = executable_of(options, debug=True)
+    with Debugger(executable) as debugger:
+        debugger.machine[options.function]  # there is one
+        arguments = input_values(options, executable.signature[options.function])
+        Prompt(debugger, options.function, arguments).cmdloop()
+    return 0
+
+
+class Prompt(cmd.Cmd):
+    """What is typed, and what is printed.
+
+    Parameters
+    ----------
+    function, arguments
+        What `run` runs.
+    """
+
+    def __init__(self, debugger: Debugger, function: str, arguments: list[Any]) -> None:
+        super().__init__()
+        self.debugger = debugger
+        self.function = function
+        self.arguments = arguments
+        self.frame = 0  # that is looked at: 0 is the innermost
+        self.aliases = {
+            **{"b": self.do_break, "r": self.do_run, "c": self.do_continue, "s": self.do_step, "n": self.do_next},
+            **{"si": self.do_stepi, "ni": self.do_nexti, "bt": self.do_where, "p": self.do_print, "q": self.do_quit},
+            **{"l": self.do_list, "EOF": self.do_quit},
+        }
+        self.prompt = "(relvm) " if sys.stdin.isatty() else ""
+        self.intro = f"{function} is not started yet; `help` lists the commands" if sys.stdin.isatty() else None
+
+    # ---- what stops a run ----
+
+    def do_break(self, text: str) -> None:
+        """break WHERE [in FUNCTION]: stop there; without WHERE: list what stops.
+        WHERE: a value, a function, FUNCTION:INSTRUCTION, FILE:LINE, a line's number, or the name of an ONNX node."""
+        if not text:
+            print(*self.debugger.breakpoints, sep="\n") if self.debugger.breakpoints else print("no breakpoints")
+            return
+        where, _, function = text.partition(" in ")
+        print(self.debugger.break_at(int(where) if where.isdecimal() else where, function.strip() or None))
+
+    def do_delete(self, text: str) -> None:
+        """delete NUMBER: remove a breakpoint."""
+        self.debugger.delete(_number(text))
+
+    def do_nan(self, text: str) -> None:
+        """nan [off]: stop behind the first instruction that makes a NaN, or no longer."""
+        if text not in ("", "off"):
+            raise RelvmArgumentError(f"nan {text}: expected nothing, or off")
+        self.debugger.watch_nan(not text)
+
+    # ---- running ----
+
+    def do_run(self, text: str) -> None:
+        """run: run the function until something stops it; from the beginning."""
+        self._begin(self.debugger.run)
+
+    def do_start(self, text: str) -> None:
+        """start: the same, stopping before its first instruction."""
+        self._begin(self.debugger.start)
+
+    def do_continue(self, text: str) -> None:
+        """continue: go on until something stops the run."""
+        self._show(self.debugger.resume())
+
+    def do_step(self, text: str) -> None:
+        """step: go on to what computes the next value, be it in a function that is called."""
+        self._show(self.debugger.step())
+
+    def do_next(self, text: str) -> None:
+        """next: the same, running through functions that are called."""
+        self._show(self.debugger.step_over())
+
+    def do_stepi(self, text: str) -> None:
+        """stepi: go on to the very next instruction."""
+        self._show(self.debugger.step("instruction"))
+
+    def do_nexti(self, text: str) -> None:
+        """nexti: the same, running through functions that are called."""
+        self._show(self.debugger.step_over("instruction"))
+
+    def do_finish(self, text: str) -> None:
+        """finish: go on until this function has returned."""
+        self._show(self.debugger.step_out())
+
+    def do_quit(self, text: str) -> bool:
+        """quit: leave."""
+        return True
+
+    # ---- looking ----
+
+    def do_where(self, text: str) -> None:
+        """where: the functions inside each other, the innermost first."""
+        depth = self.debugger.stop.depth
+        for number, frame in enumerate(self.debugger.stack(_FRAMES)):
+            print(f"{'*' if number == self.frame else ' '} {number}: {frame}")
+        if depth > _FRAMES:
+            print(f"  and {depth - _FRAMES} more")
+
+    def do_up(self, text: str) -> None:
+        """up: look at the function that called this one."""
+        self._look(self.frame + 1)
+
+    def do_down(self, text: str) -> None:
+        """down: look at the function that this one called."""
+        self._look(self.frame - 1)
+
+    def do_list(self, text: str) -> None:
+        """list: the instructions of the function that is looked at."""
+        frame = self.debugger.stack(self.frame + 1)[self.frame]
+        print(self.debugger.listing(frame.function, frame.instruction))
+
+    def do_registers(self, text: str) -> None:
+        """registers: what its registers hold."""
+        rows = self.debugger.registers(self.frame)
+        width = max((len(row.name) for row in rows), default=0)
+        for row in rows:
+            print(f"r{row.number:<4} {row.name:{width}}  {row.shown}")
+
+    def do_print(self, text: str) -> None:
+        """print NAME: a value, by its name or its register: print y, print r3."""
+        value = self.debugger.value(text, self.frame)
+        if isinstance(value, np.ndarray):
+            print(
+                f"{shown_value(value)}\n{np.array2string(value, threshold=200)}"
+                if value.size > 4
+                else shown_value(value)
+            )
+        else:
+            print(value if isinstance(value, bool | int | float | str) else shown_value(value))
+
+    # ---- for all of these ----
+
+    def default(self, line: str) -> bool | None:
+        name, _, rest = line.partition(" ")
+        if name not in self.aliases:
+            raise RelvmNameError(f"no command {name}; `help` lists them")
+        return self.aliases[name](rest.strip())
+
+    def onecmd(self, line: str) -> bool:
+        """One command; an error is printed, and the next command read."""
+        try:
+            return bool(super().onecmd(line))
+        except RelvmError as error:
+            print(f"{type(error).__name__}: {error}")
+        return False
+
+    def emptyline(self) -> bool:
+        """Nothing is said, nothing done."""
+        return False
+
+    def _begin(self, begin: Callable[..., Stop]) -> None:
+        self.debugger.close()
+        self._show(begin(self.function, *self.arguments))
+
+    def _show(self, stop: Stop) -> None:
+        self.frame = 0
+        print(stop)
+
+    def _look(self, frame: int) -> None:
+        found = self.debugger.stack(frame + 1)
+        if not 0 <= frame < len(found):
+            raise RelvmArgumentError("there is no function further " + ("up" if frame else "down"))
+        self.frame = frame
+        print(found[frame])
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise RelvmArgumentError(f"expected the number of a breakpoint, got {text or 'nothing'}")
+    return int(text)

@@ -1,0 +1,564 @@
+"""A debugger: runs a program step by step, be it bytecode or native code."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmError,
+    RelvmIndexError,
+    RelvmNameError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+    near_matches,
+)
+from relvm.explore.breakpoints import Breakpoint, line_of, resolve
+from relvm.explore.instructions import FunctionCode, ProgramCode, is_version
+from relvm.explore.running import PausedRun
+from relvm.explore.shown import copied, nan_count, shown_value
+from relvm.frontend.files import read_model
+from relvm.ir.expr import Module
+from relvm.vm.building import build
+from relvm.vm.runtime import Executable, VirtualMachine
+from relvm.vm.runtime.debugging import MOST_DEPTH
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A function that is being run.
+
+    Attributes
+    ----------
+    function
+        Its name.
+    instruction
+        The number of the instruction that it comes to next; of one that called another: of its call.
+    text
+        That instruction.
+    value
+        The names of the values that it computes, separated by commas; empty where nothing says it.
+    origins
+        The places in the source that it comes from; empty where the executable is not built for debugging.
+    """
+
+    function: str
+    instruction: int
+    text: str
+    value: str
+    origins: tuple[str, ...]
+
+    def __str__(self) -> str:
+        value = f"  ; {self.value}" if self.value else ""
+        place = f"  ({self.origins[0]})" if self.origins else ""
+        return f"{self.function}:{self.instruction}  {self.text}{value}{place}"
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register that holds something.
+
+    Attributes
+    ----------
+    number
+        Of the function's registers.
+    name
+        That of its value in the program; empty where it has none, or one of several.
+    shown
+        The value in short: dtype, shape and range of a tensor.
+    """
+
+    number: int
+    name: str
+    shown: str
+
+    def __str__(self) -> str:
+        return f"r{self.number}  {self.name or '-'}  {self.shown}"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Where a run has stopped, or how it ended.
+
+    Attributes
+    ----------
+    reason
+        "breakpoint", "step", "nan", "error", "interrupt" or "end".
+    frame
+        The innermost function; None at the end.
+    depth
+        How many functions are inside each other.
+    about
+        What there is to say: of "nan" which value, of "error" the message.
+    source
+        The line of the source that it comes from, where that can be read.
+    listing
+        The instructions around it, as text.
+    result
+        At the end: of the run.
+    """
+
+    reason: str
+    frame: Frame | None = None
+    depth: int = 0
+    about: str = ""
+    source: str = ""
+    listing: str = ""
+    result: Any = None
+
+    def __str__(self) -> str:
+        if self.frame is None:
+            return f"the run has ended: {shown_value(self.result)}"
+        place = f", {self.frame.origins[0]}" if self.frame.origins else ""
+        about = f": {self.about}" if self.about else ""
+        source = f":  {self.source}" if self.source else ""
+        return f"{self.reason}{about}\nin {self.frame.function}{place}{source}\n{self.listing}"
+
+    __repr__ = __str__
+
+
+class Debugger:
+    """Runs a program step by step.
+
+    A stop comes before an instruction, which is what is run next.  Native functions stop where the bytecode that they
+    would be does, and are shown as that.  The machine runs on a thread of its own; one run at a time.
+
+    Parameters
+    ----------
+    program
+        A module, the path of an .onnx or .relvm file, which are built with debug=True; or an executable, or the path of
+        one.  An executable that was not built so has no places in the source, and its native functions do not stop.
+    exec_mode, target, fused
+        As `vm.build` takes them.
+    dims
+        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+    trust_native
+        As `vm.load` takes it.
+    machine_options
+        What VirtualMachine takes: num_threads, call_depth, ...
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        Nothing of an executable can be stopped in: all its functions are native code that was not built for debugging.
+
+    Examples
+    --------
+    >>> from relvm.explore import Debugger
+    >>> from relvm.frontend.text import parse_module
+    >>> debugger = Debugger(parse_module("def main(x: i64) -> i64 {\\n  y = x * x\\n  return y + 1\\n}", "f.relvm"))
+    >>> debugger.break_at("f.relvm:3").places
+    ('main:2',)
+    >>> stop = debugger.run("main", 3)
+    >>> stop.reason, stop.frame.text, debugger["y"]
+    ('breakpoint', 'prim r2 = add_i64(r4, 1)', 9)
+    >>> debugger.resume().result
+    10
+    """
+
+    def __init__(
+        self,
+        program: Module | Executable | str | Path,
+        *,
+        exec_mode: str | Mapping[str, str] = "bytecode",
+        target: str = "c",
+        fused: bool = True,
+        dims: Mapping[str, int | tuple[int, int]] | None = None,
+        trust_native: bool = False,
+        **machine_options: Any,
+    ) -> None:
+        self.executable = _executable(program, exec_mode, target, fused, dims, trust_native)
+        self.machine = VirtualMachine(self.executable, **machine_options)
+        self.code = ProgramCode(self.executable.program)
+        _expect_stops(self.executable, self.code)
+        self.breakpoints: list[Breakpoint] = []
+        self._made = 0
+        self._debugger = self.machine.attach_debugger(self._told)
+        self._run: PausedRun | None = None
+        self._stop: Stop | None = None
+        self._within = 0  # the outermost so many functions stop before every instruction
+        self._skips_housekeeping = True
+        self._interrupted = False
+        self._watches_nan = False
+        self._ran: list[tuple[FunctionCode, int] | None] = []  # what the functions inside each other ran last
+
+    # ---- what stops a run ----
+
+    def break_at(
+        self, where: str | int, function: str | None = None, when: Callable[[Any], Any] | None = None
+    ) -> Breakpoint:
+        """Stop before what computes a value, what a line of the source is, or an instruction.
+
+        Parameters
+        ----------
+        where
+            "y", the name of a value of the program, even if no register ever holds it; "main", a function;
+            "main:5", an instruction of it; "model.relvm:3", a line of the source; 3, the same where there is one source
+            only; the name of a node of an ONNX model.
+        function
+            Only there.
+        when
+            Called there with what gives the values by their names: `lambda at: at["k"] > 3`; the run stops where it
+            gives true.  What it raises ends the run.
+
+        Raises
+        ------
+        RelvmNameError
+            There is no such place; the message lists near matches.
+        RelvmIndexError
+            The function has no such instruction.
+        """
+        places = resolve(self.code, where, function)
+        self._made += 1
+        made = Breakpoint(self._made, str(where), tuple(f"{code.name}:{i}" for code, i in places), when)
+        self.breakpoints.append(made)
+        for code, instruction in places:
+            self._debugger.break_at(code.index, instruction)
+        return made
+
+    def delete(self, breakpoint: Breakpoint | int) -> None:
+        """Remove a breakpoint, or the one of that number.  Raises RelvmIndexError: there is none."""
+        number = breakpoint.number if isinstance(breakpoint, Breakpoint) else breakpoint
+        found = [each for each in self.breakpoints if each.number == number]
+        if not found:
+            numbers = [str(each.number) for each in self.breakpoints]
+            raise RelvmIndexError(f"no breakpoint {number}: there are {', '.join(numbers) or 'none'}")
+        self.breakpoints.remove(found[0])
+        kept = {place for each in self.breakpoints for place in each.places}
+        for place in set(found[0].places) - kept:
+            name, _, instruction = place.rpartition(":")
+            self._debugger.break_at(self.code.functions[name].index, int(instruction), False)
+
+    def watch_nan(self, watched: bool = True) -> None:
+        """Stop behind the first instruction that makes a NaN, in a tensor, a scalar, or a tuple or list of these.
+
+        Looking at all that is computed takes its time.  Arguments and constants are not looked at.
+        """
+        self._watches_nan = watched
+        self._set_depth()
+
+    # ---- running ----
+
+    def run(self, function: str = "main", *arguments: Any, **named: Any) -> Stop:
+        """Run a function until something stops it.
+
+        Raises
+        ------
+        RelvmArgumentError
+            A run is under way, or the arguments do not fit.
+        RelvmNameError
+            No such function.
+        RelvmError
+            What the run raises, once a stop where it failed is resumed.
+        """
+        return self._begin(function, arguments, named, 0)
+
+    def start(self, function: str = "main", *arguments: Any, **named: Any) -> Stop:
+        """The same, stopping before its first instruction."""
+        return self._begin(function, arguments, named, MOST_DEPTH)
+
+    def resume(self) -> Stop:
+        """Go on until something stops the run."""
+        return self._go(0, True)
+
+    def step(self, by: str = "value") -> Stop:
+        """Go on to the next instruction, be it of a function that this one calls.
+
+        Parameters
+        ----------
+        by
+            "value": to the next one that computes something of the program.  "instruction": to the very next, which may
+            make room, check an argument, or release a value.
+        """
+        return self._go(MOST_DEPTH, _skips(by))
+
+    def step_over(self, by: str = "value") -> Stop:
+        """Go on to the next instruction of this function, or of who called it.
+
+        Functions that it calls run through, but for breakpoints; one that it ends with a tail call takes its place.
+        """
+        return self._go(self._paused().depth, _skips(by))
+
+    def step_out(self) -> Stop:
+        """Go on until this function has returned to who called it."""
+        return self._go(self._paused().depth - 1, True)
+
+    def close(self) -> None:
+        """Give up a run that is under way."""
+        if self._run is not None and not self._run.is_over:
+            self._run.give_up()
+        self._run = self._stop = None
+
+    def __enter__(self) -> Debugger:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # ---- looking ----
+
+    @property
+    def stop(self) -> Stop:
+        """The present stop.  Raises RelvmArgumentError: nothing is being run."""
+        return self._paused()
+
+    def stack(self, limit: int = 100) -> tuple[Frame, ...]:
+        """The functions inside each other, the innermost first; of many the innermost `limit`."""
+        depth = self._paused().depth
+        numbers = range(depth - 1, max(-1, depth - 1 - limit), -1)
+        return self._ask(lambda: tuple(self._frame(number) for number in numbers))
+
+    def listing(self, function: str, instruction: int, around: int = 3) -> str:
+        """The instructions of a function, as text.
+
+        Parameters
+        ----------
+        function
+            Its name.
+        instruction
+            That is marked.
+        around
+            How many there are before and behind it.
+
+        Raises
+        ------
+        RelvmNameError
+            The program has no such function with instructions.
+        """
+        if function not in self.code.functions:
+            raise RelvmNameError(f"no function {function}{near_matches(function, self.code.functions)}")
+        code = self.code.functions[function]
+        lines = []
+        for number in range(max(0, instruction - around), min(len(code.code), instruction + around + 1)):
+            mark = "->" if number == instruction else "  "
+            value = f"  ; {', '.join(code.names[number])}" if code.names[number] else ""
+            lines.append(f"{mark} {number}: {code.texts[number]}{value}")
+        return "\n".join(lines)
+
+    def registers(self, frame: int = 0) -> tuple[Register, ...]:
+        """What the registers of a function hold, those that hold something.
+
+        Parameters
+        ----------
+        frame
+            0: the innermost function; 1: who called it.
+
+        Raises
+        ------
+        RelvmIndexError
+            There is no such frame.
+        """
+        number = self._number(frame)
+
+        return self._ask(lambda: tuple(Register(k, name, shown_value(value)) for k, name, value in self._held(number)))
+
+    def value(self, name: str | int, frame: int = 0) -> Any:
+        """A value: by its name in the program, or "r3" or 3, the number of its register.
+
+        Tensors are arrays, which are copies.  What has no Python form is Opaque.
+
+        Raises
+        ------
+        RelvmNameError
+            No register holds such a value here: it was not computed yet, was released, or is inside of a kernel.
+        RelvmIndexError
+            There is no such frame.
+        """
+        number = self._number(frame)
+        return self._ask(lambda: self._value(name, number))
+
+    def __getitem__(self, name: str | int) -> Any:
+        """The value in the innermost function."""
+        return self.value(name)
+
+    # ---- on the run's thread ----
+
+    def _told(self, failed: RelvmError | None) -> None:
+        assert self._run is not None, "only `_begin` runs the machine"
+        depth = self._debugger.depth
+        place = self._debugger.place(depth - 1)
+        code = self.code.functions[place.function]
+        reason, about = self._reason(failed, depth, code, place.instruction)
+        if not reason:
+            return
+        self._interrupted = False
+        frame = self._frame(depth - 1)
+        source = _source_line(frame.origins[0]) if frame.origins else ""
+        self._run.pause(Stop(reason, frame, depth, about, source, self.listing(code.name, place.instruction)))
+
+    def _reason(self, failed: RelvmError | None, depth: int, code: FunctionCode, instruction: int) -> tuple[str, str]:
+        """Why the run stops here, and what there is to say of it; two empty strings where it does not."""
+        if failed is not None:
+            return "error", f"{type(failed).__name__}: {failed}"
+        if self._watches_nan and (found := self._new_nan(depth, code, instruction)):
+            return "nan", found
+        if self._interrupted:
+            return "interrupt", ""
+        place = f"{code.name}:{instruction}"
+        if any(place in each.places and self._holds(each, depth) for each in self.breakpoints):
+            return "breakpoint", ""
+        if depth <= self._within and not (self._skips_housekeeping and code.is_housekeeping(instruction)):
+            return "step", ""
+        return "", ""
+
+    def _holds(self, made: Breakpoint, depth: int) -> bool:
+        return made.when is None or bool(made.when(_Values(self, depth - 1)))
+
+    def _new_nan(self, depth: int, code: FunctionCode, instruction: int) -> str:
+        """What the instruction of this function that ran last has made of NaN; empty: nothing.
+
+        An instruction has run when its function comes to another one: until then functions may be inside of it.
+        """
+        last = self._ran[depth - 1] if depth <= len(self._ran) else None
+        self._ran[depth - 1 :] = [None] * (depth - 1 - len(self._ran)) + [(code, instruction)]
+        if last is None:
+            return ""
+        ran, number = last
+        if ran.code[number].op not in ("call", "prim") or ran.is_housekeeping(number):
+            return ""
+        for register in ran.written(number):
+            value = self._debugger.register(depth - 1, register)
+            if count := nan_count(value):
+                name = ", ".join(ran.names[number]) or f"r{register}"
+                return f"{name} has {count} NaN, made by {ran.name}:{number}  {ran.texts[number]}"
+        return ""
+
+    def _frame(self, number: int) -> Frame:
+        place = self._debugger.place(number)
+        if place.function not in self.code.functions:
+            return Frame("native code that was not built for debugging", 0, "", "", ())
+        code, at = self.code.functions[place.function], place.instruction
+        return Frame(code.name, at, code.texts[at], ", ".join(code.names[at]), code.origins[at])
+
+    def _code_at(self, number: int) -> tuple[FunctionCode | None, int]:
+        place = self._debugger.place(number)
+        return self.code.functions.get(place.function), place.instruction
+
+    def _held(self, number: int) -> list[tuple[int, str, Any]]:
+        """The registers of a function that hold something: number, name, value in place."""
+        code, instruction = self._code_at(number)
+        if code is None:
+            return []
+        names = code.register_names(instruction)
+        values = ((each, self._debugger.register(number, each)) for each in sorted(names))
+        return [(each, names[each], value) for each, value in values if value is not None]
+
+    def _value(self, name: str | int, number: int) -> Any:
+        wanted = int(name[1:]) if isinstance(name, str) and re.fullmatch("r[0-9]+", name) else name
+        held = self._held(number)
+        found = [value for register, called, value in held if wanted in (register, called)]
+        if not found and isinstance(wanted, str):
+            found = [value for _, called, value in held if is_version(called, wanted)]
+        if found:
+            return copied(found[-1])
+        names = sorted({called for _, called, _ in held if called})
+        raise RelvmNameError(
+            f"no register holds {name} here: there are {', '.join(names) or 'none with names'}"
+            f"{near_matches(str(name), names)}; a value may not be computed yet, be released, or be inside of a kernel"
+        )
+
+    # ---- for all of these ----
+
+    def _begin(self, function: str, arguments: tuple, named: dict[str, Any], within: int) -> Stop:
+        if self._run is not None:
+            raise RelvmArgumentError("a run is under way; `close` gives it up")
+        called = self.machine[function]
+        self._run = PausedRun(lambda: called(*arguments, **named))
+        self._ran = []
+        return self._go(within, within == 0)
+
+    def _go(self, within: int, skips_housekeeping: bool) -> Stop:
+        if self._run is None:
+            raise RelvmArgumentError("nothing is being run; `run` or `start` begins")
+        self._within, self._skips_housekeeping = within, skips_housekeeping
+        self._set_depth()
+        try:
+            what, value = self._run.resume()
+        except KeyboardInterrupt:
+            self._interrupted = True
+            self._set_depth()
+            what, value = self._run.wait()
+        if what == "paused":
+            self._stop = value
+            return value
+        self._run = self._stop = None
+        if what == "failed":
+            raise value
+        return Stop("end", result=value)
+
+    def _set_depth(self) -> None:
+        everywhere = self._watches_nan or self._interrupted
+        self._debugger.stop_within(MOST_DEPTH if everywhere else max(self._within, 0))
+
+    def _paused(self) -> Stop:
+        if self._stop is None:
+            raise RelvmArgumentError("nothing is being run; `run` or `start` begins")
+        return self._stop
+
+    def _ask(self, question: Callable[[], Any]) -> Any:
+        self._paused()
+        assert self._run is not None
+        return self._run.ask(question)
+
+    def _number(self, frame: int) -> int:
+        depth = self._paused().depth
+        if not 0 <= frame < depth:
+            raise RelvmIndexError(f"no frame {frame}: there are 0 to {depth - 1}")
+        return depth - 1 - frame
+
+
+class _Values:
+    """The values of a function by their names, for a condition."""
+
+    def __init__(self, debugger: Debugger, number: int) -> None:
+        self._debugger = debugger
+        self._number = number
+
+    def __getitem__(self, name: str | int) -> Any:
+        return self._debugger._value(name, self._number)
+
+
+def _executable(
+    program: Any,
+    exec_mode: str | Mapping[str, str],
+    target: str,
+    fused: bool,
+    dims: Mapping[str, int | tuple[int, int]] | None,
+    trust_native: bool,
+) -> Executable:
+    if isinstance(program, str | Path) and Path(program).suffix in (".rvm", ".so"):
+        program = Executable.open(program, trust_native=trust_native)
+    elif isinstance(program, str | Path):
+        program = read_model(Path(program), dims)
+    if isinstance(program, Module):
+        return build(program, exec_mode, target, fused=fused, debug=True)
+    if not isinstance(program, Executable):
+        raise RelvmTypeError(f"Debugger: expected a module, an executable or a path, got {type(program).__name__}")
+    if program.upgrade is not None:
+        raise RelvmArgumentError('Debugger: the executable is built with exec_mode="auto"; build it with debug=True')
+    return program
+
+
+def _expect_stops(executable: Executable, code: ProgramCode) -> None:
+    if not code.functions:
+        raise RelvmUnsupportedError(
+            "Debugger: all functions of the executable are native code that was not built for debugging;"
+            " build it with debug=True"
+        )
+
+
+def _source_line(origin: str) -> str:
+    """The line of the file that an origin names; empty where it names none that is there."""
+    path, line = line_of(origin) or ("", 0)
+    return linecache.getline(path, line).strip()
+
+
+def _skips(by: str) -> bool:
+    if by not in ("value", "instruction"):
+        raise RelvmArgumentError(f"by={by!r}: expected value or instruction")
+    return by == "value"

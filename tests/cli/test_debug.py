@@ -1,0 +1,106 @@
+"""`relvm debug`: commands in, stops and values out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from modes import MODES
+
+TEXT = """def main(x: f32[n], k: i64) -> f32[n] {
+  a = add(x, x)
+  b = if k > 0 then @main(a, k - 1) else a
+  return sqrt(b)
+}
+"""
+
+
+def debug(folder: Path, commands: str, *options: str) -> subprocess.CompletedProcess:
+    (folder / "model.relvm").write_text(TEXT)
+    np.save(folder / "x.npy", np.float32([-1, 2]))
+    command = [sys.executable, "-m", "relvm", "debug", "model.relvm", "--input", "x=x.npy", "--input", "k=1", *options]
+    return subprocess.run(command, cwd=folder, input=commands, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_session(tmp_path: Path, mode: str) -> None:
+    commands = """
+break model.relvm:2
+break
+run
+where
+print x
+continue
+registers
+up
+print k
+down
+next
+p a
+delete 1
+nan
+c
+bt
+p r1
+nan off
+finish
+c
+quit
+"""
+    done = debug(tmp_path, commands, "--exec-mode", mode)
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = done.stdout
+    assert shown.count("1: model.relvm:2, at main:") == 2
+    assert shown.count("breakpoint\nin main, model.relvm:2:3:  a = add(x, x)\n") == 2
+    assert "* 0: main:" in shown
+    assert "f32[2] [-1.,  2.]\n" in shown
+    assert "room for a" in shown
+    assert "\n1\n" in shown  # print k, in the caller
+    assert "f32[2] [-4.,  8.]\n" in shown
+    assert "nan: result has 1 NaN, made by main:" in shown
+    assert "the run has ended: f32[2] [     nan, " in shown
+
+
+def test_mistakes_are_said_and_the_session_goes_on(tmp_path: Path) -> None:
+    done = debug(
+        tmp_path, "step\nbreak nothing\nwalk\ndelete x\nnan perhaps\nup\nstart\nup\np y\nstart\nlist\nhelp nan\n"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[:6] == [
+        "RelvmArgumentError: nothing is being run; `run` or `start` begins",
+        "RelvmNameError: break at nothing: no function, value or line of the source in main",
+        "RelvmNameError: no command walk; `help` lists them",
+        "RelvmArgumentError: expected the number of a breakpoint, got x",
+        "RelvmArgumentError: nan perhaps: expected nothing, or off",
+        "RelvmArgumentError: nothing is being run; `run` or `start` begins",
+    ]
+    assert "RelvmArgumentError: there is no function further up" in lines
+    assert any(line.startswith("RelvmNameError: no register holds y here: there are k, x") for line in lines)
+    assert lines[-1].strip() == "nan [off]: stop behind the first instruction that makes a NaN, or no longer."
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--function", "mian"], ["no function mian", "did you mean main?"]),
+        (["--input", "k=half"], ["--input k is given twice"]),
+        (["--seed", "-1"], ["--seed -1"]),
+    ],
+)
+def test_what_cannot_begin_is_one_line(tmp_path: Path, options: list[str], words: list[str]) -> None:
+    done = debug(tmp_path, "run\n", *options)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert all(word in done.stderr for word in words)
+
+
+@pytest.mark.parametrize("text", ["1.5", "k.npy", ""])
+def test_a_scalar_that_is_no_number(tmp_path: Path, text: str) -> None:
+    (tmp_path / "model.relvm").write_text("def main(k: i64) -> i64 = k")
+    command = [sys.executable, "-m", "relvm", "run", "model.relvm", "--input", f"k={text}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert f"--input k={text}: expected a number of type i64" in done.stderr

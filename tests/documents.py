@@ -1,0 +1,81 @@
+"""The documents: their parts, their headings, and how a page is followed from its first block to its last."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from relvm.cli.main import main
+from relvm.tables import csrc_directory
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")])
+
+
+def blocks(document: Path) -> list[tuple[str, str]]:
+    """The language and the text of each of its blocks, in order."""
+    return re.findall(r"^```([\w-]*)\n(.*?)^```", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def prose(document: Path) -> str:
+    """What is outside of its blocks."""
+    return re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(document: Path) -> set[str]:
+    """What links can name: its headings, as forges and the site spell them."""
+    headings = re.findall(r"^#+ (.*)$", prose(document), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def commands(text: str) -> list[list[str]]:
+    """The words of each command of a block in sh, comments left out."""
+    found = []
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.shlex(line, posix=True, punctuation_chars=";&")
+        words.whitespace_split = True
+        found.append([])
+        for word in words:
+            if set(word) <= set(";&"):
+                found.append([])
+            else:
+                found[-1].append(word)
+    return [words for words in found if words]
+
+
+def follow(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Does what a page says, in an empty folder: Python in one namespace, the files that a comment names written, and
+    commands run, but for those that install.  `examples` and `csrc` are there, as they are in a checkout."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    Path("examples").symlink_to(ROOT / "examples")
+    Path("csrc").symlink_to(csrc_directory())
+    namespace: dict = {"__name__": "page"}
+    for number, (language, text) in enumerate(blocks(document)):
+        match language:
+            case "python":
+                place = folder / f"block_{number}.py"  # @script reads the source of what it decorates
+                place.write_text(text)
+                exec(compile(text, str(place), "exec"), namespace)
+            case "c":
+                (name,) = re.findall(r"\A/\* (\w+\.c):", text)
+                Path(name).write_text(text)
+            case "sh":
+                for words in commands(text):
+                    _run(words)
+
+
+def _run(words: list[str]) -> None:
+    if words[0] == "pip":
+        return
+    if words[0] == "relvm":
+        assert main(words[1:]) == 0, words
+        return
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"

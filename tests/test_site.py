@@ -1,0 +1,201 @@
+"""The site that is made of docs/: it builds without a warning, and has what the declarations have."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import html
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import declarations
+import pytest
+import python_api
+from documents import ROOT
+
+from relvm import tables
+from relvm.cli.main import make_parser
+from relvm.ir.operator import operators
+
+
+def build(source: Path, target: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", source, target]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT / "docs", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def text_of(page: Path) -> str:
+    """What a reader sees of it, white space as one space."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", page.read_text())).split())
+
+
+def test_every_document_is_a_page(site: Path) -> None:
+    for document in (ROOT / "docs").rglob("*.md"):
+        assert (site / document.relative_to(ROOT / "docs").with_suffix(".html")).exists(), document
+
+
+def test_the_site_needs_no_network(site: Path) -> None:
+    loads = re.compile(r"""<(?:script|img|iframe)\b[^>]*\bsrc="([^"]*)"|<link\b[^>]*\bhref="([^"]*)\"""")
+    for page in site.rglob("*.html"):
+        found = ["".join(match) for match in loads.findall(page.read_text())]
+        assert found and not [place for place in found if re.match(r"(?:\w+:)?//", place)], page
+    for style in site.rglob("*.css"):
+        assert not re.search(r"""(?:url\(|@import)\s*["']?(?:https?:)?//""", style.read_text()), style
+
+
+def test_every_anchor_is_there(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        for place, anchor in re.findall(r'href="([^"#:]*)#([^"]+)"', page.read_text()):
+            target = (page.parent / place) if place else page
+            named = html.unescape(anchor)
+            assert f'id="{named}"' in html.unescape(target.read_text()), f"{page.name}: {place}#{anchor}"
+
+
+def test_every_operator_is_described(site: Path) -> None:
+    page, text = (site / "reference/operators.html").read_text(), text_of(site / "reference/operators.html")
+    for name, operator in operators().items():
+        assert f'id="op-{name}"' in page
+        assert " ".join(declarations.call_of(operator).split()) in text
+        assert " ".join(operator.doc.split()[:4]).replace("`", "") in text, name
+
+
+def test_every_command_is_described(site: Path) -> None:
+    text = text_of(site / "reference/command-line.html")
+    (choices,) = (action.choices for action in make_parser()._actions if isinstance(action.choices, dict))
+    for name, parser in choices.items():
+        assert f"relvm {name}" in text
+        for action in parser._actions:
+            assert action.dest == "help" or all(option in text for option in action.option_strings), action
+
+
+def test_every_table_is_shown(site: Path) -> None:
+    """But for letters.def: the letters that have another case."""
+    declared = {id(value) for name, value in vars(tables).items() if name.isupper() and isinstance(value, tuple)}
+    assert {id(rows) for rows, _ in declarations.TABLES.values()} == declared - {id(tables.LETTERS)}
+    text = " ".join(text_of(page) for page in [site / "executable.html", *(site / "reference").glob("*.html")])
+    for rows, columns in declarations.TABLES.values():
+        for row in rows:
+            cells = (str(getattr(row, field)).replace("`", "") for field in columns.values())
+            assert all(" ".join(cell.split()) in text for cell in cells), row
+
+
+def test_every_letter_of_an_operand_is_explained() -> None:
+    page = (ROOT / "docs/reference/instructions.md").read_text()
+    assert set(re.findall(r"^- `(\w)`: ", page, flags=re.MULTILINE)) == {
+        letter for row in tables.OPCODES for letter in row.operands
+    }
+
+
+def test_what_is_not_there_fails_the_build(tmp_path: Path) -> None:
+    (tmp_path / "conf.py").write_text(
+        (ROOT / "docs/conf.py").read_text().replace("__file__", repr(str(ROOT / "docs/conf.py")))
+    )
+    (tmp_path / "index.md").write_text(
+        "# Title\n\n```{relvm-table} opcode\n```\n\n[gone](gone.md#there)\n\n`docs/gone.md`\n"
+    )
+    done = build(tmp_path, tmp_path / "built")
+    assert done.returncode != 0
+    assert "no table opcode: expected one of opcodes" in done.stderr
+    assert "gone.md" in done.stderr and "unknown document: '/gone'" in done.stderr
+
+
+# ---- the Python API ----
+
+PUBLIC = [(module, name) for module in python_api.MODULES for name in python_api.public_names(module)]
+
+
+def test_modules_with_public_names_are_documented() -> None:
+    """Every package that states its names, but for the command line, which has a page of its own."""
+    stated = {
+        f"relvm.{'.'.join(path.relative_to(ROOT / 'relvm').parent.parts)}"
+        for path in (ROOT / "relvm").rglob("__init__.py")
+        if "__all__" in path.read_text() and path.parent.name != "cli"
+    }
+    assert "relvm.vm" in stated and stated <= set(python_api.MODULES)
+
+
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    pages = (site / "reference/python.html").read_text() + (site / "reference/errors.html").read_text()
+    for module in python_api.MODULES:
+        own = python_api.own_names(module)
+        assert own
+        for name in own:
+            assert f'id="{module}.{name}"' in pages, f"{module}.{name}"
+        assert all(name in pages for name in python_api.public_names(module))
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC, ids=list(map(".".join, PUBLIC)))
+def test_a_public_name_has_a_docstring_with_its_parameters(module: str, name: str) -> None:
+    value = getattr(importlib.import_module(module), name)
+    for label, documented in described(name, value):
+        docstring = inspect.getdoc(documented)
+        assert docstring, f"{label} has no docstring"
+        missing = [each for each in parameters(documented) if not names(docstring, each)]
+        assert not missing, f"the docstring of {label} does not name {', '.join(missing)}"
+
+
+def names(docstring: str, parameter: str) -> bool:
+    """Whether a docstring says what a parameter is: under Parameters or Attributes where it has such, else anywhere."""
+    sections = re.split(r"^(\w+)\n-+$", docstring, flags=re.MULTILINE)
+    listed = dict(zip(sections[1::2], sections[2::2], strict=True))
+    entries = listed.get("Parameters") or listed.get("Attributes")
+    if not entries:
+        return re.search(rf"\b{parameter}\b", docstring) is not None
+    heads = re.findall(r"^\S.*$", entries, flags=re.MULTILINE)
+    return parameter in {name.strip(" *") for head in heads for name in head.split(",")}
+
+
+def described(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What needs a docstring: a value, and of a class the public methods and properties that relvm has written."""
+    yield name, value
+    written = {
+        key for base in getattr(value, "__mro__", ()) if base.__module__.startswith("relvm") for key in vars(base)
+    }
+    for key in sorted(written) if inspect.isclass(value) else ():
+        member = inspect.getattr_static(value, key)
+        if not key.startswith("_") and (isinstance(member, property) or inspect.isroutine(getattr(value, key))):
+            yield f"{name}.{key}", member if isinstance(member, property) else getattr(value, key)
+
+
+def parameters(documented: Any) -> list[str]:
+    """Those that callers give.  A class that says what it is made by is not called; fields that are derived are not
+    given."""
+    if isinstance(documented, property) or inspect.ismethoddescriptor(documented) or not callable(documented):
+        return []
+    if inspect.isclass(documented):
+        if issubclass(documented, enum.Enum) or re.search(r"\bMade by\b", documented.__doc__ or ""):
+            return []
+        if dataclasses.is_dataclass(documented):
+            return [f.name for f in dataclasses.fields(documented) if f.init and not f.metadata.get("derived")]
+        if "__init__" not in vars(documented) and "__new__" not in vars(documented):
+            return []
+    return [each for each in inspect.signature(documented).parameters if each not in ("self", "cls")]
+
+
+def test_a_docstring_without_a_parameter_is_found() -> None:
+    def scale(x: float, factor: float) -> float:
+        """`x` times something."""
+        return x * factor
+
+    assert parameters(scale) == ["x", "factor"]
+    with pytest.raises(AssertionError, match="does not name factor"):
+        module = type(sys)("made_up")
+        module.scale = scale
+        sys.modules["made_up"] = module
+        try:
+            test_a_public_name_has_a_docstring_with_its_parameters("made_up", "scale")
+        finally:
+            del sys.modules["made_up"]
