@@ -1,4 +1,5 @@
-/* profile.c: an instrument that measures calls: how many, how long, over how many bytes. */
+/* profile.c: an instrument that measures calls: how many, how long, over how many bytes, of how many operations. */
+#include <math.h>
 #include <string.h>
 
 #include "machine.h"
@@ -8,15 +9,61 @@ typedef struct open_call {
   int64_t started, inner; /* nanoseconds; inner: in measured calls that it made */
 } open_call;
 
+/* What calls of a function compute and read, as rvm_profile_count takes it. */
+typedef struct sums {
+  int64_t *code;
+  int32_t length;
+} sums;
+
 struct rvm_profile {
   const rvm_executable *executable;
   open_call *open;
   int64_t depth, room; /* of `open` */
+  int32_t function_count;
+  sums *counts; /* a row for each function */
   rvm_profile_row rows[];
 };
 
 static int64_t value_bytes(rvm_value value) {
   return value.tag == RVM_TAG_TENSOR ? rvm_tensor_size_bytes(value.as.tensor) : 0;
+}
+
+/* The code that is still to be read, and the arguments that it is about. */
+typedef struct reader {
+  const int64_t *next, *end;
+  const rvm_value *arguments;
+  int32_t count;
+} reader;
+
+/* The size that a factor names; NaN where there is none. */
+static double read_factor(reader *code) {
+  if (code->end - code->next < 2) return NAN;
+  int64_t argument = *code->next++, axis = *code->next++;
+  if (argument < 0 || argument >= code->count || code->arguments[argument].tag != RVM_TAG_TENSOR) return NAN;
+  const rvm_dltensor *tensor = &code->arguments[argument].as.tensor->dl;
+  return axis >= 0 && axis < tensor->ndim ? (double)tensor->shape[axis] : NAN;
+}
+
+/* The next sum; NaN where it is not known, and where the code has no more. */
+static double read_sum(reader *code) {
+  if (code->next == code->end) return NAN;
+  int64_t terms = *code->next++;
+  double total = terms < 0 ? NAN : 0;
+  for (; terms > 0; terms--) {
+    if (code->end - code->next < 2) return NAN;
+    double term = (double)*code->next++;
+    for (int64_t factors = *code->next++; factors > 0 && code->next < code->end; factors--) term *= read_factor(code);
+    total += term;
+  }
+  return total;
+}
+
+/* The bytes of an argument of which `elements` are read at most; NaN: all of them. */
+static int64_t read_bytes(rvm_value argument, double elements) {
+  int64_t all = value_bytes(argument);
+  if (argument.tag != RVM_TAG_TENSOR || isnan(elements)) return all;
+  double read = elements * (double)rvm_dtype_size_bytes(argument.as.tensor->dtype);
+  return read < (double)all ? (int64_t)read : all;
 }
 
 static int is_builtin(const rvm_profile *profile, int32_t function) {
@@ -58,16 +105,37 @@ static rvm_status after(void *host, int32_t function, const rvm_value *arguments
   row->nanoseconds += elapsed - call->inner;
   if (profile->depth > 0) profile->open[profile->depth - 1].inner += elapsed;
   if (is_builtin(profile, function)) return RVM_OK;
-  for (int32_t i = 0; i < count; i++) row->bytes += value_bytes(arguments[i]);
+  const sums *counts = &profile->counts[function];
+  reader code = {counts->code, counts->code + counts->length, arguments, count};
+  row->operations += read_sum(&code);
+  for (int32_t i = 0; i < count; i++) row->bytes += read_bytes(arguments[i], read_sum(&code));
   row->bytes += value_bytes(*result);
   return RVM_OK;
 }
 
 rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profile, rvm_value *error) {
   size_t rows_bytes = (size_t)executable->function_count * sizeof(rvm_profile_row);
-  *profile = rvm_allocate_zeroed(sizeof **profile + rows_bytes);
-  if (!*profile) return rvm_out_of_memory(error);
-  (*profile)->executable = executable;
+  rvm_profile *made = rvm_allocate_zeroed(sizeof *made + rows_bytes);
+  if (!made) return rvm_out_of_memory(error);
+  made->executable = executable;
+  made->function_count = executable->function_count;
+  made->counts = rvm_allocate_zeroed((size_t)executable->function_count * sizeof *made->counts);
+  if (!made->counts && executable->function_count > 0) {
+    rvm_free(made);
+    return rvm_out_of_memory(error);
+  }
+  *profile = made;
+  return RVM_OK;
+}
+
+rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64_t *code, int32_t length, rvm_value *error) {
+  if (function < 0 || function >= profile->function_count || length < 0)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "profile: function %d, code of %d numbers", (int)function, (int)length);
+  int64_t *copy = rvm_allocate((size_t)length * sizeof *copy + 1);
+  if (!copy) return rvm_out_of_memory(error);
+  if (length > 0) memcpy(copy, code, (size_t)length * sizeof *copy);
+  rvm_free(profile->counts[function].code);
+  profile->counts[function] = (sums){copy, length};
   return RVM_OK;
 }
 
@@ -77,11 +145,14 @@ rvm_instrument rvm_profile_instrument(rvm_profile *profile) {
 }
 
 rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function) {
-  if (function < 0 || function >= profile->executable->function_count) return (rvm_profile_row){.count = 0};
+  if (function < 0 || function >= profile->function_count) return (rvm_profile_row){.operations = NAN};
   return profile->rows[function];
 }
 
 void rvm_profile_release(rvm_profile *profile) {
-  if (profile) rvm_free(profile->open);
+  if (!profile) return;
+  for (int32_t i = 0; i < profile->function_count; i++) rvm_free(profile->counts[i].code);
+  rvm_free(profile->counts);
+  rvm_free(profile->open);
   rvm_free(profile);
 }

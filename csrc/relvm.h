@@ -216,12 +216,18 @@ typedef struct rvm_profile_row {
   int64_t count;       /* calls */
   int64_t nanoseconds; /* in them, without the time of measured calls that they made */
   int64_t bytes;       /* of the tensors among arguments and results; of builtins, which work on values: 0 */
+  double operations;   /* in all calls; NaN: not known, as without rvm_profile_count */
 } rvm_profile_row;
 
 /* A profile of kernels, packed functions and builtins, all zeros.  To be released after the machines that have it. */
 rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profile, rvm_value *error);
 /* The instrument that fills it, for one machine at a time. */
 rvm_instrument rvm_profile_instrument(rvm_profile *profile);
+/* Has it count the operations of a function, and the elements that a call reads of its first arguments, where these are
+   not all: `code` is a sum for the operations, then one for each argument as long as there are some.  A sum is the number of
+   its terms, -1 where it is not known (of an argument: all elements), and its terms; a term a coefficient, a number of
+   factors and for each factor the number of an argument and of an axis of it, whose size it is.  The code is copied. */
+rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64_t *code, int32_t length, rvm_value *error);
 rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function);
 void rvm_profile_release(rvm_profile *profile);
 

@@ -32,13 +32,16 @@ onnx.save(model, "classifier.onnx")
 
 # %% [markdown]
 # The graph becomes one function, `main`. `batch` stays symbolic; `from_onnx(path, dims={"batch": 8})` would fix it.
+# The graph below shows what is computed from what: a box is a kernel, and a click opens it.
 
 # %%
+from relvm.explore import browse_dataflow
 from relvm.frontend.onnx import from_onnx
 from relvm.ir.printer import print_module
 
 module = from_onnx("classifier.onnx")
 print(print_module(module, elide_constants=True))
+browse_dataflow(module)
 
 # %%
 from relvm import vm
@@ -61,12 +64,18 @@ assert compared.agrees
 compared
 
 # %% [markdown]
-# Where the time goes. The bias and the relu are part of the product's kernel.
+# Where the time goes, and how far each kernel is from what this machine can do: operations and bytes per second against
+# measured peaks. The bias and the relu are part of the product's kernel. What is this small is in the caches, and the
+# call of a kernel is a part of its time.
 
 # %%
+from relvm.explore import draw_roofline, format_profile
+
 profile = machine.profile("main", x)
-print(profile)
+print(format_profile(profile))
 assert not any(row.name.startswith("relu") for row in profile.rows)
+assert max(row.operations or 0 for row in profile.rows) == 8 * (2 * 64 * 128 + 2 * 128)  # product, bias, relu
+draw_roofline(profile)
 
 # %% [markdown]
 # How long a call takes, without what calling from Python costs:

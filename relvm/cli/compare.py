@@ -14,8 +14,8 @@ from relvm.ir.expr import Module
 
 def compare_model(options: argparse.Namespace) -> int:
     """Prints the table of a comparison; 1 where a value differs."""
-    module = read_module(options)
     options.random = options.random or not options.input
+    module = read_module(options)
     inputs = input_values(options, _signature(module, options.function))
     is_onnx = options.model.endswith(".onnx")
     compared = compare(
@@ -26,7 +26,7 @@ def compare_model(options: argparse.Namespace) -> int:
         tolerance=options.tolerance,
         target=chosen_target(options),
         fused=not options.unfused,
-        dims=parse_dims(options.dim),
+        dims=parse_dims(options.dim) if is_onnx else None,
     )
     print(compared)
     return 0 if compared.agrees else 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from relvm import aot
 from relvm.aot.format import format_lowered
@@ -69,13 +68,10 @@ def _config(options: argparse.Namespace) -> aot.AotConfig:
 
 
 def _draw(program: aot.AotProgram, file: str) -> None:
+    from relvm.cli.picture import save_figure
     from relvm.explore import draw_placement
 
-    figure = draw_placement(program)
-    forms = figure.canvas.get_supported_filetypes()
-    if Path(file).suffix[1:] not in forms:
-        raise RelvmArgumentError(f"--draw {file}: expected a file of one of {', '.join(sorted(forms))}")
-    figure.savefig(file)
+    save_figure(draw_placement(program), "--draw", file)
 
 
 def _pool(setting: str) -> aot.Pool:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from relvm import __version__
 from relvm.errors import RelvmError
 
+PICTURES = ("dataflow", "calls", "memory", "liveness")
 STAGES = ("parsed", "typed", "normal", "legal", "planned", "routine", "bytecode", "c")
 
 
@@ -86,7 +87,7 @@ def _add_dim(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=SIZE",
-        help="fix a symbolic dimension of an ONNX model, or bound it: batch=1..32",
+        help="fix a symbolic dimension of an ONNX model, or bound it: batch=1..32; of other random inputs: its size",
     )
 
 
@@ -116,6 +117,13 @@ def _add_run(commands) -> None:
     command.add_argument("--save-outputs", metavar="OUT.npz", help="write each output under its name")
     command.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times and print the median time")
     command.add_argument("--profile", action="store_true", help="run once more and print where the time went")
+    command.add_argument(
+        "--roofline",
+        nargs="?",
+        const="",
+        metavar="OUT.svg",
+        help="run once more and print how far each kernel is from what this machine can do, or draw it",
+    )
     _add_trust_native(command)
     command.set_defaults(run=_run_run)
 
@@ -166,8 +174,13 @@ def _add_show(commands) -> None:
     _add_model(command, "an .onnx model, a .relvm text, or (stages bytecode and c) an executable")
     what = command.add_mutually_exclusive_group()
     what.add_argument("--stage", choices=STAGES, default="typed")
-    what.add_argument("--memory", action="store_true", help="print where tensors are: storages, offsets, lifetimes")
+    what.add_argument("--picture", choices=PICTURES, help="print it as text, or draw it: see --output")
+    what.add_argument("--memory", action="store_true", help="the same as --picture memory")
     what.add_argument("--html", metavar="OUT.html", help="write all stages as a page to look through")
+    command.add_argument(
+        "-o", "--output", metavar="OUT.svg", help="of --picture (or .png, .pdf; .html of dataflow and calls: to click)"
+    )
+    command.add_argument("--function", help="of --picture (default: the first public one)")
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="of --html")
     command.add_argument("--full-constants", action="store_true", help="print large constants whole")
     command.set_defaults(run=_run_show)

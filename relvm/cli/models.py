@@ -25,13 +25,17 @@ def read_module(options: argparse.Namespace) -> Module:
     ------
     RelvmFormatError
         A file of another kind.
+    RelvmArgumentError
+        A --dim for a text that is not for its random inputs.
     """
     path = Path(options.model)
     sizes = parse_dims(options.dim)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     if sizes and path.suffix == ".relvm":
-        raise RelvmArgumentError("--dim is for ONNX models; write the size in the text")
+        if not getattr(options, "random", False):
+            raise RelvmArgumentError("--dim is for ONNX models, and for random inputs; write the size in the text")
+        return read_model(path)
     return read_model(path, sizes)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from relvm.cli.inputs import input_values
 from relvm.cli.models import executable_of, note
 from relvm.errors import RelvmArgumentError
-from relvm.vm.runtime import Tensor, VirtualMachine
+from relvm.vm.runtime import Profile, Tensor, VirtualMachine
 
 
 def run(options: argparse.Namespace) -> int:
@@ -43,6 +43,8 @@ def run(options: argparse.Namespace) -> int:
             print(_shown(name, value))
     if options.profile:
         print(machine.profile(options.function, *values))
+    if options.roofline is not None:
+        _show_roofline(machine.profile(options.function, *values), options.roofline)
     runs = f", median of {options.repeat} runs" if options.repeat > 1 else ""
     note(f"{statistics.median(seconds) * 1e3:.3f} ms{runs}")
     return 0
@@ -54,6 +56,18 @@ def save_arrays(path: str, arrays: dict[str, np.ndarray]) -> None:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _show_roofline(profile: Profile, file: str) -> None:
+    """Prints it, or draws it where there is a file."""
+    from relvm.cli.picture import save_figure
+    from relvm.explore import draw_roofline, format_profile
+
+    if not file:
+        print(format_profile(profile), end="")
+        return
+    save_figure(draw_roofline(profile), "--roofline", file)
+    note(f"wrote {file}")
 
 
 def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]:

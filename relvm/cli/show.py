@@ -26,12 +26,18 @@ def show(options: argparse.Namespace) -> int:
     if Path(options.model).suffix in EXECUTABLES:
         print(_of_executable(options))
         return 0
+    if not options.picture and (options.output or options.function):
+        raise RelvmArgumentError("--output and --function are for --picture")
     if options.html:
         _write_page(options)
         return 0
     module = read_module(options)
     if options.memory:
-        print(_memory(module, options), end="")
+        options.picture = "memory"
+    if options.picture:
+        from relvm.cli.picture import show_picture
+
+        show_picture(module, options)
         return 0
     match options.stage:
         case "routine":
@@ -58,12 +64,6 @@ def _write_page(options: argparse.Namespace) -> None:
     note(f"wrote {options.html}: {len(explored.views)} stages")
 
 
-def _memory(module: Module, options: argparse.Namespace) -> str:
-    from relvm.explore import format_memory
-
-    return format_memory(module, target=parse_target(chosen_target(options)).kind, fused=not options.unfused)
-
-
 def _at(module: Module, stage: Stage, options: argparse.Namespace) -> Module:
     """The module after the last pass whose result is at `stage`."""
     steps = build_pipeline(parse_target(chosen_target(options)).kind, fused=not options.unfused)
@@ -73,8 +73,9 @@ def _at(module: Module, stage: Stage, options: argparse.Namespace) -> Module:
 def _of_executable(options: argparse.Namespace) -> str:
     if options.html:
         raise RelvmArgumentError("--html: the stages are those of a model; give the model itself")
-    if options.memory:
-        raise RelvmArgumentError("--memory: the plan is made while a model is built; give the model itself")
+    if options.memory or options.picture:
+        option = "--memory" if options.memory else "--picture"
+        raise RelvmArgumentError(f"{option}: what it shows is made while a model is built; give the model itself")
     if options.stage not in ("bytecode", "c"):
         raise RelvmArgumentError(f"--stage {options.stage}: of an executable there are only bytecode and c")
     # Decoded, not loaded: looking at a file must not run its native code.

@@ -28,8 +28,8 @@ rvm_status relvm_native_open(const rvm_native_api *api) {
 
 
 _UNIT_KERNELS = 10
-# Of what takes long to compile, where one of these is called.
-_HEADERS = {"byte_tile.h": ("rvm_tile_bytes", "rvm_taps_bytes")}
+# Of what takes long to compile, or what few need, where one of these is called.
+_HEADERS = {"byte_tile.h": ("rvm_tile_bytes", "rvm_taps_bytes"), "peak.h": ("rvm_multiply_adds",)}
 
 
 @dataclass(frozen=True)

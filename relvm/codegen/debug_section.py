@@ -5,6 +5,11 @@ For each function of the program an object with
 instructions
     What each instruction computes: the name of a value, or nothing.
 
+for each kernel one with
+
+operations, reads
+    What a call computes, and how much it reads (relvm/vm/runtime/program.py).
+
 and in a program that is built for debugging also
 
 origins
@@ -26,6 +31,7 @@ from relvm.codegen.bytecode import Bytecode
 from relvm.ir.expr import Binding, Function, MatchCast, Module
 from relvm.ir.node import walk
 from relvm.lir.routine import LirModule
+from relvm.lir.work import work_entry
 from relvm.vm.runtime.assembly import instruction_text, quoted
 
 
@@ -43,10 +49,13 @@ def debug_section(
     source
         The module that it was built from, where it is built for debugging.
     """
-    if source is None:
-        return {name: {"instructions": names} for name, names in bytecode.comments.items()}
-    table = [quoted(name) for name in lir.functions]
     section: dict[str, dict[str, Any]] = {}
+    for kernel in lir.kernels:
+        if kernel.work:
+            section[kernel.name] = work_entry(kernel.work, (*kernel.inputs, *kernel.outputs))
+    if source is None:
+        return section | {name: {"instructions": names} for name, names in bytecode.comments.items()}
+    table = [quoted(name) for name in lir.functions]
     for name, names in bytecode.comments.items():
         section[name] = {"instructions": names, "origins": [list(each) for each in bytecode.origins[name]]}
         if name in compiled:

@@ -2,6 +2,7 @@
 `explore`."""
 
 from relvm.explore.breakpoints import Breakpoint
+from relvm.explore.browsing import GraphPage, browse_calls, browse_dataflow
 from relvm.explore.calls import call_graph, draw_calls, format_calls
 from relvm.explore.comparing import compare
 from relvm.explore.comparison import Comparison, Row
@@ -9,9 +10,11 @@ from relvm.explore.dataflow import draw_dataflow, format_dataflow
 from relvm.explore.debugger import Debugger, Frame, Register, Stop
 from relvm.explore.liveness import RegisterLife, draw_liveness, format_liveness, liveness
 from relvm.explore.memory import draw_memory, format_memory
+from relvm.explore.peaks import Peaks, copy_bandwidth, measured_peaks
 from relvm.explore.pipeline import Exploration, Line, View, explore
 from relvm.explore.placement import draw_placement
-from relvm.explore.profile import copy_bandwidth, draw_profile, format_profile
+from relvm.explore.profile import draw_profile, format_profile
+from relvm.explore.roofline import draw_roofline
 
 __all__ = [
     "Breakpoint",
@@ -19,12 +22,16 @@ __all__ = [
     "Debugger",
     "Exploration",
     "Frame",
+    "GraphPage",
     "Line",
+    "Peaks",
     "Register",
     "RegisterLife",
     "Row",
     "Stop",
     "View",
+    "browse_calls",
+    "browse_dataflow",
     "call_graph",
     "compare",
     "copy_bandwidth",
@@ -34,6 +41,7 @@ __all__ = [
     "draw_memory",
     "draw_placement",
     "draw_profile",
+    "draw_roofline",
     "explore",
     "format_calls",
     "format_dataflow",
@@ -41,4 +49,5 @@ __all__ = [
     "format_memory",
     "format_profile",
     "liveness",
+    "measured_peaks",
 ]

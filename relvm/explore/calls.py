@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import networkx as nx
@@ -112,6 +113,27 @@ def format_calls(module: Module, *, kernels: bool = False, target: str = "c", fu
             called = ", ".join(f"{_label(used)} x {count}" if count > 1 else _label(used) for _, used, count in uses)
             lines.append(f"{node[1]}{about}: {called or 'calls nothing'}\n")
     return "".join(lines)
+
+
+def nested_calls(module: Module, *, target: str, fused: bool) -> Graph:
+    """`call_graph` as a graph of boxes: a function has the kernels that it calls inside.
+
+    Parameters and what is raised: as of `call_graph`.
+    """
+    graph = call_graph(module, kernels=True, target=target, fused=fused)
+    items = []
+    for node in graph:
+        if node[0] != "kernel":
+            item = _item(graph, node)
+            kernels = tuple(
+                Item((node, used), f"{used[1]} x {uses}" if uses > 1 else used[1], "group")
+                for _, used, uses in graph.out_edges(node, data="uses")
+                if used[0] == "kernel"
+            )
+            calls = f"\n{len(kernels)} kernel{'s' * (len(kernels) > 1)}" if kernels else ""
+            items.append(replace(item, text=f"{item.text}{calls}", inside=kernels))
+    arrows = (Arrow(*ends, marked=cycle) for *ends, cycle in graph.edges(data="cycle") if ends[1][0] != "kernel")
+    return Graph(tuple(items), tuple(arrows))
 
 
 def _used(function: Function) -> Iterator[tuple[str, str]]:

@@ -22,10 +22,12 @@ from relvm.explore.watching import (
     with_watched,
 )
 from relvm.frontend.files import read_model
+from relvm.ir.dims import dim_vars
 from relvm.ir.expr import Module, Var
 from relvm.ir.infer import infer_types
 from relvm.ir.random_values import random_array
 from relvm.ir.reference import evaluate
+from relvm.ir.types import TensorType
 from relvm.transform.normalize import normalize
 from relvm.vm.building import build
 from relvm.vm.runtime import Tensor, VirtualMachine
@@ -69,19 +71,21 @@ def compare(
     target, fused
         What kernels are made of, and whether operators share them, as `vm.build` takes it.
     dims
-        Sizes of symbolic dimensions by name: of an ONNX model as `from_onnx` takes them, of a module those that random
-        inputs have.
+        Sizes of symbolic dimensions by name: of an ONNX model as `from_onnx` takes them, of a module or a text those
+        that random inputs have.
     seed
         For random inputs.
 
     Raises
     ------
     RelvmArgumentError
-        There is no such mode, or inputs are needed that cannot be random, or their number is wrong.
+        There is no such mode, or inputs are needed that cannot be random, or their number is wrong; or there are `dims`
+        for a module or a text whose inputs are given.
     RelvmFormatError
         A file that is no ONNX model.
     RelvmNameError
-        The module has no such public function; or, in the mode "reference", the program calls a packed function.
+        The module has no such public function, or no input has a dimension that `dims` names; or, in the mode
+        "reference", the program calls a packed function.
     RelvmUnsupportedError
         There is no ONNX Runtime, or it does not run the model.
 
@@ -98,6 +102,8 @@ def compare(
     _expect_modes(chosen, known)
     program = _of_onnx(model, function, dims) if is_onnx else _of_module(model, function)
     params = program.module[program.function].params
+    if dims and not is_onnx:
+        _expect_random(dims, inputs, params)
     if not inputs:
         sizes = {name: max(size) if isinstance(size, tuple) else size for name, size in (dims or {}).items()}
         inputs = _random_inputs(params, sizes, seed)
@@ -212,6 +218,17 @@ def _random_inputs(params: Sequence[Var], sizes: Mapping[str, int], seed: int) -
         except RelvmArgumentError as error:
             raise RelvmArgumentError(f"input {param.name}: {error}; give the inputs") from None
     return tuple(arrays)
+
+
+def _expect_random(dims: Mapping[str, Any], inputs: Sequence[Any], params: Sequence[Var]) -> None:
+    """Raises where `dims` are not those of random inputs of a module."""
+    if inputs:
+        raise RelvmArgumentError(f"dims: {', '.join(dims)}: sizes of random inputs, but inputs are given")
+    shapes = (param.type.shape or () for param in params if isinstance(param.type, TensorType))
+    names = {var.name for shape in shapes for dim in shape for var in dim_vars(dim)}
+    for name in dims:
+        if name not in names:
+            raise RelvmNameError(f"dims: no input has a dimension {name}{near_matches(name, names)}")
 
 
 def _expect_modes(modes: Sequence[str], known: Sequence[str]) -> None:

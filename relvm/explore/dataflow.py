@@ -77,7 +77,8 @@ def draw_dataflow(
     RelvmUnsupportedError
         matplotlib is not installed.
     """
-    return draw_graph(*_graph(module, function, depth, target, fused))
+    graph, name = dataflow_graph(module, function, target, fused)
+    return draw_graph(_opened(graph, depth), name)
 
 
 def format_dataflow(
@@ -100,18 +101,22 @@ def format_dataflow(
     RelvmNameError, RelvmArgumentError
         As `draw_dataflow` does.
     """
-    graph, _ = _graph(module, function, depth, target, fused)
-    return format_graph(graph)
+    graph, _ = dataflow_graph(module, function, target, fused)
+    return format_graph(_opened(graph, depth))
 
 
-def _graph(module: Module, function: str | None, depth: int | None, target: str, fused: bool) -> tuple[Graph, str]:
-    """The graph, and the name of the function that it is of."""
-    if depth is not None and depth < 0:
-        raise RelvmArgumentError(f"depth={depth}: expected 0 or more, or None")
+def dataflow_graph(module: Module, function: str | None, target: str, fused: bool) -> tuple[Graph, str]:
+    """The graph with all boxes open, and the name of the function that it is of.  Parameters and what is raised: as of
+    `draw_dataflow`."""
     built = module_at(module, Stage.NORMAL, target, fused=fused)
     name = function_name(built, function)
-    graph = _Builder(built[name]).graph
-    return (graph if depth is None else collapsed(graph, depth)), name
+    return _Builder(built[name]).graph, name
+
+
+def _opened(graph: Graph, depth: int | None) -> Graph:
+    if depth is not None and depth < 0:
+        raise RelvmArgumentError(f"depth={depth}: expected 0 or more, or None")
+    return graph if depth is None else collapsed(graph, depth)
 
 
 class _Builder:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FONT = 7  # points
-_LETTER = 0.63 * _FONT / 72  # the width of a letter of DejaVu Sans Mono, rounded up for screens, in inches
-_LINE = 1.3 * _FONT / 72
-_PAD = 0.08  # inches, inside of a node and of a box
-_GAP = (0.2, 0.3)  # inches, between nodes
+LETTER = 0.63 * _FONT / 72  # the width of a letter of DejaVu Sans Mono, rounded up for screens, in inches
+LINE = 1.3 * _FONT / 72
+PAD = 0.08  # inches, inside of a node and of a box
+GAP = (0.2, 0.3)  # inches, between nodes
 
 # What a node or a box is -> its colour.
-_COLOURS = {
+COLOURS = {
     "end": "#eeeeee",
     "plain": "#ffffff",
     "operator": "#d6e8fa",
@@ -43,7 +43,7 @@ class Item:
     text
         Its lines; of a box the title.
     kind
-        What it is: a row of _COLOURS.
+        What it is: a row of COLOURS.
     inside
         Of a box.
     """
@@ -77,7 +77,8 @@ class Graph:
 
 
 def collapsed(graph: Graph, depth: int) -> Graph:
-    """The graph with `depth` levels of boxes open; a box below them is a node, and what leads into it leads to it."""
+    """The graph with `depth` levels of boxes open; a box below them is a node, and what leads into it leads to it.
+    Arrows inside a closed box are gone."""
     seen_as: dict[Hashable, Hashable] = {}
 
     def visit(item: Item, left: int, shown: Hashable | None) -> Item:
@@ -87,8 +88,12 @@ def collapsed(graph: Graph, depth: int) -> Graph:
         return replace(item, inside=() if within is not None else inside)
 
     items = tuple(visit(item, depth, None) for item in graph.items)
-    moved = (replace(arrow, source=seen_as[arrow.source], target=seen_as[arrow.target]) for arrow in graph.arrows)
-    return Graph(items, tuple(dict.fromkeys(arrow for arrow in moved if arrow.source != arrow.target)))
+    moved: dict[Arrow, None] = {}
+    for arrow in graph.arrows:
+        ends = seen_as[arrow.source], seen_as[arrow.target]
+        if ends[0] != ends[1] or ends == (arrow.source, arrow.target):
+            moved[replace(arrow, source=ends[0], target=ends[1])] = None
+    return Graph(items, tuple(moved))
 
 
 def format_graph(graph: Graph) -> str:
@@ -117,14 +122,14 @@ def draw_graph(graph: Graph, title: str) -> Figure:
     """
     placing = _Placing(graph)
     width, height = placing.place(graph.items)
-    placing.shift(graph.items, (_PAD, _PAD + _LINE))
-    width, height = max(width, _LETTER * len(title)) + 2 * _PAD, height + 2 * _PAD + _LINE
+    placing.shift(graph.items, (PAD, PAD + LINE))
+    width, height = max(width, LETTER * len(title)) + 2 * PAD, height + 2 * PAD + LINE
     figure = new_figure(width, height)
     figure.set_layout_engine("none")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
-    axes.text(_PAD, _PAD, title, va="top", fontsize=_FONT, family="DejaVu Sans Mono", fontweight="bold")
+    axes.text(PAD, PAD, title, va="top", fontsize=_FONT, family="DejaVu Sans Mono", fontweight="bold")
     for item in _all(graph.items):
         _draw_item(axes, item, placing.middle[item.key], placing.size[item.key])
     titles = {item.key: item.title for item in _all(graph.items)}
@@ -160,7 +165,7 @@ class _Placing:
             ends = owner.get(arrow.source), owner.get(arrow.target)
             if None not in ends and ends[0] != ends[1]:
                 own[arrow] = ends
-        layout = arrange({item.key: self.size[item.key] for item in items}, own.values(), _GAP)
+        layout = arrange({item.key: self.size[item.key] for item in items}, own.values(), GAP)
         self.middle |= layout.centres
         self.bends |= {arrow: layout.bends[ends] for arrow, ends in own.items()}
         self.bends_of[box] = list(own)
@@ -168,11 +173,11 @@ class _Placing:
 
     def size_of(self, item: Item) -> Point:
         lines = item.text.split("\n")
-        width, height = _LETTER * max(map(len, lines)), _LINE * len(lines)
+        width, height = LETTER * max(map(len, lines)), LINE * len(lines)
         if item.inside:
             inner = self.place(item.inside, item.key)
-            width, height = max(width, inner[0]), height + _PAD + inner[1]
-        return width + 2 * _PAD, height + 2 * _PAD
+            width, height = max(width, inner[0]), height + PAD + inner[1]
+        return width + 2 * PAD, height + 2 * PAD
 
     def shift(self, items: tuple[Item, ...], corner: Point, box: Hashable | None = None) -> None:
         """Moves the items, and what is inside them, to where `corner` is their left upper corner."""
@@ -183,8 +188,8 @@ class _Placing:
             self.middle[item.key] = x, y = x + corner[0], y + corner[1]
             if item.inside:
                 width, height = self.size[item.key]
-                above = _LINE * len(item.text.split("\n")) + _PAD
-                inner = x - width / 2 + _PAD, y - height / 2 + _PAD + above
+                above = LINE * len(item.text.split("\n")) + PAD
+                inner = x - width / 2 + PAD, y - height / 2 + PAD + above
                 self.shift(item.inside, inner, item.key)
 
 
@@ -193,12 +198,12 @@ def _draw_item(axes: Axes, item: Item, middle: Point, size: Point) -> None:
 
     (x, y), (width, height) = middle, size
     left, top = x - width / 2, y - height / 2
-    colour = _COLOURS[item.kind]
+    colour = COLOURS[item.kind]
     edge = "#888888" if item.inside else "#333333"
     axes.add_artist(Rectangle((left, top), width, height, facecolor=colour, edgecolor=edge, lw=0.7, gid=item.title))
     style = {"fontsize": _FONT, "family": "DejaVu Sans Mono", "linespacing": 1.1, "clip_on": True}
     if item.inside:
-        axes.text(left + _PAD, top + _PAD, item.text, ha="left", va="top", **style)
+        axes.text(left + PAD, top + PAD, item.text, ha="left", va="top", **style)
     else:
         axes.text(x, y, item.text, ha="center", va="center", **style)
 
@@ -211,7 +216,7 @@ def _draw_arrow(axes: Axes, arrow: Arrow, placing: _Placing, name: str) -> None:
     style = {"arrowstyle": "-|>", "mutation_scale": 7, "color": colour, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
     if arrow.source == arrow.target:
         (x, y), (width, height) = placing.middle[arrow.source], placing.size[arrow.source]
-        right, out = x + width / 2, x + width / 2 + _GAP[0] / 2
+        right, out = x + width / 2, x + width / 2 + GAP[0] / 2
         path = [(right, y + height / 4), (out, y + height / 4), (out, y - height / 4), (right, y - height / 4)]
     else:
         start, end = placing.middle[arrow.source], placing.middle[arrow.target]
@@ -230,5 +235,5 @@ def _edge_of(middle: Point, size: Point, towards: Point) -> Point:
     below = towards[1] > middle[1]
     y = middle[1] + (size[1] / 2 if below else -size[1] / 2)
     share = min(1.0, abs(y - middle[1]) / max(abs(towards[1] - middle[1]), 1e-9))
-    reach = size[0] / 2 - _PAD
+    reach = size[0] / 2 - PAD
     return middle[0] + max(-reach, min(reach, (towards[0] - middle[0]) * share)), y

@@ -15,8 +15,8 @@ import networkx as nx
 Point = tuple[float, float]
 Edge = tuple[Hashable, Hashable]
 
-_SWEEPS = 6  # down and up, in turn, of ordering and of moving
-_LANE = 0.12  # the width of the place of edges in a layer that they pass
+SWEEPS = 6  # down and up, in turn, of ordering and of moving
+LANE = 0.12  # the width of the place of edges in a layer that they pass
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def arrange(sizes: Mapping[Hashable, Point], edges: Iterable[Edge], gap: Point) 
         for place in lane:
             if place not in widths:
                 layers[place[-1]].append(place)
-                widths[place] = _LANE
+                widths[place] = LANE
         nx.add_path(neighbours, [source, *lane, target])
     _order(layers, neighbours)
     x = _across(layers, neighbours, widths, gap[0])
@@ -127,7 +127,7 @@ def _depths(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> dict[Hashable, 
 
 def _order(layers: list[list[Hashable]], graph: nx.DiGraph) -> None:
     """Sorts each layer by where the neighbours of its nodes are in the layer before, or after, it."""
-    for sweep in range(_SWEEPS):
+    for sweep in range(SWEEPS):
         down = sweep % 2 == 0
         for number in range(1, len(layers)) if down else range(len(layers) - 2, -1, -1):
             beside = layers[number - 1 if down else number + 1]
@@ -144,7 +144,7 @@ def _across(
     x: dict[Hashable, float] = {}
     for layer in layers:
         _spread(layer, dict.fromkeys(layer, 0.0), widths, gap, x)
-    for sweep in range(_SWEEPS):
+    for sweep in range(SWEEPS):
         for layer in layers if sweep % 2 == 0 else reversed(layers):
             wanted = {n: _mean([x[m] for m in (*graph.pred[n], *graph.succ[n])], x[n]) for n in layer}
             _spread(layer, wanted, widths, gap, x)

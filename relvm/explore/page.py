@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import html
-import json
-import re
-from importlib.resources import files
-
+from relvm.explore.html_page import filled, framed
 from relvm.explore.pipeline import Exploration
-
-_FRAME_HEIGHT = 640  # of the page in a notebook, in pixels
 
 
 def page(exploration: Exploration) -> str:
@@ -27,18 +21,10 @@ def page(exploration: Exploration) -> str:
         }
         for view in exploration.views
     ]
-    data = json.dumps({"title": exploration.title, "stages": stages, "origins": list(origins)}, separators=(",", ":"))
-    # Inside a script element, what would end it is written so that JSON reads the same.
-    data = data.replace("</", "<\\/").replace("<!--", "<\\u0021--")
-    folder = files("relvm.explore") / "page_files"
-    parts = {name: (folder / f"view.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
-    given = {"TITLE": html.escape(exploration.title), "CSS": parts["css"], "JS": parts["js"], "DATA": data}
-    return re.sub(r"\$(TITLE|CSS|JS|DATA)\b", lambda match: given[match.group(1)], parts["html"])
+    data = {"title": exploration.title, "stages": stages, "origins": list(origins)}
+    return filled("view", ("view.js",), exploration.title, data)
 
 
 def frame(exploration: Exploration) -> str:
     """The page as an element of another, whose styles and scripts it keeps away from."""
-    content = html.escape(page(exploration), quote=True)
-    return (
-        f'<iframe srcdoc="{content}" style="width: 100%; height: {_FRAME_HEIGHT}px; border: 1px solid #ccc"></iframe>'
-    )
+    return framed(page(exploration))

@@ -13,7 +13,7 @@ from relvm.codegen.bytecode import print_bytecode
 from relvm.codegen.c import print_c
 from relvm.codegen.c_kernel import print_kernel
 from relvm.codegen.c_names import kernel_symbol
-from relvm.errors import RelvmIndexError, RelvmNameError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmNameError, near_matches
 from relvm.explore.built import expect_choice
 from relvm.frontend.files import read_model
 from relvm.ir.expr import Module
@@ -179,12 +179,14 @@ def explore(
     Raises
     ------
     RelvmArgumentError
-        There is no such mode or target.
+        There is no such mode or target, or there are `dims` for a module or a text, whose sizes are its own.
     RelvmFormatError
         A file of another kind.
     """
     expect_choice("exec_mode", exec_mode, MODES)
     expect_choice("target", target, TARGETS)
+    if dims and isinstance(model, Module):
+        raise RelvmArgumentError(f"dims: {', '.join(dims)}: the sizes of a module are its own")
     started = time.perf_counter()
     module = model if isinstance(model, Module) else read_model(Path(model), dims)
     title = title or ("module" if isinstance(model, Module) else Path(model).name)

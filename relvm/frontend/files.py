@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from relvm.errors import RelvmFormatError
+from relvm.errors import RelvmArgumentError, RelvmFormatError
 from relvm.ir.expr import Module
 
 
@@ -21,6 +21,8 @@ def read_model(path: Path, dims: Mapping[str, int | tuple[int, int]] | None = No
     ------
     RelvmFormatError
         A file of another kind.
+    RelvmArgumentError
+        There are `dims` for a text, whose sizes are its own.
     """
     match path.suffix:  # what reads the other kind is not imported
         case ".onnx":
@@ -30,6 +32,8 @@ def read_model(path: Path, dims: Mapping[str, int | tuple[int, int]] | None = No
         case ".relvm":
             from relvm.frontend.text import parse_module
 
+            if dims:
+                raise RelvmArgumentError(f"dims: {', '.join(dims)} of {path}: the sizes of a text are written in it")
             return parse_module(path.read_text(), str(path))
     raise RelvmFormatError(
         f"{path}: expected a model (.onnx or .relvm), got a file ending in {path.suffix or 'nothing'}"

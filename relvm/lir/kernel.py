@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import BOOL, I64, DType
+from relvm.lir.work import Work
 
 _PART_WORK = 64_000  # of a part of a parallel loop: 8 microseconds, many times what handing it over takes
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
@@ -291,6 +292,7 @@ class Kernel:
     comment: the operator it came from.  in_place: the inputs, by number, over which a single output may be written:
     each has its shape and dtype, and every element is read only where the same element of the output is written then.
     Any other input that happens to share that memory has as many elements, so that it is read at the same ones.
+    work: what a call does, for profiles; None: it is not known.
     """
 
     name: str
@@ -299,6 +301,7 @@ class Kernel:
     body: tuple[Statement, ...]
     comment: str
     in_place: tuple[int, ...] = ()
+    work: Work | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
-from relvm.ir.dims import AnyDim, format_dim
+from relvm.ir.dims import AnyDim, format_dim, product
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
@@ -103,7 +103,13 @@ def _numpy_attention(
     return np.matmul(shares, v)
 
 
-@op("attention", numpy=_numpy_attention, lower=Product(_attention, each_axis))
+def _operations(q: Shape, k: Shape, v: Shape, allowed: Shape, bias: Shape, out: Shape, **attributes) -> AnyDim:
+    """Both products, and of each score the scale, the bias, the choice and the five of a softmax."""
+    scores = product(out[:-1]) * v[-2]
+    return scores * (2 * q[-1] + 2 * out[-1] + 8)
+
+
+@op("attention", numpy=_numpy_attention, lower=Product(_attention, each_axis, _operations))
 def attention(
     q: TensorType,
     k: TensorType,

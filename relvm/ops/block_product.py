@@ -13,6 +13,7 @@ from relvm.ir.dtypes import F32, I32, I64, U8
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Binary, Buffer, KernelBuilder, Literal, Local, Scalar
+from relvm.ops.counts import matrix_operations
 from relvm.ops.linear import rows_and_columns
 from relvm.ops.lowering import Product
 from relvm.ops.panel import Copied, Left, matrix_product, panel_width
@@ -92,7 +93,7 @@ def _numpy_matmul_blocks(
     return np.matmul(a, matrix[:, :columns])
 
 
-@op("matmul_blocks", numpy=_numpy_matmul_blocks, lower=Product(_matmul_blocks, rows_and_columns))
+@op("matmul_blocks", numpy=_numpy_matmul_blocks, lower=Product(_matmul_blocks, rows_and_columns, matrix_operations))
 def matmul_blocks(
     a: TensorType, b: TensorType, scales: TensorType, zeros: TensorType, *, columns: int, bits: int, block: int
 ) -> TensorType:

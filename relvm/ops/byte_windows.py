@@ -18,6 +18,7 @@ from relvm.ir.types import TensorType
 from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Scalar, larger, smaller
 from relvm.ops.byte_product import WORD, flip_of, padding_word, unsigned_zero
 from relvm.ops.convolution import Run, convolved_shape, each_run, pad_run, walked_axes, without_points
+from relvm.ops.counts import window_operations
 from relvm.ops.integer_convolution import convolve_words, expect_bytes, expect_known, numpy_conv_integer
 from relvm.ops.lowering import Product
 from relvm.ops.panel import WIDTHS, Copied, clear_rest
@@ -108,7 +109,11 @@ def _numpy_conv(
     return numpy_conv_integer(x, weights, x_zero, strides=strides, pads=pads, dilations=dilations, groups=groups)
 
 
-@op("conv_integer_packed", numpy=_numpy_conv, lower=Product(_conv, walked_axes))
+def _operations(x: tuple, w: tuple, *shapes: tuple, groups: int, **attributes) -> AnyDim:
+    return window_operations(x, (w[0], x[1] // groups, *w[1:-1]), *shapes)
+
+
+@op("conv_integer_packed", numpy=_numpy_conv, lower=Product(_conv, walked_axes, _operations))
 def conv_integer_packed(
     x: TensorType,
     w: TensorType,

@@ -13,6 +13,7 @@ from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, larger, smaller
+from relvm.ops.counts import window_operations
 from relvm.ops.depthwise import has_few_filters, write_few_filters
 from relvm.ops.lowering import Product, flat_position, part_loops
 from relvm.ops.panel import (
@@ -268,7 +269,7 @@ def convolved_shape(
     return (x.shape[0], w.shape[0], *output_dims(name, x.shape[2:], window)), x.rank
 
 
-@op("conv", numpy=numpy_conv, lower=Product(_conv, walked_axes))
+@op("conv", numpy=numpy_conv, lower=Product(_conv, walked_axes, window_operations))
 def conv(
     x: TensorType,
     w: TensorType,

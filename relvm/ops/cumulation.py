@@ -10,6 +10,7 @@ from relvm.errors import RelvmArgumentError
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import KernelBuilder, Literal, Scalar
+from relvm.ops.counts import one_for_each
 from relvm.ops.lowering import Loops
 from relvm.ops.rules import expect_axis, expect_numeric
 
@@ -45,7 +46,7 @@ def _cumulation(combine: Callable[[Scalar, Scalar], Scalar], start: int) -> Loop
                     element = x.flat((before if exclusive else here) + i)
                     k.store(out, (here + i,), combine(out.flat(before + i), element))
 
-    return Loops(lower)
+    return Loops(lower, one_for_each)
 
 
 def _type(name: str, x: TensorType, axis: int, exclusive: object, reverse: object) -> TensorType:

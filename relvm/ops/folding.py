@@ -10,6 +10,7 @@ from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import ShapeType, TensorType
 from relvm.lir.kernel import KernelBuilder, Literal, Scalar, as_scalar
+from relvm.ops.counts import one_for_each
 from relvm.ops.lowering import Loops, flat_position, loop_nest
 from relvm.ops.rules import expect_equal_dims, expect_numeric, expect_shape
 from relvm.ops.window import Window, valid_range, window_of
@@ -66,7 +67,7 @@ def _fold(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> Non
                 k.store(out, (at,), out.flat(at) + x.flat(source + o))
 
 
-@op("fold", numpy=_numpy_fold, lower=Loops(_fold))
+@op("fold", numpy=_numpy_fold, lower=Loops(_fold, one_for_each))
 def fold(
     x: TensorType,
     shape: ShapeType,

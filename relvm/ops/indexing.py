@@ -141,7 +141,7 @@ def _check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int) -
         position(k, "gather", indices.flat(n), axis, size)
 
 
-@op("gather", numpy=_numpy_gather, lower=Lookup(_gather, _check_indices), moves=True)
+@op("gather", numpy=_numpy_gather, lower=Lookup(_gather, check=_check_indices), moves=True)
 def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
     """The slices of x along an axis that the indices name.
 

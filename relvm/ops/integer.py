@@ -11,6 +11,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import KernelBuilder, Literal, Scalar
 from relvm.ops.byte_product import Zeros, byte_rows, fill_words, signs_of, sum_of_row, word_count
+from relvm.ops.counts import matrix_operations
 from relvm.ops.linear import batch_start, each_axis, rows_and_columns
 from relvm.ops.lowering import Product
 from relvm.ops.packed_columns import pack_columns, packed_rows, unpack_columns
@@ -71,7 +72,7 @@ def _numpy_matmul_integer(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_ze
     return np.matmul(left, right)
 
 
-@op("matmul_integer", numpy=_numpy_matmul_integer, lower=Product(_matmul_integer, _walked))
+@op("matmul_integer", numpy=_numpy_matmul_integer, lower=Product(_matmul_integer, _walked, matrix_operations))
 def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: TensorType) -> TensorType:
     """(a - a_zero) times (b - b_zero), for each place of the axes before the last two, which broadcast.
 
@@ -162,7 +163,7 @@ def _packed(k: KernelBuilder, inputs, result: Result, *, columns: int) -> None:
     matrix_product(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters))
 
 
-@op("matmul_integer_packed", numpy=_numpy_packed, lower=Product(_packed, rows_and_columns))
+@op("matmul_integer_packed", numpy=_numpy_packed, lower=Product(_packed, rows_and_columns, matrix_operations))
 def matmul_integer_packed(
     a: TensorType, b: TensorType, sums: TensorType, a_zero: TensorType, b_zero: TensorType, *, columns: int
 ) -> TensorType:

@@ -23,6 +23,7 @@ from relvm.ops.byte_product import (
     word_count,
 )
 from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv, walked_axes, without_points
+from relvm.ops.counts import window_operations
 from relvm.ops.lowering import Product
 from relvm.ops.panel import ROWS, Bytes, Copied, Counters, copied_width, fill_from_rows, matrix_product
 from relvm.ops.products import Result
@@ -129,7 +130,7 @@ def expect_known(op: str, name: str, type_: TensorType, dtype: DType) -> None:
     expect(right, "{}: {} is {}, expected {} with known dimensions", op, name, type_, dtype)
 
 
-@op("conv_integer", numpy=numpy_conv_integer, lower=Product(_conv_integer, walked_axes))
+@op("conv_integer", numpy=numpy_conv_integer, lower=Product(_conv_integer, walked_axes, window_operations))
 def conv_integer(
     x: TensorType,
     w: TensorType,

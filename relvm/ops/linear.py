@@ -11,6 +11,7 @@ from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, as_scalar
+from relvm.ops.counts import matrix_operations
 from relvm.ops.lowering import Product, loop_nest, strides_of
 from relvm.ops.packed_columns import packed_rows, unpack_columns
 from relvm.ops.panel import (
@@ -109,7 +110,7 @@ def _numpy_matmul(a: np.ndarray, b: np.ndarray, *, transpose_a: bool, transpose_
     return np.matmul(np.swapaxes(a, -1, -2) if transpose_a else a, np.swapaxes(b, -1, -2) if transpose_b else b)
 
 
-@op("matmul", numpy=_numpy_matmul, lower=Product(_matmul, _walked))
+@op("matmul", numpy=_numpy_matmul, lower=Product(_matmul, _walked, matrix_operations))
 def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose_b: bool = False) -> TensorType:
     """The matrix product of the last two axes, for each place of the others, which broadcast.
 
@@ -164,7 +165,7 @@ def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.nd
     return np.matmul(a, unpack_columns(b, columns))
 
 
-@op("matmul_packed", numpy=_numpy_matmul_packed, lower=Product(_matmul_packed, rows_and_columns))
+@op("matmul_packed", numpy=_numpy_matmul_packed, lower=Product(_matmul_packed, rows_and_columns, matrix_operations))
 def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
     """The product of a matrix, or of many, and a constant one that lies in panels, ready to be read in order.
 

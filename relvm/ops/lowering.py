@@ -32,9 +32,14 @@ from relvm.lir.kernel import KernelBuilder, Local, Scalar, Select, Size, as_scal
 
 @dataclass(frozen=True)
 class Loops:
-    """A kernel written by `function(k: KernelBuilder, inputs, outputs, **attributes)`."""
+    """A kernel written by `function(k: KernelBuilder, inputs, outputs, **attributes)`.
+
+    operations: how many it takes (relvm/ops/counts.py); None: that depends on more than shapes, or is not said.  Where
+    elements are only moved (Operator.moves) it is not asked.
+    """
 
     function: Callable[..., None]
+    operations: Callable[..., AnyDim | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Lookup(Loops):
     check(k, indices, size, axis): statements that fail where an index is not in [-size, size).
     """
 
-    check: Callable[..., None]
+    check: Callable[..., None] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -136,11 +141,12 @@ class Product:
     """A kernel written by `function(k: KernelBuilder, inputs, result, **attributes)`, `result` being a `Result`.
 
     axes: of the result, given the shapes of the arguments and its own, those that the kernel walks as one, in order:
-    for a convolution (image), (filter), (all others).
+    for a convolution (image), (filter), (all others).   operations: how many it takes (relvm/ops/counts.py).
     """
 
     function: Callable[..., None]
     axes: Callable[..., tuple[tuple[int, ...], ...]]
+    operations: Callable[..., AnyDim]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from relvm.ir.dtypes import I64, dtype_of
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, larger, smaller
+from relvm.ops.counts import pooling_operations
 from relvm.ops.lowering import Loops, flat_position, loop_nest, part_loops
 from relvm.ops.reduction import lowest
 from relvm.ops.rules import expect_float, expect_integers, expect_numeric, with_dtype
@@ -165,7 +166,7 @@ def _numpy_max_pool(x: np.ndarray, *, kernel, strides, pads, dilations) -> np.nd
     return np.max(numpy_windows(x, window, lowest(dtype_of(x.dtype))), axis=_axes_of(window))
 
 
-@op("max_pool", numpy=_numpy_max_pool, lower=Loops(_max_pool))
+@op("max_pool", numpy=_numpy_max_pool, lower=Loops(_max_pool, pooling_operations))
 def max_pool(
     x: TensorType,
     *,
@@ -194,7 +195,11 @@ def _numpy_average_pool(x: np.ndarray, *, kernel, strides, pads, dilations, coun
     return total / np.sum(numpy_windows(np.ones_like(x), window, 0), axis=axes)
 
 
-@op("average_pool", numpy=_numpy_average_pool, lower=Loops(_average_pool))
+def _average_operations(*shapes: tuple[AnyDim, ...], **attributes) -> AnyDim:
+    return pooling_operations(*shapes, **attributes) + product(shapes[-1])
+
+
+@op("average_pool", numpy=_numpy_average_pool, lower=Loops(_average_pool, _average_operations))
 def average_pool(
     x: TensorType,
     *,
@@ -266,7 +271,7 @@ def _max_pool_indices(
         k.store(out, (flat_position((plane, *place), (planes, *out.shape[2:])),), found)
 
 
-@op("max_pool_indices", numpy=_numpy_max_pool_indices, lower=Loops(_max_pool_indices))
+@op("max_pool_indices", numpy=_numpy_max_pool_indices, lower=Loops(_max_pool_indices, pooling_operations))
 def max_pool_indices(
     x: TensorType,
     *,

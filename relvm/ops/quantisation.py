@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import F32, I64, U8
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType, TupleType
@@ -53,7 +54,12 @@ def _numpy_quantise_by_range(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.
     return places.astype(np.uint8), np.asarray(scale, np.float32), np.asarray(zero, np.uint8)
 
 
-@op("quantise_by_range", numpy=_numpy_quantise_by_range, lower=Loops(_quantise_by_range))
+def _operations(x: tuple[AnyDim, ...], *shapes: tuple[AnyDim, ...]) -> AnyDim:
+    """For each element two of the range, a division, a rounding, an addition and two that keep it in the range."""
+    return 7 * product(x)
+
+
+@op("quantise_by_range", numpy=_numpy_quantise_by_range, lower=Loops(_quantise_by_range, _operations))
 def quantise_by_range(x: TensorType) -> TupleType:
     """x as u8, such that the range of x, with 0, is that of u8: round(x / scale) + zero, half to even.
 

@@ -25,11 +25,33 @@ from relvm.ops.recurrent_cells import (
 from relvm.ops.recurrent_steps import DIRECTIONS
 from relvm.ops.rules import expect_equal_dims, expect_float, expect_same_dtype, expect_tensor
 
+Shape = tuple[AnyDim, ...]
+
 _USUAL = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}
 _GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 
 
-@op("rnn", numpy=numpy_rnn, lower=Loops(rnn_kernel))
+def _operations(shapes: tuple[Shape, ...], gates: int, cell: int) -> AnyDim | None:
+    """Of `gates` products of the last state and a matrix, and of what `cell` counts for each unit and step, where an
+    activation is one.  None where sequences have lengths, which only the machine knows."""
+    *_, lengths, (steps, directions, batch, hidden) = shapes
+    return steps * directions * batch * hidden * (2 * gates * hidden + cell) if lengths == (0,) else None
+
+
+def _rnn_operations(*shapes: Shape, **attributes) -> AnyDim | None:
+    return _operations(shapes, 1, 2)
+
+
+def _gru_operations(*shapes: Shape, **attributes) -> AnyDim | None:
+    return _operations(shapes, 3, 12)
+
+
+def _lstm_operations(*shapes: Shape, coupled: bool, **attributes) -> AnyDim | None:
+    peepholes = (0 if shapes[2][1] == 0 else 2) * (2 if coupled else 3)
+    return _operations(shapes, 3, 12 + peepholes) if coupled else _operations(shapes, 4, 13 + peepholes)
+
+
+@op("rnn", numpy=numpy_rnn, lower=Loops(rnn_kernel, _rnn_operations))
 def rnn(
     x: TensorType,
     r: TensorType,
@@ -60,7 +82,7 @@ def rnn(
     return _rule("rnn", tensors, lengths, direction, activations, alpha, beta, clip)
 
 
-@op("gru", numpy=numpy_gru, lower=Loops(gru_kernel))
+@op("gru", numpy=numpy_gru, lower=Loops(gru_kernel, _gru_operations))
 def gru(
     x: TensorType,
     r: TensorType,
@@ -92,7 +114,7 @@ def gru(
     return _rule("gru", tensors, lengths, direction, activations, alpha, beta, clip)
 
 
-@op("lstm", numpy=numpy_lstm, lower=Loops(lstm_kernel))
+@op("lstm", numpy=numpy_lstm, lower=Loops(lstm_kernel, _lstm_operations))
 def lstm(
     x: TensorType,
     r: TensorType,

@@ -14,6 +14,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
 from relvm.ops.arithmetic import divide, subtract
+from relvm.ops.counts import one_for_each
 from relvm.ops.lowering import Composition, Loops, Reduce, Reduction, loop_nest
 from relvm.ops.rules import expect_axes, expect_axis, expect_float, expect_numeric, with_dtype
 from relvm.ops.unary import exp
@@ -167,7 +168,7 @@ def _argument(better: Callable[[Scalar, Scalar], Scalar], name: str) -> Loops:
                     k.assign(place, n)
             k.store(out, (row * step + column,), place)
 
-    return Loops(lower)
+    return Loops(lower, one_for_each)
 
 
 def _argument_type(name: str, x: TensorType, axis: int, keepdims: bool) -> TensorType:

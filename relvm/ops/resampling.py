@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.errors import RelvmIndexError
+from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import ShapeType, TensorType
@@ -19,6 +20,8 @@ from relvm.ops.rules import (
     expect_tensor,
 )
 
+Shape = tuple[AnyDim, ...]
+
 _UNROLLED = 4  # taps: up to as many are added in one expression
 
 
@@ -28,7 +31,11 @@ def _iota(k: KernelBuilder, inputs, outputs) -> None:
         k.store(out, (i,), i)
 
 
-@op("iota", numpy=lambda shape: np.arange(np.prod(shape), dtype=np.int64).reshape(shape), lower=Loops(_iota))
+def _numpy_iota(shape: tuple[int, ...]) -> np.ndarray:
+    return np.arange(np.prod(shape), dtype=np.int64).reshape(shape)
+
+
+@op("iota", numpy=_numpy_iota, lower=Loops(_iota, lambda *shapes: 0))
 def iota(shape: ShapeType) -> TensorType:
     """0, 1, 2...: every element is its own row-major position.
 
@@ -107,7 +114,11 @@ def _sum_of_taps(k: KernelBuilder, out: Buffer, at: Scalar, width: Scalar, taps,
             k.store(out, (at + i,), out.flat(at + i) + element(made, i))
 
 
-@op("resample", numpy=_numpy_resample, lower=Loops(_resample))
+def _operations(x: Shape, indices: Shape, weights: Shape, out: Shape, *, axis: int) -> AnyDim:
+    return 2 * product(out) * indices[0]
+
+
+@op("resample", numpy=_numpy_resample, lower=Loops(_resample, _operations))
 def resample(x: TensorType, indices: TensorType, weights: TensorType, *, axis: int) -> TensorType:
     """Weighted sums of elements along an axis: place p of the result is the sum over t of weights[t, p] times
     element indices[t, p] of x.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, larger, smaller
 from relvm.ops.convolution import numpy_conv, walked_axes
+from relvm.ops.counts import window_operations
 from relvm.ops.lowering import Product, clip
 from relvm.ops.panel import ROWS
 from relvm.ops.products import Result
@@ -145,7 +147,12 @@ def _numpy_conv_tiles(x: np.ndarray, u: np.ndarray, *, pads: tuple[int, ...], sp
     return numpy_conv(x, _windows(u), strides=None, pads=pads, dilations=(spread, 1), groups=1)
 
 
-@op("conv_tiles", numpy=_numpy_conv_tiles, lower=Product(_conv_tiles, walked_axes))
+def _operations(x: tuple, u: tuple, out: tuple, **attributes) -> AnyDim:
+    """Those of the convolution, which are 2.25 times as many as there are products of tiles."""
+    return window_operations(x, (u[1], u[2], 3, 3), out)
+
+
+@op("conv_tiles", numpy=_numpy_conv_tiles, lower=Product(_conv_tiles, walked_axes, _operations))
 def conv_tiles(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
     """`conv` over two spatial axes by constant windows of 3 x 3, for tiles of 2 x 2 places of the result at a time.
 

@@ -33,6 +33,7 @@ from relvm.ir.types import TensorType, Type
 from relvm.lir.kernel import Kernel, ReferenceKernel
 from relvm.ops.group import Group
 from relvm.ops.lowering import Alias, Builtin, Composition, View
+from relvm.ops.work import work_of
 from relvm.transform.decompose import expanded
 from relvm.transform.passes import Pass
 from relvm.transform.run_time_shapes import with_known_shapes
@@ -158,7 +159,7 @@ class _Legalizer:
         name = self.known.get(group.spec)
         if name is None:
             name = self.known[group.spec] = self.unique(group.base_name)
-            self.kernels[name] = group.kernel(name, is_compact=self.is_compact)
+            self.kernels[name] = replace(group.kernel(name, is_compact=self.is_compact), work=work_of(group))
         bindings.append(
             replace(binding, value=KernelCall(name, group.args, type=binding.var.type, origins=group.origins))
         )

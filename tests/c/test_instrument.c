@@ -1,4 +1,5 @@
 /* Instruments: what they see, what they can stop, and that they leave nothing behind; profiles. */
+#include <math.h>
 #include <stdarg.h>
 
 #include "check.h"
@@ -224,6 +225,44 @@ static void a_profile_counts_calls_and_bytes(void) {
   check_idle();
 }
 
+/* Calls of `add` with two arguments, the first a tensor or not; operations and bytes after that. */
+static rvm_profile_row counted(const int64_t *code, int32_t length, rvm_value first) {
+  rvm_profile *profile;
+  CHECK_OK(rvm_profile_new(what.executable, &profile, &result), result);
+  if (code) CHECK_OK(rvm_profile_count(profile, (int32_t)add, code, length, &result), result);
+  const rvm_instrument instrument = rvm_profile_instrument(profile);
+  instrument_with(&instrument);
+  (void)RUN(inner, first, int_value(1));
+  rvm_value_release(&result);
+  instrument_with(NULL);
+  const rvm_profile_row row = rvm_profile_read(profile, (int32_t)add);
+  rvm_profile_release(profile);
+  return row;
+}
+
+static void a_profile_counts_operations_as_it_is_told(void) {
+  rvm_value tensor = tensor_value(RVM_DTYPE_f32, 2, (int64_t[]){6, 4});
+  const int64_t known[] = {2, 3, 2, 0, 0, 0, 1, 5, 0, 1, 2, 1, 0, 1};
+  CHECK_INT(counted(known, 14, tensor).operations, 3 * 6 * 4 + 5); /* 3 a b + 5, and 2 b elements of the tensor */
+  CHECK_INT(counted(known, 14, tensor).bytes, 2 * 4 * 4);
+  CHECK_INT(counted(known, 9, tensor).bytes, 6 * 4 * 4);
+  CHECK(isnan(counted(NULL, 0, tensor).operations));
+  CHECK(isnan(counted((int64_t[]){-1}, 1, tensor).operations));
+  CHECK(isnan(counted((int64_t[]){1, 1, 1, 0, 2}, 5, tensor).operations)); /* no such axis */
+  CHECK(isnan(counted((int64_t[]){1, 1, 1, 1, 0}, 5, tensor).operations)); /* no tensor */
+  CHECK(isnan(counted((int64_t[]){1, 1, 1, 2, 0}, 5, tensor).operations)); /* no argument */
+  CHECK(isnan(counted((int64_t[]){1, 1, 1, -1, 0}, 5, tensor).operations));
+  CHECK(isnan(counted(known, 3, tensor).operations)); /* cut off */
+  CHECK_INT(counted(known, 14, int_value(1)).bytes, 0);
+  rvm_value_release(&tensor);
+  rvm_profile *profile;
+  CHECK_OK(rvm_profile_new(what.executable, &profile, &result), result);
+  CHECK_FAILS(rvm_profile_count(profile, 1000, known, 14, &result), RVM_ARGUMENT_ERROR, "function 1000", result);
+  CHECK_FAILS(rvm_profile_count(profile, (int32_t)add, known, -1, &result), RVM_ARGUMENT_ERROR, "-1 numbers", result);
+  rvm_profile_release(profile);
+  check_idle();
+}
+
 static void functions_are_values(void) {
   rvm_value function = rvm_machine_function(machine, (int32_t)inner);
   CHECK_OK(rvm_machine_invoke(machine, function, (rvm_value[]){int_value(3), int_value(4)}, 2, &result), result);
@@ -246,6 +285,7 @@ int main(void) {
   recursion_without_end_is_an_error_still();
   an_instrument_may_call_its_machine_and_not_change_it();
   a_profile_counts_calls_and_bytes();
+  a_profile_counts_operations_as_it_is_told();
   functions_are_values();
   rvm_machine_release(machine);
   loaded_release(&what);

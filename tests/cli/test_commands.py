@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from modes import MODES
 
+from relvm.cli.main import PICTURES
 from relvm.ir.operator import operators
 from relvm.tables import BUILTINS, OPCODES
 
@@ -57,7 +58,8 @@ def test_run_saves_each_output_under_its_name(folder: Path, mode: str, target: s
 
 def test_run_with_random_inputs_prints_the_outputs(folder: Path) -> None:
     done = relvm("run", "model.relvm", "--random", "--dim", "n=2", "--repeat", "3", cwd=folder)
-    assert done.returncode == 0 or "--dim is for ONNX" in done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "output0: float32[2, 3]" in done.stdout
     done = relvm("run", "model.relvm", "--random", "--repeat", "3", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "output0: float32[1, 3]" in done.stdout and "median of 3 runs" in done.stderr
@@ -70,6 +72,49 @@ def test_run_prints_a_profile(folder: Path, mode: str) -> None:
     heads = [line.split()[:3] for line in done.stdout.splitlines()]
     assert ["name", "kind", "count"] in heads and ["vm.builtin.make_tuple", "builtin", "1"] in heads
     assert heads[-1][:2] == ["main", "total"]
+
+
+def test_run_prints_or_draws_how_far_kernels_are_from_the_roof(folder: Path) -> None:
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", "--roofline", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    (first,) = (number for number, line in enumerate(lines) if "peaks of" in line)
+    assert lines[first + 1].split() == ["ms", "share", "calls", "GFLOP/s", "GB/s", "FLOP/byte", "of", "roof"]
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", "--roofline", "roof.svg", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "<svg" in (folder / "roof.svg").read_text()
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", "--roofline", "roof.txt", cwd=folder)
+    assert done.returncode == 1 and "--roofline roof.txt: expected a file of one of" in done.stderr
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_show_prints_and_draws_pictures(folder: Path, picture: str) -> None:
+    (folder / "fixed.relvm").write_text(MEMORY)
+    done = relvm("show", "fixed.relvm", "--picture", picture, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert ("return" if picture == "dataflow" else "main") in done.stdout
+    done = relvm("show", "fixed.relvm", "--picture", picture, "-o", "out.svg", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "<svg" in (folder / "out.svg").read_text()
+    done = relvm("show", "fixed.relvm", "--picture", picture, "-o", "out.html", cwd=folder)
+    if picture in ("dataflow", "calls"):
+        assert done.returncode == 0, done.stderr
+        assert (folder / "out.html").read_text().startswith("<!doctype html>")
+    else:
+        assert done.returncode == 1 and "pages are of dataflow and calls" in done.stderr
+
+
+def test_options_of_pictures_that_have_no_meaning_are_refused(folder: Path) -> None:
+    assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
+    for arguments, message in [
+        (("model.relvm", "-o", "out.svg"), "--output and --function are for --picture"),
+        (("model.relvm", "--picture", "calls", "--function", "main"), "the calls are those of all functions"),
+        (("model.relvm", "--picture", "dataflow", "--function", "man"), "no function man"),
+        (("model.relvm", "--picture", "dataflow", "-o", "out.txt"), "--output out.txt: expected a file of one of"),
+        (("m.rvm", "--picture", "dataflow"), "give the model itself"),
+    ]:
+        done = relvm("show", *arguments, cwd=folder)
+        assert done.returncode == 1 and message in done.stderr
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -250,6 +250,17 @@ def test_random_inputs_of_a_module_have_the_sizes_that_are_given() -> None:
     assert compare(module, dims={"n": 3, "k": 2}).rows[-1].shape == (3, 2)
 
 
+def test_sizes_that_no_random_input_has_are_errors(tmp_path: Path) -> None:
+    text = "def main(x: f32[n]) -> f32[n] { return relu(x) }"
+    (tmp_path / "m.relvm").write_text(text)
+    for model in (parse_module(text), tmp_path / "m.relvm"):
+        assert compare(model, dims={"n": 3}).rows[-1].shape == (3,)
+        with pytest.raises(RelvmNameError, match="dims: no input has a dimension m"):
+            compare(model, dims={"m": 3})
+        with pytest.raises(RelvmArgumentError, match="dims: n: sizes of random inputs, but inputs are given"):
+            compare(model, np.ones(3, np.float32), dims={"n": 3})
+
+
 def test_without_onnxruntime_it_is_said_what_to_install(model: ModelProto, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(RelvmUnsupportedError, match=r"pip install 'relvm\[explore\]'"):

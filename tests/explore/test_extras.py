@@ -12,13 +12,14 @@ from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module
 from relvm.vm.runtime.profile import Profile, ProfileRow
 
-ROWS = (ProfileRow("relu_f32", "kernel", 1, 0.5, 0.5, 8),)
+ROWS = (ProfileRow("relu_f32", "kernel", 1, 0.5, 0.5, 8, 1),)
 SHOWN = {
     "calls": (explore.draw_calls, explore.format_calls),
     "dataflow": (explore.draw_dataflow, explore.format_dataflow),
     "liveness": (explore.draw_liveness, explore.format_liveness),
     "memory": (explore.draw_memory, explore.format_memory),
     "profile": (explore.draw_profile, explore.format_profile),
+    "roofline": (explore.draw_roofline, explore.format_profile),
 }
 
 
@@ -29,7 +30,9 @@ def test_texts_need_no_library_and_pictures_say_which(name: str, monkeypatch: py
     for module in ("matplotlib", "matplotlib.figure", "rich"):
         monkeypatch.setitem(sys.modules, module, None)
     draw, write = SHOWN[name]
-    given = (Profile("main", 1.0, ROWS), 1e9) if name == "profile" else (small_module(),)
+    given = (
+        (Profile("main", 1.0, ROWS), explore.Peaks(1e9, 1e9)) if name in ("profile", "roofline") else (small_module(),)
+    )
     assert "main" in write(*given) or "return" in write(*given)
     with pytest.raises(RelvmUnsupportedError, match=r"pip install 'relvm\[explore\]'"):
         draw(*given)
@@ -38,7 +41,8 @@ def test_texts_need_no_library_and_pictures_say_which(name: str, monkeypatch: py
 def test_every_picture_has_a_text() -> None:
     pictures = {name.removeprefix("draw_") for name in explore.__all__ if name.startswith("draw_")}
     texts = {name.removeprefix("format_") for name in explore.__all__ if name.startswith("format_")}
-    assert pictures - {"placement"} == texts == set(SHOWN)  # relvm.aot.placement has the text of placements
+    assert pictures - {"placement"} == set(SHOWN)  # relvm.aot.placement has the text of placements
+    assert pictures - {"placement", "roofline"} == texts  # that of a profile has what a roofline shows
 
 
 def small_module() -> Module:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,28 +9,7 @@ import pytest
 from relvm.explore import explore
 from relvm.frontend.text import parse_module
 
-webdriver = pytest.importorskip("selenium.webdriver")
 By = pytest.importorskip("selenium.webdriver.common.by").By
-
-OPTIONS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run "
-    "--disable-background-networking --disable-component-update --disable-sync --window-size=1400,900"
-)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator:
-    paths = shutil.which("chromium"), shutil.which("chromedriver")
-    if None in paths:
-        pytest.skip("chromium and chromedriver are not installed (.ci/run has the packages)")
-    options = webdriver.ChromeOptions()
-    for option in OPTIONS.split():
-        options.add_argument(option)
-    options.binary_location = paths[0]
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(paths[1]))
-    yield driver
-    driver.quit()
 
 
 def open_page(browser, folder: Path, text: str) -> None:

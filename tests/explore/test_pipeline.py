@@ -163,6 +163,14 @@ def test_a_model_comes_from_its_nodes(tmp_path: Path) -> None:
     assert ["'product'" in origin or "'bend'" in origin for origin in run.origins] == [True, True]
 
 
+def test_sizes_for_a_text_or_a_module_are_errors(tmp_path: Path) -> None:
+    text = "def main(x: f32[n]) -> f32[n] { return relu(x) }"
+    (tmp_path / "m.relvm").write_text(text)
+    for model in (tmp_path / "m.relvm", parse_module(text)):
+        with pytest.raises(RelvmArgumentError, match="dims: n"):
+            explore(model, dims={"n": 3})
+
+
 def test_the_list_of_stages_is_printed(explored: Exploration, capsys: pytest.CaptureFixture) -> None:
     explored.show()
     printed = capsys.readouterr().out

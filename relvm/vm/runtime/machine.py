@@ -86,7 +86,7 @@ class VirtualMachine:
         status = lib.rvm_machine_new(pointer, options, machine, error)
         if status:
             raise failure(status, error)
-        self._runner = Runner(machine[0], executable, print_hook or print)
+        self._runner = Runner(machine[0], executable, print_hook or print, sizes["threads"])
         self._functions: dict[str, Function] = {}
         self._saved: dict[str, SavedFunction] = {}
         self._inputs: dict[str, Prepared] = {}

@@ -180,8 +180,11 @@ class Program:
     signature
         Function name -> its parameter and result types, as JSON.
     debug
-        Function name -> {"instructions": [text, ...]}, what each instruction computes, as JSON; what there is more of
-        programs built for debugging is said in relvm/codegen/debug_section.py.
+        As JSON.  Name of a bytecode function -> {"instructions": [text, ...]}, what each instruction computes.  Name of
+        a kernel -> {"operations": sum, "reads": [sum, ...]}: how many operations a call takes, and how many elements it
+        reads of each input at most (null: all); a sum is a list of terms, [coefficient, [argument, axis], ...] being
+        the product of a number and some sizes of arguments, or null where it is not known.
+        What there is more of programs built for debugging is said in relvm/codegen/debug_section.py.
     """
 
     functions: tuple[FunctionEntry, ...]

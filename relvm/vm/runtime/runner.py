@@ -22,11 +22,12 @@ Instrument = Callable[..., Any]
 class Runner(Objects):
     """A machine, and what happens around its calls."""
 
-    def __init__(self, machine: Any, executable: Executable, print_hook: Callable[..., Any]) -> None:
+    def __init__(self, machine: Any, executable: Executable, print_hook: Callable[..., Any], threads: int) -> None:
         super().__init__(int(ffi.cast("uintptr_t", machine)))
         self.machine = machine
         self.executable = executable
         self.print_hook = print_hook
+        self.threads = threads
         self.callback: Instrument | None = None
         self.stop: Callable[..., None] | None = None  # of the debugger
         self.upgrade = executable.upgrade  # until it is done

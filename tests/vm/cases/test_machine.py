@@ -406,7 +406,7 @@ def test_profile_returns_a_table_with_every_kernel(machine) -> None:
     assert math.isclose(sum(row.seconds for row in profile.rows) + profile.other_seconds, profile.seconds)
     assert [row.seconds for row in profile.rows] == sorted((row.seconds for row in profile.rows), reverse=True)
     lines = str(profile).splitlines()
-    assert lines[0].split() == ["name", "kind", "count", "ms", "share", "bytes"]
+    assert lines[0].split() == ["name", "kind", "count", "ms", "share", "bytes", "operations"]
     assert [line.split()[0] for line in lines[1:-2]] == [row.name for row in profile.rows]
 
 

@@ -1,0 +1,31 @@
+"""HTML pages that are one file each, with their styles, scripts and data: they need no network."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+_FRAME_HEIGHT = 640  # of a page in a notebook, in pixels
+
+
+def filled(name: str, scripts: Sequence[str], title: str, data: Any) -> str:
+    """The page `name`.html of page_files, with `name`.css, these scripts, and `data` as JSON."""
+    # Inside a script element, what would end it is written so that JSON reads the same.
+    text = json.dumps(data, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\u0021--")
+    script = "\n".join(map(_read, scripts))
+    given = {"TITLE": html.escape(title), "CSS": _read(f"{name}.css"), "JS": script, "DATA": text}
+    return re.sub(r"\$(TITLE|CSS|JS|DATA)\b", lambda match: given[match.group(1)], _read(f"{name}.html"))
+
+
+def framed(page: str) -> str:
+    """The page as an element of another, whose styles and scripts it keeps away from."""
+    style = f"width: 100%; height: {_FRAME_HEIGHT}px; border: 1px solid #ccc"
+    return f'<iframe srcdoc="{html.escape(page, quote=True)}" style="{style}"></iframe>'
+
+
+def _read(name: str) -> str:
+    return (files("relvm.explore") / "page_files" / name).read_text(encoding="utf-8")
