@@ -96,7 +96,7 @@ class RelvmToolchainError(RelvmError, RuntimeError):
 
 
 def located(error: RelvmError, origin: str) -> RelvmError:
-    """An error like `error` that begins with where in the source it is; `error` itself where that is not known, or
+    """An error like `error` that begins with `origin`, where in the source it is; `error` itself where that is empty, or
     stated already."""
     if error.origin or not origin:
         return error

@@ -34,6 +34,7 @@ MODULES = (
 HANDED_ON = (
     r"relvm\.aot\.(c_project\.Sources|config\.CallKind|lowered\.LoweredModule|placement\.FunctionPlacement)",
     r"relvm\.frontend\.(lexer\.Source|script_values\.ScriptFunction)",
+    r"relvm\.explore\.graph\.Graph",
     r"relvm\.ir\.(builder\.OpenFunction|dims\.DimOp|node\.Node)",
     r"relvm\.lir\.routine\.LirModule",
     r"relvm\.vm\.(target\.Target|toolchain\.Compiler)",

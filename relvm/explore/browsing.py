@@ -61,7 +61,7 @@ class GraphPage:
         return filled("graph", ("layered.js", "graph.js"), self.title, data)
 
     def save(self, path: str | Path) -> None:
-        """Write the page as an HTML file."""
+        """Write the page to `path`, an HTML file."""
         Path(path).write_text(self.page(), encoding="utf-8")
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class GraphPage:
 def browse_dataflow(
     module: Module, function: str | None = None, *, depth: int = 0, target: str = "c", fused: bool = True
 ) -> GraphPage:
-    """What `draw_dataflow` draws, as a page: its boxes, kernels, `if`s and branches, open and close by a click.
+    """What `draw_dataflow` draws, as a page: its boxes (kernels, ifs, branches) open and close by a click.
 
     Parameters
     ----------
