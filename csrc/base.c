@@ -1,8 +1,8 @@
 #include "base.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
@@ -18,13 +18,51 @@ int RVM_ALLOCATION_FAILS(void);
 #define RVM_ALLOCATION_FAILS() 0
 #endif
 
-void *rvm_allocate(size_t size_bytes) { return RVM_ALLOCATION_FAILS() ? NULL : malloc(size_bytes ? size_bytes : 1); }
+/* ---- memory ---- */
 
-void *rvm_allocate_zeroed(size_t size_bytes) {
-  return RVM_ALLOCATION_FAILS() ? NULL : calloc(1, size_bytes ? size_bytes : 1);
+static _Thread_local rvm_budget *budget;
+
+rvm_budget *rvm_budget_set(rvm_budget *next) {
+  rvm_budget *before = budget;
+  budget = next;
+  return before;
 }
 
-void rvm_free(void *block) { free(block); }
+static int may_allocate(size_t size_bytes) {
+  if (budget) budget->refused = 0;
+  if (RVM_ALLOCATION_FAILS()) return 0;
+  if (!budget || size_bytes <= (uint64_t)budget->left) return 1;
+  if (budget->reclaim) budget->reclaim(budget->host);
+  budget->refused = size_bytes > (uint64_t)budget->left;
+  return !budget->refused;
+}
+
+int rvm_budget_refused(void) { return budget && budget->refused; }
+
+/* A block is as large as the allocator says: so much does freeing it give back. */
+static void *charged(void *block) {
+  if (!budget || !block) return block;
+  int64_t size_bytes = (int64_t)malloc_usable_size(block);
+  budget->left = budget->left > size_bytes ? budget->left - size_bytes : 0;
+  *budget->fuel -= size_bytes / 64;
+  return block;
+}
+
+void *rvm_allocate(size_t size_bytes) {
+  return may_allocate(size_bytes) ? charged(malloc(size_bytes ? size_bytes : 1)) : NULL;
+}
+
+void *rvm_allocate_zeroed(size_t size_bytes) {
+  return may_allocate(size_bytes) ? charged(calloc(1, size_bytes ? size_bytes : 1)) : NULL;
+}
+
+void rvm_free(void *block) {
+  if (budget && block) {
+    int64_t size_bytes = (int64_t)malloc_usable_size(block);
+    budget->left = size_bytes < budget->most - budget->left ? budget->left + size_bytes : budget->most;
+  }
+  free(block);
+}
 
 /* ---- CRC32C (Castagnoli, reflected polynomial 0x82f63b78) ---- */
 

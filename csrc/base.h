@@ -15,6 +15,21 @@ void *rvm_allocate(size_t size_bytes);
 void *rvm_allocate_zeroed(size_t size_bytes);
 void rvm_free(void *block);
 
+/* What a run may still allocate: at most `left` bytes more than it frees.  What it allocates is work, too. */
+typedef struct rvm_budget {
+  int64_t most, left;
+  int64_t *fuel; /* 1 less for each 64 bytes */
+  /* Asked to free what is only kept for later, where there are not enough left; or NULL. */
+  void (*reclaim)(void *host);
+  void *host;
+  int32_t refused; /* the last allocation */
+} rvm_budget;
+
+/* From now on this thread allocates within `budget`; NULL: without limits.  The one before, for who sets it again. */
+rvm_budget *rvm_budget_set(rvm_budget *budget);
+/* Whether it was the budget that refused the last allocation. */
+int rvm_budget_refused(void);
+
 /* Memory that is kept for later is not to be touched; AddressSanitizer sees to that. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>

@@ -345,6 +345,7 @@ RVM_BUILTIN(call_py_func) {
   const char *name = arguments[1].as.string->bytes;
   rvm_packed_function function;
   void *function_self;
+  if (!rvm_machine_may_call(arguments[0].as.machine, name)) return rvm_fail_forbidden(name, result);
   if (!rvm_function_find(name, &function, &function_self)) return rvm_fail_unknown(name, result);
   return function(function_self, arguments + 2, count - 2, result);
 }

@@ -42,6 +42,9 @@ rvm_status rvm_fail_unknown(const char *name, rvm_value *error);
 /* Calls a FUNCTION or CLOSURE of this machine, which the calling thread is inside of (interpreter.c). */
 rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                              rvm_value *result);
+/* Whether its program may call a registered function by its name. */
+int rvm_machine_may_call(const rvm_machine *machine, const char *name);
+rvm_status rvm_fail_forbidden(const char *name, rvm_value *error);
 /* What its storages are made in. */
 rvm_pool *rvm_machine_pool(rvm_machine *machine);
 uint64_t rvm_machine_random(rvm_machine *machine); /* the next of its random numbers */

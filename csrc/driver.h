@@ -40,9 +40,9 @@ RVM_HELPER rvm_poll(rvm_machine *ctx, rvm_value *failure) {
   return status == RVM_OK ? RVM_OK : rvm_failed(error, status, failure);
 }
 
-/* Every entry of a routine counts towards the poll for interruption, for itself and for the kernels that it calls. */
-static inline rvm_status rvm_enter(rvm_machine *ctx, int32_t kernels, rvm_value *failure) {
-  return (rvm_head(ctx)->fuel -= 1 + kernels * (int64_t)RVM_LONG_CALL_COST) > 0 ? RVM_OK : rvm_poll(ctx, failure);
+/* Every entry of a routine counts towards the poll for interruption, as does every kernel. */
+static inline rvm_status rvm_enter(rvm_machine *ctx, rvm_value *failure) {
+  return --rvm_head(ctx)->fuel > 0 ? RVM_OK : rvm_poll(ctx, failure);
 }
 
 /* Before each statement of a routine that is built for debugging. */
@@ -257,6 +257,7 @@ RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function ke
                       rvm_value *failure) {
   if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, NULL, failure);
   rvm_value result = RVM_NIL;
+  if ((rvm_head(ctx)->fuel -= RVM_LONG_CALL_COST) <= 0) RVM_TRY(rvm_poll(ctx, failure));
   rvm_status status = kernel(ctx, arguments, count, &result);
   return status == RVM_OK ? RVM_OK : rvm_failed(result, status, failure);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "builtins.h"
 #include "decode.h"
 #include "strings.h"
 #include "verify.h"
@@ -332,6 +333,13 @@ static rvm_status read_constant(const rvm_executable *executable, const constant
   }
 }
 
+/* As the section says; 0 where it is too short to. */
+static int64_t constant_total(const rvm_executable *executable) {
+  int64_t offset = 0;
+  const uint32_t *counts = section_table(&executable->sections[RVM_SECTION_constants], &offset, 2, sizeof *counts);
+  return counts ? counts[0] : 0;
+}
+
 static rvm_status read_constants(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_constants];
   int64_t offset = 0;
@@ -370,6 +378,10 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
   if (header->abi_version != RVM_ABI_VERSION)
     return rvm_fail(error, RVM_UNSUPPORTED, "native code has abi version %u, this runtime version %d",
                     header->abi_version, RVM_ABI_VERSION);
+  if (executable->is_only_checked) {
+    executable->is_elsewhere = 1;
+    return RVM_OK;
+  }
   rvm_status status = rvm_executable_check_native(executable, error);
   if (status && may_be_elsewhere) {
     executable->is_elsewhere = 1;
@@ -402,22 +414,93 @@ static rvm_status find_symbols(rvm_executable *executable, rvm_value *error) {
   return RVM_OK;
 }
 
+/* ---- what it may do ---- */
+
+static int fits(const char *name, const char *pattern) {
+  size_t length = strlen(pattern);
+  if (length > 0 && pattern[length - 1] == '*') return strncmp(name, pattern, length - 1) == 0;
+  return strcmp(name, pattern) == 0;
+}
+
+int rvm_executable_may_call(const rvm_executable *executable, const char *name) {
+  if (!executable->callable) return 1;
+  for (int32_t i = 0; i < executable->callable_count; i++)
+    if (fits(name, executable->callable[i])) return 1;
+  return 0;
+}
+
+rvm_status rvm_fail_forbidden(const char *name, rvm_value *error) {
+  return rvm_fail(error, RVM_UNSUPPORTED,
+                  "executable: it calls the registered function \"%s\", which the load options do not allow", name);
+}
+
+/* Keeps the patterns, the pointers before the texts in one block. */
+static rvm_status copy_callable(rvm_executable *executable, const rvm_load_options *options, rvm_value *error) {
+  int32_t count = options ? options->function_count : 0;
+  if (count < 0) return rvm_fail(error, RVM_ARGUMENT_ERROR, "executable: %d functions", count);
+  size_t bytes = (size_t)(count + 1) * sizeof(char *);
+  for (int32_t i = 0; i < count; i++) bytes += strlen(options->functions[i]) + 1;
+  executable->callable = rvm_allocate(bytes);
+  if (!executable->callable) return rvm_out_of_memory(error);
+  char *text = (char *)(executable->callable + count + 1);
+  for (int32_t i = 0; i < count; i++) {
+    executable->callable[i] = text;
+    strcpy(text, options->functions[i]);
+    text += strlen(text) + 1;
+  }
+  executable->callable_count = count;
+  return RVM_OK;
+}
+
+static rvm_status check_callable(rvm_executable *executable, rvm_value *error) {
+  for (int32_t i = 0; i < executable->function_count; i++) {
+    if (executable->functions[i].kind != RVM_KIND_packed) continue;
+    const char *name = rvm_executable_function_name(executable, i);
+    if (strncmp(name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0 && !rvm_executable_may_call(executable, name))
+      return rvm_fail_forbidden(name, error);
+  }
+  return RVM_OK;
+}
+
+static rvm_status exceeds(const char *what, int64_t got, int64_t most, rvm_value *error) {
+  if (most <= 0 || got <= most) return RVM_OK;
+  return rvm_fail(error, RVM_UNSUPPORTED, "executable: %lld %s, the load options allow %lld", (long long)got, what,
+                  (long long)most);
+}
+
+static rvm_status check_counts(const rvm_executable *executable, const rvm_load_options *options, rvm_value *error) {
+  rvm_status status = exceeds("functions", executable->function_count, options->max_functions, error);
+  if (!status) status = exceeds("constants", constant_total(executable), options->max_constants, error);
+  return status ? status : exceeds("words of code", executable->code_words, options->max_code_words, error);
+}
+
 /* ---- the interface ---- */
 
-rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
-                               rvm_executable **result, rvm_value *error) {
+/* What is made of a file may take so many times its bytes, besides what the verifier may take. */
+enum { BYTES_FOR_A_BYTE = 64, VERIFIER_BYTES = 300 << 20 };
+
+static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_options *options, rvm_executable **result,
+                       rvm_value *error) {
   rvm_executable *executable = rvm_allocate_zeroed(sizeof *executable);
   if (!executable) return rvm_out_of_memory(error);
   executable->library.descriptor = -1;
   executable->is_elsewhere = options && options->elsewhere;
   atomic_init(&executable->users, 1);
-  rvm_status status = read_sections(executable, bytes, size_bytes, options && options->check_data, error);
-  if (!status && executable->sections[RVM_SECTION_native].bytes && !(options && options->trust_native))
+  executable->is_only_checked = options && options->check_only;
+  rvm_status status = options ? exceeds("bytes", size_bytes, options->max_bytes, error) : RVM_OK;
+  if (!status) status = read_sections(executable, bytes, size_bytes, options && options->check_data, error);
+  const int has_native = !status && executable->sections[RVM_SECTION_native].bytes;
+  const int is_trusted = options && options->trust_native;
+  if (has_native && !is_trusted && !executable->is_only_checked)
     status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, and the load options do not trust it");
-  load_step *const steps[] = {read_strings,          read_texts,  read_functions, read_constants,
+  if (!status && !(has_native && is_trusted)) status = copy_callable(executable, options, error);
+  load_step *const steps[] = {read_strings,          read_texts,  read_functions, check_callable, read_constants,
                               rvm_executable_verify, rvm_executable_decode,
                               read_native,           find_symbols};
-  for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) status = steps[i](executable, error);
+  for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) {
+    status = steps[i](executable, error);
+    if (!status && steps[i] == read_functions && options) status = check_counts(executable, options, error);
+  }
   if (status) {
     rvm_executable_release(executable);
     return status;
@@ -428,6 +511,22 @@ rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_
   }
   *result = executable;
   return RVM_OK;
+}
+
+rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
+                               rvm_executable **executable, rvm_value *error) {
+  int64_t unused = 0, most = 0;
+  if (size_bytes < 0 || !rvm_multiply(size_bytes, BYTES_FOR_A_BYTE, &most) || !rvm_add(most, VERIFIER_BYTES, &most))
+    return BAD(error, "%lld bytes", (long long)size_bytes);
+  rvm_budget budget = {.most = most, .left = most, .fuel = &unused};
+  rvm_budget *outer = rvm_budget_set(&budget);
+  rvm_status status = load(bytes, size_bytes, options, executable, error);
+  rvm_budget_set(outer);
+  if (status == RVM_OUT_OF_MEMORY && budget.refused) {
+    rvm_release(error);
+    return BAD(error, "it needs more memory than a file of its %lld bytes may", (long long)size_bytes);
+  }
+  return status;
 }
 
 void rvm_executable_retain(rvm_executable *executable) { atomic_fetch_add(&executable->users, 1); }
@@ -449,6 +548,7 @@ void rvm_executable_release(rvm_executable *executable) {
   rvm_free(executable->literals);
   rvm_free(executable->symbols);
   rvm_free(executable->by_name);
+  rvm_free(executable->callable);
   if (executable->release) executable->release(executable->release_argument);
   rvm_free(executable);
 }

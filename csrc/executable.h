@@ -88,6 +88,9 @@ struct rvm_executable {
   int64_t literal_count;
   rvm_library library;
   int32_t is_elsewhere; /* its native code cannot run here, and is not loaded; while it is loaded: whether that may be */
+  int32_t is_only_checked;
+  char **callable; /* patterns of registered functions that it may call; NULL: any */
+  int32_t callable_count;
   void (*release)(void *); /* rvm_load_options */
   void *release_argument;
   atomic_int users; /* its host and its machines */
@@ -100,6 +103,9 @@ extern const rvm_native_api rvm_machine_native_api;
 
 void rvm_executable_retain(rvm_executable *executable);
 const char *rvm_executable_string(const rvm_executable *executable, uint32_t index);
+
+/* Whether the executable may call a registered function, by the load options that it came with. */
+int rvm_executable_may_call(const rvm_executable *executable, const char *name);
 
 /* Whether native code of that triple and those features of the processor (cpu_features.def) can run here; UNSUPPORTED: no. */
 rvm_status rvm_native_check(const char *triple, const char *cpu, rvm_value *error);

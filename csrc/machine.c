@@ -18,7 +18,9 @@ static rvm_status find_packed(rvm_function *function, rvm_value *error) {
     return rvm_fail_unknown(function->name, error);
   function->invokes = function->call == rvm_builtin_invoke_closure || function->call == rvm_builtin_invoke_pure_closure;
   if (function->invokes) function->watch = 0;
-  if (strncmp(function->name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) function->cost = RVM_LONG_CALL_COST;
+  const size_t prefix = strlen(RVM_BUILTIN_PREFIX);
+  const int is_builtin = strncmp(function->name, RVM_BUILTIN_PREFIX, prefix) == 0;
+  if (!is_builtin || strncmp(function->name + prefix, "string_", 7) == 0) function->cost = RVM_LONG_CALL_COST;
   return RVM_OK;
 }
 
@@ -63,7 +65,10 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
                     (int)RVM_MOST_THREADS);
   size_t function_count = (size_t)executable->function_count;
   rvm_executable_retain(machine->executable = executable);
-  machine->head.fuel = RVM_POLL_INTERVAL;
+  if (machine->options.max_bytes < 0 || machine->options.max_steps < 0 || machine->options.max_nanoseconds < 0)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a limit below 0");
+  machine->steps_left = machine->deadline = INT64_MAX;
+  machine->head.fuel = machine->granted = RVM_POLL_INTERVAL;
   static _Atomic(uint64_t) machines;
   rvm_machine_seed(machine, (uint64_t)rvm_clock_now() ^ (uint64_t)(uintptr_t)machine << 20 ^ atomic_fetch_add(&machines, 1));
   atomic_init(&machine->run, 1);
@@ -94,6 +99,8 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
 rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **result,
                            rvm_value *error) {
   _Static_assert(RVM_TAG_NIL == 0, "zeroed memory is a stack of NILs");
+  if (executable->is_only_checked)
+    return rvm_fail(error, RVM_UNSUPPORTED, "machine: the executable was loaded to be checked only");
   if (executable->is_elsewhere) return rvm_executable_check_native(executable, error);
   rvm_machine *machine = rvm_allocate_zeroed(sizeof *machine);
   if (!machine) return rvm_out_of_memory(error);
@@ -227,6 +234,29 @@ rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, r
 
 int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index) { return (int32_t)machine->functions[index].kind; }
 
+/* ---- limits ---- */
+
+static void reclaim(void *host) { rvm_pool_trim(((rvm_machine *)host)->pool); }
+
+static int is_limited(const rvm_machine *machine) {
+  return machine->options.max_bytes > 0 || machine->options.max_steps > 0 || machine->options.max_nanoseconds > 0;
+}
+
+static void grant(rvm_machine *machine, int64_t fuel) {
+  machine->head.fuel = machine->granted = fuel < machine->steps_left ? fuel : machine->steps_left;
+}
+
+/* What the next run may use.  That of memory does not depend on what runs before have left in the pool. */
+static void begin_limits(rvm_machine *machine) {
+  const rvm_machine_options *options = &machine->options;
+  machine->steps_left = options->max_steps > 0 ? options->max_steps : INT64_MAX;
+  machine->deadline = options->max_nanoseconds > 0 ? rvm_clock_now() + options->max_nanoseconds : INT64_MAX;
+  grant(machine, RVM_POLL_INTERVAL);
+  if (options->max_bytes > 0) rvm_pool_trim(machine->pool);
+  int64_t most = options->max_bytes > 0 ? options->max_bytes : INT64_MAX;
+  machine->budget = (rvm_budget){.most = most, .left = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
+}
+
 /* ---- running ---- */
 
 static rvm_status fail_busy(rvm_value *error) {
@@ -292,8 +322,11 @@ rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_
   rvm_status status = check_arguments(arguments, count, result);
   if (status) return status;
   if (!enter_or_wait(machine)) return fail_busy(result);
-  machine->calls++;
+  const int limited = is_limited(machine);
+  if (machine->calls++ == 0 && limited) begin_limits(machine);
+  rvm_budget *outer = limited ? rvm_budget_set(&machine->budget) : NULL;
   status = rvm_machine_apply(machine, callee, arguments, count, result);
+  if (limited) rvm_budget_set(outer);
   if (--machine->calls == 0 && status) rvm_error_close_trace(*result);
   rvm_machine_leave(machine);
   return status;
@@ -319,20 +352,36 @@ int64_t rvm_clock_now(void) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+static rvm_status check_limits(const rvm_machine *machine, int64_t now, rvm_value *error) {
+  const rvm_machine_options *options = &machine->options;
+  if (machine->steps_left <= 0)
+    return rvm_fail(error, RVM_TIMEOUT, "the run took more than its %lld steps", (long long)options->max_steps);
+  if (now >= machine->deadline)
+    return rvm_fail(error, RVM_TIMEOUT, "the run took more than its %.3f seconds", (double)options->max_nanoseconds * 1e-9);
+  return RVM_OK;
+}
+
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
-  machine->head.fuel = RVM_POLL_INTERVAL;
+  const int64_t now = rvm_clock_now();
+  const int is_slow = now - machine->looked > RVM_LONG_INTERVAL;
+  machine->looked = now;
+  machine->steps_left -= machine->granted - machine->head.fuel;
+  grant(machine, is_slow ? RVM_LONG_CALL_COST : RVM_POLL_INTERVAL);
   if (atomic_load_explicit(&machine->upgrades, memory_order_relaxed)) apply_upgrade(machine);
   if (rvm_machine_is_interrupted(machine)) {
     atomic_store(&machine->interrupted, 0);
     return rvm_fail(error, RVM_INTERRUPTED, "interrupted");
   }
-  if (!machine->options.poll) return RVM_OK;
-  const int64_t now = rvm_clock_now();
-  if (machine->polled && now - machine->polled < RVM_HOST_POLL_INTERVAL) return RVM_OK;
+  rvm_status status = check_limits(machine, now, error);
+  if (status || !machine->options.poll || (machine->polled && now - machine->polled < RVM_HOST_POLL_INTERVAL)) return status;
   machine->polled = now;
   *error = (rvm_value){.tag = RVM_TAG_NIL};
-  rvm_status status = machine->options.poll(machine->options.host, error);
+  status = machine->options.poll(machine->options.host, error);
   return status == RVM_OK ? RVM_OK : rvm_host_failed(status, "poll", error);
+}
+
+int rvm_machine_may_call(const rvm_machine *machine, const char *name) {
+  return rvm_executable_may_call(machine->executable, name);
 }
 
 rvm_pool *rvm_machine_pool(rvm_machine *machine) { return machine->pool; }

@@ -72,7 +72,10 @@ struct rvm_machine {
   _Atomic(rvm_dropped *) dropped;
   _Atomic(rvm_executable *) compiled; /* rvm_machine_upgrade; or NULL */
   atomic_int upgrades;                /* 1: its functions are still to be taken up */
-  int64_t polled; /* when the host was, by rvm_clock_now */
+  int64_t looked, polled; /* when the machine looked at the time, and when the host was polled, by rvm_clock_now */
+  int64_t granted;        /* the fuel at the last look */
+  int64_t steps_left, deadline; /* of the present run */
+  rvm_budget budget;
   uint64_t random; /* of rvm_machine_random: how many numbers it gave, times an odd constant, and where it began */
   rvm_machine_options options;
   rvm_instrument instrument;
@@ -80,7 +83,11 @@ struct rvm_machine {
   _Atomic(int64_t) stop_within;  /* rvm_machine_stop_within */
 };
 
-enum { RVM_POLL_INTERVAL = 65536, RVM_HOST_POLL_INTERVAL = 1000000 /* nanoseconds */ };
+enum {
+  RVM_POLL_INTERVAL = 65536,
+  RVM_HOST_POLL_INTERVAL = 1000000, /* nanoseconds */
+  RVM_LONG_INTERVAL = 4000000       /* after so long a time the next look is at the next kernel */
+};
 
 static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
   return atomic_load_explicit(&machine->interrupted, memory_order_relaxed) ==

@@ -25,7 +25,7 @@ typedef struct rvm_machine_head {
   const rvm_value *function_values;
 } rvm_machine_head;
 
-enum { RVM_LONG_CALL_COST = 1024 }; /* of kernels and functions of the host */
+enum { RVM_LONG_CALL_COST = 8192 }; /* of kernels and functions of the host */
 
 /* Among the watched kinds while the machine has a debugger, so that all calls go by way of the function table. */
 #define RVM_WATCH_STEPS (1u << 31)

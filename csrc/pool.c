@@ -75,6 +75,11 @@ void rvm_pool_close(rvm_pool *pool) {
   if (atomic_fetch_add(&pool->left, pool->live_count) + pool->live_count == 0) rvm_free(pool);
 }
 
+void rvm_pool_trim(rvm_pool *pool) {
+  collect(pool, NULL);
+  make_room(pool, 0, 0);
+}
+
 rvm_pool_sizes rvm_pool_measure(rvm_pool *pool) {
   collect(pool, NULL);
   return pool->sizes;

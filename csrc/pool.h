@@ -11,7 +11,9 @@ typedef struct rvm_pool_sizes {
   int64_t peak_bytes;             /* the most that was ever live; live and kept together never exceed that and a quarter */
 } rvm_pool_sizes;
 
-rvm_pool *rvm_pool_new(void); /* NULL: no memory */
+rvm_pool *rvm_pool_new(void);
+/* Frees what is kept. */
+void rvm_pool_trim(rvm_pool *pool); /* NULL: no memory */
 /* Ends the use of a pool.  Storages that are still alive stay so. */
 void rvm_pool_close(rvm_pool *pool);
 rvm_pool_sizes rvm_pool_measure(rvm_pool *pool);

@@ -122,6 +122,15 @@ typedef struct rvm_load_options {
   int32_t elsewhere;    /* 1: native code may be for another processor or architecture: machines refuse it, not the load */
   int32_t check_data;   /* 0: of more than RVM_CHECKED_DATA_BYTES of tensors' elements, which are then not even read, the
                            checksum is not looked at */
+  int32_t check_only;   /* 1: everything is verified but the library in a native section, which is not opened and need not be
+                           trusted; no machine can be made of it */
+  /* The registered functions that it may call, besides builtins, by their names; one that ends with * stands for all that
+     begin so.  An executable with native code, which is trusted, may call any. */
+  const char *const *functions;
+  int32_t function_count;
+  /* The most that it may have; 0: as much as the format allows. */
+  int64_t max_bytes; /* of its file */
+  int32_t max_functions, max_constants, max_code_words;
   /* Called once with release_argument when the executable, if it is loaded at all, no longer uses its bytes.  May be
      NULL. */
   void (*release)(void *);
@@ -147,8 +156,13 @@ typedef struct rvm_machine_options {
   int64_t stack_values; /* size of the value stack; 0: 1 << 20 */
   int64_t call_depth;   /* most calls inside each other; 0: 200,000; those of native code need C stack, too */
   int32_t threads;      /* at most so many work on a kernel at once, the caller's among them; 0: 1, at most RVM_MOST_THREADS */
+  /* What one run may use, from the host's call until that returns; 0: as much as it wants. */
+  int64_t max_bytes;       /* that it allocates more than it frees, the value stack aside: OUT_OF_MEMORY */
+  int64_t max_steps;       /* calls and backward jumps; a kernel or a function of the host is 8,192, and 64 bytes that are
+                              allocated are 1: TIMEOUT */
+  int64_t max_nanoseconds; /* a kernel that has begun ends: TIMEOUT */
   /* Called now and then during a run, a millisecond or more apart: the machine looks at the time after about 65,536
-     calls and backward jumps, where a call of a kernel or of a function of the host counts for 1,024.  A status other
+     calls and backward jumps, where a call of a kernel or of a function of the host counts for 8,192.  A status other
      than OK ends the run with it.  May be NULL. */
   rvm_status (*poll)(void *host, rvm_value *error);
   /* What vm.builtin.print does with its arguments.  NULL: nothing. */

@@ -94,9 +94,13 @@ void rvm_object_release(rvm_object *object) {
 
 static const rvm_error out_of_memory = {
     .base = {.tag = RVM_TAG_ERROR, .references = -1}, .status = RVM_OUT_OF_MEMORY, .message = (char *)"out of memory"};
+static const rvm_error over_budget = {.base = {.tag = RVM_TAG_ERROR, .references = -1},
+                                      .status = RVM_OUT_OF_MEMORY,
+                                      .message = (char *)"out of memory: more than the limit (max_bytes) allows"};
 
 rvm_status rvm_out_of_memory(rvm_value *result) {
-  if (result) *result = rvm_object_value((rvm_object *)&out_of_memory);
+  const rvm_error *error = rvm_budget_refused() ? &over_budget : &out_of_memory;
+  if (result) *result = rvm_object_value((rvm_object *)error);
   return RVM_OUT_OF_MEMORY;
 }
 

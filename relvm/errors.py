@@ -76,6 +76,10 @@ class RelvmInterrupted(RelvmError):
     """The run was stopped from outside."""
 
 
+class RelvmTimeoutError(RelvmError, TimeoutError):
+    """A run took more steps or more time than it may."""
+
+
 class RelvmCallbackError(RelvmError, RuntimeError):
     """A packed function of the host failed without a Python exception of its own."""
 
@@ -96,8 +100,8 @@ class RelvmToolchainError(RelvmError, RuntimeError):
 
 
 def located(error: RelvmError, origin: str) -> RelvmError:
-    """An error like `error` that begins with `origin`, where in the source it is; `error` itself where that is empty, or
-    stated already."""
+    """An error like `error` that begins with `origin`, where in the source it is; `error` itself where that is empty
+    or stated already."""
     if error.origin or not origin:
         return error
     found = type(error)(f"{origin}: {error}")

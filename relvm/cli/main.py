@@ -52,6 +52,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_show(commands)
     _add_compare(commands)
     _add_debug(commands)
+    _add_verify(commands)
     for name, help_text in (
         ("ops", "the operators"),
         ("builtins", "the runtime's own functions"),
@@ -210,6 +211,12 @@ def _add_debug(commands) -> None:
     command.set_defaults(run=_run_debug)
 
 
+def _add_verify(commands) -> None:
+    command = commands.add_parser("verify", help="check an executable, and run nothing of it")
+    command.add_argument("model", metavar="EXECUTABLE", help=".rvm, or .so with one inside")
+    command.set_defaults(run=_run_verify)
+
+
 def _run_run(options: argparse.Namespace) -> int:
     from relvm.cli.run import run
 
@@ -238,6 +245,12 @@ def _run_compare(options: argparse.Namespace) -> int:
     from relvm.cli.compare import compare_model
 
     return compare_model(options)
+
+
+def _run_verify(options: argparse.Namespace) -> int:
+    from relvm.cli.verify import verify_file
+
+    return verify_file(options)
 
 
 def _run_debug(options: argparse.Namespace) -> int:

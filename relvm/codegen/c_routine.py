@@ -133,8 +133,7 @@ def print_routine(
         body += printer.step("  ")
     comment = f"/* {comment_text(routine.name)}({comment_text(', '.join(routine.params))}) */"
     start = ["start:;"] if printer.restarts else []
-    kernels = sum(isinstance(statement, CallStatement) and statement.kernel for statement in _statements(routine.body))
-    body = [*start, f"  RVM_TRY(rvm_enter(ctx, {kernels}, failure));", *body]
+    body = [*start, "  RVM_TRY(rvm_enter(ctx, failure));", *body]
     symbol = routine_symbol(routine.name)
     if not _is_small(routine):
         return "\n".join([comment, *printer.parts, *printer.function("rvm_status", symbol, body)])

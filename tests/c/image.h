@@ -243,14 +243,16 @@ static inline unsigned char *image_finish(image *from, int64_t *size_bytes) {
 /* An executable loaded from an image, and its bytes. */
 typedef struct loaded {
   unsigned char *bytes;
+  int64_t size_bytes;
   rvm_executable *executable;
 } loaded;
 
 static inline rvm_status image_load(image *from, loaded *to, rvm_value *error) {
-  int64_t size_bytes;
-  const rvm_load_options options = {.trust_native = 1};
-  *to = (loaded){.bytes = image_finish(from, &size_bytes)};
-  return rvm_executable_load(to->bytes, size_bytes, &options, &to->executable, error);
+  const char *const all[] = {"*"};
+  const rvm_load_options options = {.trust_native = 1, .functions = all, .function_count = 1};
+  *to = (loaded){.executable = NULL};
+  to->bytes = image_finish(from, &to->size_bytes);
+  return rvm_executable_load(to->bytes, to->size_bytes, &options, &to->executable, error);
 }
 
 static inline void loaded_release(loaded *what) {

@@ -6,6 +6,7 @@ import importlib
 import os
 import weakref
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -25,6 +26,9 @@ from relvm.vm.runtime.files import complete_file, map_executable
 from relvm.vm.runtime.program import FunctionEntry, Program, callees
 from relvm.vm.runtime.trust import is_built_here
 from relvm.vm.runtime.upgrade import Upgrade
+
+# What programs from elsewhere may call.
+KERNEL_LIBRARY = ("reference.*",)
 
 
 @dataclass(frozen=True)
@@ -91,18 +95,24 @@ class Executable:
         trust_native: bool,
         check_data: bool = False,
         elsewhere: bool = False,
+        check_only: bool = False,
+        functions: Iterable[str] | None = None,
+        max_bytes: int = 0,
         program: Program | None = None,
         where: str = "",
     ) -> None:
         # buffer: 64-byte aligned, unchanged from now on; its tensors are used in place.
-        trusted = trust_native or _native_is_ours(buffer, where)
+        trusted = trust_native or (not check_only and _native_is_ours(buffer, where))
+        names = [ffi.new("char[]", name.encode()) for name in (KERNEL_LIBRARY if functions is None else functions)]
+        callable_names = ffi.new("const char *[]", names)
         pointer = ffi.new("rvm_executable **")
         error = ffi.new("rvm_value *")
         view = ffi.from_buffer(buffer)
         held = ffi.cast("void *", binding.hold(view))
         let_go = ffi.cast("void(*)(void *)", binding.LET_GO)
-        chosen = {"trust_native": trusted, "check_data": check_data, "elsewhere": elsewhere}
-        options = ffi.new("rvm_load_options *", chosen | {"release": let_go, "release_argument": held})
+        chosen = {"trust_native": trusted, "check_data": check_data, "elsewhere": elsewhere, "check_only": check_only}
+        allowed = {"functions": callable_names, "function_count": len(names), "max_bytes": max_bytes}
+        options = ffi.new("rvm_load_options *", chosen | allowed | {"release": let_go, "release_argument": held})
         status = lib.rvm_executable_load(view, len(view), options, pointer, error)
         if status:
             let_go(held)
@@ -134,17 +144,34 @@ class Executable:
         """
         buffer = encode(program)
         held = replace(program, constants=decode_constants(buffer))  # one copy of the tensors is enough
-        return cls(buffer, trust_native=True, elsewhere=elsewhere, program=held)
+        return cls(buffer, trust_native=True, elsewhere=elsewhere, functions=("*",), program=held)
 
     @classmethod
-    def from_bytes(cls, content: bytes | bytearray | memoryview, *, trust_native: bool = False) -> Executable:
-        """The executable in `content`, which is copied.  `trust_native`, and what is raised, are those of `open`."""
+    def from_bytes(
+        cls,
+        content: bytes | bytearray | memoryview,
+        *,
+        trust_native: bool = False,
+        functions: Iterable[str] | None = None,
+    ) -> Executable:
+        """The executable in `content`, which is copied.
+
+        `trust_native`, `functions`, and what is raised, are those of `open`.
+        """
         buffer = aligned_buffer(len(content))
         memoryview(buffer)[:] = content
-        return cls(buffer, trust_native=trust_native)
+        return cls(buffer, trust_native=trust_native, functions=functions)
 
     @classmethod
-    def open(cls, path: str | os.PathLike, *, trust_native: bool = False, check_data: bool = False) -> Executable:
+    def open(
+        cls,
+        path: str | os.PathLike,
+        *,
+        trust_native: bool = False,
+        check_data: bool = False,
+        functions: Iterable[str] | None = None,
+        max_bytes: int = 0,
+    ) -> Executable:
         """The executable in a file, or in an exported library, mapped: its tensors are read when they are used.
 
         Everything is checked before this returns, but of more than 1 MB of tensors' elements, which would have to be
@@ -161,6 +188,12 @@ class Executable:
             compiled by this user on this machine (relvm/vm/runtime/trust.py).
         check_data
             Whether tensors' elements are checked, too, however many there are.
+        functions
+            The registered functions that a program without native code may call, by name; one that ends with * stands
+            for all that begin so.  None: those that kernels are with target "numpy".  Builtins it may call in any case;
+            native code, which is trusted, may call any function.
+        max_bytes
+            The most that the file may have; 0: as many as it likes.
 
         Raises
         ------
@@ -169,9 +202,31 @@ class Executable:
         RelvmFormatError
             It is damaged, truncated or no executable.
         RelvmUnsupportedError
-            It has native code that is not trusted, or is for another processor or version.
+            It has native code that is not trusted, or is for another processor or version; it calls a function that it
+            may not call; it is too large.
         """
-        return cls(map_executable(path), trust_native=trust_native, check_data=check_data, where=str(path))
+        return cls(
+            map_executable(path),
+            trust_native=trust_native,
+            check_data=check_data,
+            functions=functions,
+            max_bytes=max_bytes,
+            where=str(path),
+        )
+
+    @classmethod
+    def check(cls, path: str | os.PathLike) -> Executable:
+        """The executable in the file `path`, of which everything is checked, tensors' elements too, and nothing runs.
+
+        A native section is not opened, and no machine can be made of it.
+
+        Raises
+        ------
+        OSError, RelvmFormatError, RelvmUnsupportedError
+            As `open`.
+        """
+        content = map_executable(path)
+        return cls(content, trust_native=False, check_data=True, check_only=True, functions=("*",), where=str(path))
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the executable to the file `path`, which appears, or is replaced, only when it is complete."""
@@ -260,12 +315,20 @@ class Executable:
         return f"<Executable of {self.function_count} functions>"
 
 
-def load(path: str | os.PathLike, *, trust_native: bool = False, check_data: bool = False) -> Executable:
+def load(
+    path: str | os.PathLike,
+    *,
+    trust_native: bool = False,
+    check_data: bool = False,
+    functions: Iterable[str] | None = None,
+    max_bytes: int = 0,
+) -> Executable:
     """Open the executable in a file, or in an exported library.
 
-    `path`, `trust_native`, `check_data` and what is raised are those of `Executable.open`.
+    `path`, `trust_native`, `check_data`, `functions`, `max_bytes` and what is raised are those of `Executable.open`.
     """
-    return Executable.open(path, trust_native=trust_native, check_data=check_data)
+    limits = {"functions": functions, "max_bytes": max_bytes}
+    return Executable.open(path, trust_native=trust_native, check_data=check_data, **limits)
 
 
 def _native_is_ours(buffer: Any, where: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from typing import Any
@@ -46,11 +47,19 @@ class VirtualMachine:
         At most so many threads work on a kernel at once, the caller's among them; results do not depend on it.  None:
         the environment variable RELVM_NUM_THREADS, or as many as this process has processors.  The process has one team
         of threads: while it works for one machine, the kernels of others run on their own thread.
+    max_bytes
+        The most that one run may allocate beyond what it frees, the value stack aside; RelvmMemoryError.  0: no limit.
+        Arrays that Python functions make on the way do not count.
+    max_steps
+        The most calls and backward jumps of one run; a kernel, a Python function and a builtin on strings are 8,192,
+        and 64 bytes that are allocated are 1; RelvmTimeoutError.  0: no limit.
+    max_seconds
+        The most time of one run; RelvmTimeoutError.  A kernel or a Python function that has begun ends.  0: no limit.
 
     Raises
     ------
     RelvmArgumentError
-        `num_threads` is not an integer of 1 to 256.
+        `num_threads` is not an integer of 1 to 256, or a limit is negative.
     RelvmNameError
         A packed function that nobody has registered.
 
@@ -73,6 +82,9 @@ class VirtualMachine:
         call_depth: int = 0,
         print_hook: Callable[..., Any] | None = None,
         num_threads: int | None = None,
+        max_bytes: int = 0,
+        max_steps: int = 0,
+        max_seconds: float = 0,
     ) -> None:
         self.executable = executable
         pointer = executable.pointer
@@ -80,6 +92,7 @@ class VirtualMachine:
         provide(executable.function_name(index) for index in indices if executable.function_kind(index) == "packed")
         hooks = {"poll": lib.relvm_py_poll, "print": lib.relvm_py_print}
         sizes = {"stack_values": stack_values, "call_depth": call_depth, "threads": _threads(num_threads)}
+        sizes |= {"max_bytes": max_bytes, "max_steps": max_steps, "max_nanoseconds": math.ceil(max_seconds * 1e9)}
         options = ffi.new("rvm_machine_options *", {**sizes, **hooks})
         machine = ffi.new("rvm_machine **")
         error = ffi.new("rvm_value *")

@@ -1,0 +1,171 @@
+"""What a run may use, and what an executable from elsewhere may call."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from modes import MODES
+
+from relvm import vm
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmError,
+    RelvmMemoryError,
+    RelvmTimeoutError,
+    RelvmUnsupportedError,
+)
+from relvm.frontend.text import parse_module
+from relvm.vm.runtime import Executable
+
+MODULE = parse_module("""
+def loop(n: i64) -> i64 = if n > 0 then @loop(n - 1) else 7
+def deep(n: i64) -> i64 = if n > 0 then 1 + @deep(n - 1) else 7
+def large(x: f32[n]) -> f32[1000, n] = broadcast_to(x, shape(1000, n))
+def doubled(x: f32[n], k: i64) -> f32[n] = if k > 0 then @doubled(add(x, x), k - 1) else x
+def strings(x: str[n], k: i64) -> str[n] = if k > 0 then @strings(string_case(x, upper=1), k - 1) else x
+""")
+X = np.ones(1000, np.float32)
+
+
+@pytest.fixture(scope="module")
+def executables() -> dict[str, vm.Executable]:
+    return {mode: vm.build(MODULE, mode) for mode in MODES}
+
+
+@pytest.fixture(params=MODES)
+def executable(request: pytest.FixtureRequest, executables: dict[str, vm.Executable]) -> vm.Executable:
+    return executables[request.param]
+
+
+def test_steps(executable: vm.Executable) -> None:
+    machine = vm.VirtualMachine(executable, max_steps=200_000)
+    for _ in range(3):
+        assert machine["loop"](90_000) == 7
+        with pytest.raises(RelvmTimeoutError, match="the run took more than its 200000 steps"):
+            machine["loop"](1 << 60)
+        assert machine["doubled"](X, 5).shape == (1000,)
+        with pytest.raises(RelvmTimeoutError):
+            machine["doubled"](X, 30)  # kernels
+
+
+def test_time(executable: vm.Executable) -> None:
+    machine = vm.VirtualMachine(executable, max_seconds=0.05)
+    for arguments in [("loop", 1 << 60), ("doubled", np.ones(100_000, np.float32), 1 << 60)]:
+        started = time.perf_counter()
+        with pytest.raises(RelvmTimeoutError, match=r"more than its 0\.050 seconds"):
+            machine[arguments[0]](*arguments[1:])
+        assert time.perf_counter() - started >= 0.05
+    assert isinstance(RelvmTimeoutError(), TimeoutError)
+    assert machine["loop"](10) == 7
+
+
+def test_a_string_operator_counts_as_a_kernel(executable: vm.Executable) -> None:
+    machine = vm.VirtualMachine(executable, max_steps=200_000)
+    words = np.array(["a", "b"], object)
+    assert machine["strings"](words, 5).numpy().tolist() == ["A", "B"]
+
+
+def test_strings_in_bytecode_end_by_steps(executables: dict[str, vm.Executable]) -> None:
+    machine = vm.VirtualMachine(executables["bytecode"], max_steps=200_000)
+    with pytest.raises(RelvmTimeoutError):
+        machine["strings"](np.array(["a", "b"], object), 100)
+
+
+def test_memory(executable: vm.Executable) -> None:
+    machine = vm.VirtualMachine(executable, max_bytes=1_000_000)
+    for _ in range(3):
+        assert machine["large"](X[:200]).shape == (1000, 200)
+        with pytest.raises(RelvmMemoryError, match=r"more than the limit \(max_bytes\)"):
+            machine["large"](X)
+        assert machine["doubled"](X, 10_000).shape == (1000,)  # what is freed does not count
+    held = [machine["large"](X[:200]) for _ in range(5)]  # nor what runs before have given
+    assert len(held) == 5
+
+
+def test_limits_do_not_change_results(executable: vm.Executable) -> None:
+    machine = vm.VirtualMachine(executable, max_bytes=1 << 30, max_steps=1 << 40, max_seconds=1000)
+    np.testing.assert_array_equal(machine["doubled"](X, 3), X * 8)
+    assert machine["deep"](1000) == 1007
+
+
+@pytest.mark.parametrize("limit", ["max_bytes", "max_steps", "max_seconds"])
+def test_a_limit_below_zero(executables: dict[str, vm.Executable], limit: str) -> None:
+    with pytest.raises(RelvmArgumentError, match="below 0"):
+        vm.VirtualMachine(executables["bytecode"], **{limit: -1})
+
+
+# ---- what it may call ----
+
+
+@pytest.fixture
+def calling(tmp_path: Path) -> Path:
+    vm.register_func("limited.seven", lambda: 7, override=True)
+    text = 'def main() => i64 { return packed("limited.seven") : i64 }'
+    path = tmp_path / "calling.rvm"
+    vm.build(parse_module(text), target="numpy").save(path)
+    return path
+
+
+def test_functions_of_the_host_are_allowed_by_name(calling: Path) -> None:
+    for refused in (None, (), ("limited",), ("limited.sevens",), ("reference.*",)):
+        with pytest.raises(RelvmUnsupportedError, match=r'the registered function "limited.seven", which the load'):
+            vm.load(calling, functions=refused)
+        with pytest.raises(RelvmUnsupportedError):
+            Executable.from_bytes(calling.read_bytes(), functions=refused)
+    for allowed in (("limited.seven",), ("limited.*",), ("x", "*")):
+        assert vm.VirtualMachine(vm.load(calling, functions=allowed))["main"]() == 7
+
+
+def test_kernels_of_numpy_are_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.rvm"
+    vm.build(parse_module("def main(x: f32[n]) -> f32[n] = relu(x)"), target="numpy").save(path)
+    assert vm.VirtualMachine(vm.load(path))["main"](np.float32([-1, 2])).numpy().tolist() == [0, 2]
+
+
+def test_a_file_that_is_too_large(calling: Path) -> None:
+    size = calling.stat().st_size
+    with pytest.raises(RelvmUnsupportedError, match=f"{size} bytes, the load options allow {size - 1}"):
+        vm.load(calling, max_bytes=size - 1)
+    assert vm.load(calling, max_bytes=size, functions=("*",))
+
+
+# ---- relvm verify ----
+
+
+def verify(path: Path) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "relvm", "verify", str(path)], capture_output=True, text=True)
+
+
+def test_verify_says_what_a_file_has(calling: Path, tmp_path: Path) -> None:
+    done = verify(calling)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "calls functions of the host: limited.seven" in done.stdout
+    assert "native code: none" in done.stdout
+    native = tmp_path / "native.rvm"
+    vm.build(MODULE).save(native)
+    done = verify(native)
+    assert done.returncode == 0
+    assert "which nothing can verify" in done.stdout
+
+
+def test_verify_runs_nothing(tmp_path: Path) -> None:
+    native = tmp_path / "native.rvm"
+    vm.build(MODULE).save(native)
+    checked = Executable.check(native)
+    with pytest.raises(RelvmUnsupportedError, match="loaded to be checked only"):
+        vm.VirtualMachine(checked)
+
+
+def test_verify_refuses_what_loading_refuses(calling: Path) -> None:
+    content = bytearray(calling.read_bytes())
+    content[-70] ^= 1
+    calling.write_bytes(content)
+    with pytest.raises(RelvmError):
+        vm.load(calling, functions=("*",))
+    done = verify(calling)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
