@@ -396,7 +396,8 @@ class Debugger:
     # ---- on the run's thread ----
 
     def _told(self, failed: RelvmError | None) -> None:
-        assert self._run is not None, "only `_begin` runs the machine"
+        if self._run is None:  # who calls the machine itself is not stopped
+            return
         depth = self._debugger.depth
         place = self._debugger.place(depth - 1)
         code = self.code.functions[place.function]
@@ -562,7 +563,7 @@ def _executable(
 
 
 def _expect_stops(executable: Executable, code: ProgramCode) -> None:
-    if not code.functions:
+    if not code.functions and any(entry.kind == "native" for entry in executable.program.functions):
         raise RelvmUnsupportedError(
             "Debugger: all functions of the executable are native code that was not built for debugging;"
             " build it with debug=True"

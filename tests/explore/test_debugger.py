@@ -210,6 +210,17 @@ def test_registers_and_the_stack(debugger: Debugger) -> None:
     assert debugger.value("n", frame=500) == 500
 
 
+def test_who_calls_the_machine_itself_is_not_stopped(debugger: Debugger) -> None:
+    debugger.break_at("y")
+    np.testing.assert_array_equal(debugger.machine["main"](X, 1), X * 2)
+    assert debugger.run("main", X, 1).reason == "breakpoint"
+
+
+def test_a_program_without_functions() -> None:
+    with pytest.raises(RelvmNameError, match="no function main"):
+        Debugger(parse_module("")).run()
+
+
 def test_a_debugged_program_gives_what_the_others_give(debugger: Debugger) -> None:
     np.testing.assert_array_equal(debugger.run("main", X, 3).result, X * 16)
     np.testing.assert_array_equal(debugger.machine["helper"](X, k=2), X)
