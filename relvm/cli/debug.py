@@ -13,8 +13,9 @@ import numpy as np
 from relvm.cli.inputs import input_values
 from relvm.cli.models import executable_of
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
-from relvm.explore.debugger import Debugger, Stop
+from relvm.explore.debugger import Debugger
 from relvm.explore.shown import shown_value
+from relvm.explore.stops import Stop
 
 _FRAMES = 20  # of `where`
 

@@ -7,7 +7,7 @@ from relvm.explore.calls import call_graph, draw_calls, format_calls
 from relvm.explore.comparing import compare
 from relvm.explore.comparison import Comparison, Row
 from relvm.explore.dataflow import draw_dataflow, format_dataflow
-from relvm.explore.debugger import Debugger, Frame, Register, Stop
+from relvm.explore.debugger import Debugger
 from relvm.explore.liveness import RegisterLife, draw_liveness, format_liveness, liveness
 from relvm.explore.memory import draw_memory, format_memory
 from relvm.explore.peaks import Peaks, copy_bandwidth, measured_peaks
@@ -15,6 +15,7 @@ from relvm.explore.pipeline import Exploration, Line, View, explore
 from relvm.explore.placement import draw_placement
 from relvm.explore.profile import draw_profile, format_profile
 from relvm.explore.roofline import draw_roofline
+from relvm.explore.stops import Frame, Register, Stop
 
 __all__ = [
     "Breakpoint",
