@@ -80,7 +80,7 @@ class _Line:
         return self.take()
 
     def convert(self, expected: str, reader: Callable[[str], Any]) -> Any:
-        """The next token through `reader`, which raises ValueError or OverflowError on one that is not what is expected."""
+        """The next token through `reader`, which raises ValueError or OverflowError on one that is not expected."""
         try:
             value = reader(self.ahead)
         except (ValueError, OverflowError):
