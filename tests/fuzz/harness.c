@@ -137,6 +137,16 @@ static rvm_status stop_at(void *host, const rvm_value *failure, rvm_value *error
   return RVM_OK;
 }
 
+/* Some breakpoints, some of them where no instruction is. */
+static void set_breaks(session *s) {
+  for (int i = 0; i < 4; i++) {
+    rvm_value error = {.tag = RVM_TAG_NIL};
+    const int32_t function = (int32_t)fuzz_below(&s->whims, (uint64_t)s->executable->function_count + 1);
+    if (rvm_machine_break(s->machine, function, (int32_t)fuzz_below(&s->whims, 12), fuzz_below(&s->whims, 4) > 0, &error))
+      rvm_value_release(&error);
+  }
+}
+
 static void look_on(session *s) {
   rvm_value error = {.tag = RVM_TAG_NIL};
   const rvm_instrument instrument = {
@@ -146,7 +156,8 @@ static void look_on(session *s) {
   if (s->mode == WATCHED || s->mode == SKIPPED) status = rvm_machine_instrument(s->machine, &instrument, &error);
   if (s->mode == STEPPED || (s->mode == SKIPPED && fuzz_below(&s->whims, 2))) {
     if (!status) status = rvm_machine_debug(s->machine, &debugger, &error);
-    rvm_machine_stop_within(s->machine, 3);
+    set_breaks(s);
+    rvm_machine_stop_within(s->machine, fuzz_below(&s->whims, 4));
   }
   EXPECT(status == RVM_OK);
 }

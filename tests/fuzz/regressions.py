@@ -31,14 +31,14 @@ f1 = bytecode main() registers 1
 c0 = dtype i64
 c1 = string "x"
 f0 = packed vm.builtin.check_prim_value_info
-f1 = bytecode main(x, y) registers 3
-  0: call vm.builtin.check_prim_value_info(r1, c0, c1)
-  1: prim r1 = sub_i64(r1, 1)
-  2: prim r2 = le_i64(r1, 0)
-  3: if r2 -> 5
-  4: ret r0
-  5: tail_call main(r0, r1)
-""",
+f1 = bytecode inner(x) registers 2
+  0: call vm.builtin.check_prim_value_info(r0, c0, c1)
+  1: prim r1 = sub_i64(r0, 1)
+  2: ret r1
+"""
+    + "".join(
+        f"f{i} = bytecode outer{i}(x) registers 2\n  0: call r1 = inner(r0)\n  1: ret r1\n" for i in range(2, 22)
+    ),
     "a debugger was told of a tail call's failure when no function was left": """
 f0 = packed vm.builtin.assert
 f1 = bytecode main(x) registers 1
