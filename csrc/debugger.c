@@ -57,6 +57,7 @@ rvm_status rvm_debugger_step(rvm_machine *machine, rvm_stop stop, rvm_value *err
 void rvm_debugger_failed(rvm_machine *machine, rvm_value failure) {
   if (!(machine->head.watched_kinds & RVM_WATCH_STEPS)) return;
   if (failure.tag != RVM_TAG_ERROR || failure.as.error->frames > 0 || machine->debugging->ended) return;
+  if (depth_of(machine) == 0) return; /* a tail call failed, and whose it was is gone */
   rvm_value ignored; /* there is an error already */
   if (tell(machine, &failure, &ignored)) rvm_release(&ignored);
 }

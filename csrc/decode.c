@@ -136,14 +136,20 @@ static enum type type_of_call(const decoder *d, const unsigned char *types, uint
   }
 }
 
+static int is_constant(const decoder *d, uint32_t word, int64_t tag) {
+  return rvm_argument_kind(word) == RVM_ARGUMENT_CONSTANT && d->executable->constants[rvm_argument_payload(word)].tag == tag;
+}
+
 /* A call that says what type a parameter has, before anything else happens: its number and that type. */
 static int is_entry_check(const decoder *d, const rvm_function_record *function, const uint32_t *code, int32_t *parameter,
                           enum type *type) {
   if (code[0] != RVM_OP_call || (int32_t)code[1] >= 0 || d->classes[code[2]] != CHECK || code[3] != 3) return 0;
-  if (rvm_argument_kind(code[4]) != RVM_ARGUMENT_REGISTER || rvm_argument_kind(code[5]) != RVM_ARGUMENT_CONSTANT) return 0;
+  if (rvm_argument_kind(code[4]) != RVM_ARGUMENT_REGISTER || !is_constant(d, code[5], RVM_TAG_DTYPE) ||
+      !is_constant(d, code[6], RVM_TAG_STRING))
+    return 0;
   *parameter = rvm_argument_payload(code[4]);
   rvm_value dtype = d->executable->constants[rvm_argument_payload(code[5])];
-  if (*parameter >= function->parameter_count || dtype.tag != RVM_TAG_DTYPE) return 0;
+  if (*parameter >= function->parameter_count) return 0;
   *type = dtype.as.i == RVM_DTYPE_i64   ? INT
           : dtype.as.i == RVM_DTYPE_f64 ? FLOAT
           : dtype.as.i == RVM_DTYPE_bool ? BOOL
@@ -256,9 +262,7 @@ static void put_list(decoder *d, const uint32_t *list) {
 static int is_scalar(enum type type) { return type == INT || type == FLOAT || type == BOOL; }
 
 static int is_dtype_or_nil(const decoder *d, uint32_t word) {
-  if (rvm_argument_kind(word) == RVM_ARGUMENT_NIL) return 1;
-  return rvm_argument_kind(word) == RVM_ARGUMENT_CONSTANT &&
-         d->executable->constants[rvm_argument_payload(word)].tag == RVM_TAG_DTYPE;
+  return rvm_argument_kind(word) == RVM_ARGUMENT_NIL || is_constant(d, word, RVM_TAG_DTYPE);
 }
 
 /* The step for a call; those that are not plain calls do the same, in fewer words of C. */
@@ -273,20 +277,21 @@ static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, 
     case INVOKE:
       return list[0] >= 2 && rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT ? RVM_STEP_invoke : RVM_STEP_call;
     case COPY:
-      if (list[0] != 1 || destination < 0) return RVM_STEP_call_builtin;
+      if (list[0] != 1 || destination < 0 || rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT) return RVM_STEP_call_builtin;
       return is_scalar(types[destination]) && is_scalar(type_of_argument(d, types, list[1])) ? RVM_STEP_move : RVM_STEP_copy;
     case ITEM: return list[0] == 2 && destination >= 0 ? RVM_STEP_item : RVM_STEP_call_builtin;
     case CHECK:
-      if (list[0] == 3 && rvm_argument_kind(list[2]) == RVM_ARGUMENT_CONSTANT) {
+      if (destination < 0 && list[0] == 3 && is_constant(d, list[2], RVM_TAG_DTYPE) &&
+          is_constant(d, list[3], RVM_TAG_STRING)) {
         rvm_value dtype = d->executable->constants[rvm_argument_payload(list[2])];
-        if (dtype.tag == RVM_TAG_DTYPE && dtype.as.i == RVM_DTYPE_i64) return RVM_STEP_check_int;
-        if (dtype.tag == RVM_TAG_DTYPE && dtype.as.i == RVM_DTYPE_f64) return RVM_STEP_check_float;
-        if (dtype.tag == RVM_TAG_DTYPE && dtype.as.i == RVM_DTYPE_bool) return RVM_STEP_check_bool;
+        if (dtype.as.i == RVM_DTYPE_i64) return RVM_STEP_check_int;
+        if (dtype.as.i == RVM_DTYPE_f64) return RVM_STEP_check_float;
+        if (dtype.as.i == RVM_DTYPE_bool) return RVM_STEP_check_bool;
       }
       return RVM_STEP_call_builtin;
     case CHECK_TENSOR:
-      return list[0] == 4 && rvm_argument_kind(list[2]) == RVM_ARGUMENT_IMMEDIATE && is_dtype_or_nil(d, list[3]) &&
-                     rvm_argument_kind(list[4]) == RVM_ARGUMENT_CONSTANT
+      return destination < 0 && list[0] == 4 && rvm_argument_kind(list[2]) == RVM_ARGUMENT_IMMEDIATE &&
+                     is_dtype_or_nil(d, list[3]) && is_constant(d, list[4], RVM_TAG_STRING)
                  ? RVM_STEP_check_tensor
                  : RVM_STEP_call_builtin;
     default: return RVM_STEP_call_builtin;

@@ -54,19 +54,39 @@ static rvm_status lay_out(rvm_machine *machine, const rvm_value *registers, cons
   return RVM_OK;
 }
 
-/* Whether the register may hold the value: those of one scalar type take no object, which would never be released, and
-   no NIL, which is what a call gives that the instrument has skipped. */
-static int fits(const rvm_code *code, int32_t destination, rvm_value value) {
+/* Whether a register is of no scalar type: what it holds is released in the end. */
+static int takes_anything(const rvm_code *code, int32_t number) {
   int32_t low = 0, high = code->object_count;
-  if (destination < 0 || (!rvm_value_is_object(value) && value.tag != RVM_TAG_NIL)) return 1;
   while (low < high) {
     int32_t middle = (low + high) / 2;
-    if (code->objects[middle] < destination)
+    if (code->objects[middle] < number)
       low = middle + 1;
     else
       high = middle;
   }
-  return low < code->object_count && code->objects[low] == destination;
+  return low < code->object_count && code->objects[low] == number;
+}
+
+/* Whether the register may hold the value: those of one scalar type take no object, which would never be released, and
+   no NIL, which is what a call gives that the instrument has skipped. */
+static int fits(const rvm_code *code, int32_t destination, rvm_value value) {
+  if (destination < 0 || (!rvm_value_is_object(value) && value.tag != RVM_TAG_NIL)) return 1;
+  return takes_anything(code, destination);
+}
+
+/* Whether a parameter is what the check at pc says, where its register's type rests on that: the instrument may have
+   skipped the check. */
+static int is_as_checked(const rvm_frame *frame, const int32_t *pc) {
+  if (pc[0] != RVM_STEP_check_int && pc[0] != RVM_STEP_check_float && pc[0] != RVM_STEP_check_bool) return 1;
+  int64_t tag = pc[0] == RVM_STEP_check_int ? RVM_TAG_INT : pc[0] == RVM_STEP_check_float ? RVM_TAG_FLOAT : RVM_TAG_BOOL;
+  return pc[4] < 0 || frame->registers[pc[4]].tag == tag || takes_anything(frame->function->code, pc[4]);
+}
+
+static rvm_status fail_skipped(const rvm_frame *frame, const int32_t *pc, rvm_value *error) {
+  char text[RVM_DESCRIPTION_BYTES];
+  return rvm_fail(error, RVM_TYPE_ERROR, "%s: the instrument has skipped it, and register %d is %s",
+                  frame->function->machine->functions[pc[2]].name, pc[4],
+                  rvm_value_describe(frame->registers[pc[4]], text));
 }
 
 static rvm_status fail_unfit(const rvm_frame *frame, rvm_value *result) {
@@ -92,6 +112,7 @@ static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, const int32_
   } else {
     status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
   }
+  if (!status && !is_as_checked(frame, pc)) return fail_skipped(frame, pc, result);
   if (status || *entered || fits(frame->function->code, pc[1], *result)) return status;
   return fail_unfit(frame, result);
 }

@@ -207,8 +207,9 @@ rvm_value rvm_machine_function(const rvm_machine *machine, int32_t index);
    it invokes, captured values included.  Calls made by the instrument itself are not seen. */
 typedef struct rvm_instrument {
   uint32_t kinds; /* 1 << kind for each of enum rvm_function_kind */
-  /* Before a call.  It may set *skip to 1: the call is not made, its result is NIL, and there is no `after`.  A status
-     other than OK ends the run with it.  May be NULL. */
+  /* Before a call.  It may set *skip to 1: the call is not made, its result is NIL, and there is no `after`; where it was
+     the check of a parameter that is something else, the run ends with TYPE_ERROR.  A status other than OK ends the run
+     with it.  May be NULL. */
   rvm_status (*before)(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                        rvm_value *error);
   /* After it, with the call's status, and its result or error: borrowed.  A status other than OK ends the run with it,

@@ -181,12 +181,17 @@ class TokenReader:
             raise self.error(RelvmSyntaxError, f"nested more than {DEEPEST_NESTING} levels deep", self.token)
 
     def string(self) -> str:
-        """The value of a string literal, escaped as in JSON."""
+        """The value of a string literal, escaped as in JSON; halves of surrogate pairs are no characters."""
         token = self.expect_kind("string", "a string")
         try:
-            return json.loads(token.text)
+            value = json.loads(token.text)
+            value.encode()
         except json.JSONDecodeError as error:
             raise self.error(RelvmSyntaxError, f"a bad string: {error.msg}", token) from None
+        except UnicodeEncodeError as error:
+            reason = f"a bad string: {value[error.start]!a} is half of a character"
+            raise self.error(RelvmSyntaxError, reason, token) from None
+        return value
 
     def integer(self) -> int:
         """The value of an integer literal; RelvmSyntaxError where int64 cannot hold it."""

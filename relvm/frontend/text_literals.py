@@ -95,7 +95,8 @@ class LiteralReader(TypeReader):
             elements: list[Any] = []
             self.elements(type_.dtype, type_.shape, elements)
             try:
-                array = np.array(elements, type_.dtype.numpy).reshape(type_.shape)
+                with np.errstate(over="ignore"):  # what is too large for a float is infinite
+                    array = np.array(elements, type_.dtype.numpy).reshape(type_.shape)
             except OverflowError:
                 raise self.error(RelvmSyntaxError, f"an element is out of the range of {type_.dtype}", first) from None
         self.expect(")")

@@ -10,7 +10,7 @@ static image program;
 static loaded what;
 static rvm_machine *machine;
 static rvm_value result;
-static uint32_t add, make_closure, invoke, inner, outer, failing, deep;
+static uint32_t add, make_closure, invoke, inner, outer, failing, deep, check, checked, unchecked;
 
 /* ---- the program ---- */
 
@@ -41,6 +41,15 @@ static void build(void) {
   RET(&program, 0);
   deep = image_bytecode(&program, "deep", "", 1);
   CALL(&program, 0, deep);
+  RET(&program, 0);
+  check = image_packed(&program, "vm.builtin.check_prim_value_info");
+  uint32_t i64 = image_dtype(&program, RVM_DTYPE_i64), where = image_text(&program, "x");
+  checked = image_bytecode(&program, "checked", "x", 1); /* its register takes ints only */
+  CALL(&program, NONE, check, R(0), C(i64), C(where));
+  RET(&program, 0);
+  unchecked = image_bytecode(&program, "unchecked", "x", 1); /* its register takes anything, then */
+  CALL(&program, NONE, check, R(0), C(i64), C(where));
+  CALL(&program, 0, add, I(1), I(2));
   RET(&program, 0);
 }
 
@@ -140,6 +149,20 @@ static void a_call_that_is_skipped_gives_nil(void) {
   seen.skipped = (int32_t)outer;
   CHECK_OK(RUN(outer, int_value(1)), result);
   CHECK_INT(result.tag, RVM_TAG_NIL);
+  check_idle();
+}
+
+static void a_check_that_is_skipped_makes_no_other_types(void) {
+  diary seen;
+  rvm_instrument instrument = writes_to(&seen, EVERYTHING);
+  seen.skipped = (int32_t)check;
+  instrument_with(&instrument);
+  rvm_value text = string_value("text");
+  CHECK_FAILS(RUN(checked, text), RVM_TYPE_ERROR, "the instrument has skipped it, and register 0 is string", result);
+  CHECK_OK(RUN(checked, int_value(1)), result);
+  CHECK_OK(RUN(unchecked, text), result);
+  CHECK_INT(text.as.object->references, 1);
+  rvm_value_release(&text);
   check_idle();
 }
 
@@ -280,6 +303,7 @@ int main(void) {
   every_call_is_seen_before_and_after();
   kinds_choose_what_is_seen();
   a_call_that_is_skipped_gives_nil();
+  a_check_that_is_skipped_makes_no_other_types();
   an_instrument_may_end_the_run();
   a_failure_is_seen_and_stays_what_it_is();
   recursion_without_end_is_an_error_still();

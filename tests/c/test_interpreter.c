@@ -129,6 +129,43 @@ static void if_and_goto_choose_the_branch(void) {
   bench_close(&b);
 }
 
+/* What is a step of its own does what the builtin does, in what compiled programs do not ask of it, too. */
+static void steps_do_what_their_builtins_do(void) {
+  bench b = {0};
+  uint32_t check = image_packed(&b.program, "vm.builtin.check_prim_value_info"),
+           check_tensor = image_packed(&b.program, "vm.builtin.check_tensor_info"),
+           copy = image_packed(&b.program, "vm.builtin.copy");
+  uint32_t i64 = image_dtype(&b.program, RVM_DTYPE_i64), where = image_text(&b.program, "f: x");
+  uint32_t unnamed = image_bytecode(&b.program, "unnamed", "x", 1);
+  CALL(&b.program, NONE, check, R(0), C(i64), C(i64));
+  RET(&b.program, 0);
+  uint32_t unnamed_tensor = image_bytecode(&b.program, "unnamed_tensor", "x", 1);
+  CALL(&b.program, NONE, check_tensor, R(0), I(1), N, C(i64));
+  RET(&b.program, 0);
+  uint32_t stored = image_bytecode(&b.program, "stored", "x", 2);
+  CALL(&b.program, 1, copy, I(5));
+  CALL(&b.program, 1, check, R(0), C(i64), C(where));
+  RET(&b.program, 1);
+  uint32_t stored_tensor = image_bytecode(&b.program, "stored_tensor", "x", 2);
+  CALL(&b.program, 1, copy, I(5));
+  CALL(&b.program, 1, check_tensor, R(0), I(1), N, C(where));
+  RET(&b.program, 1);
+  uint32_t of_context = image_bytecode(&b.program, "of_context", "", 1);
+  CALL(&b.program, 0, copy, X);
+  RET(&b.program, 0);
+  bench_open(&b, NULL);
+  rvm_value tensor = tensor_value(RVM_DTYPE_f32, 1, (int64_t[]){2});
+  CHECK_FAILS(RUN(b, unnamed, int_value(1)), RVM_TYPE_ERROR, "expected argument 3 to be a string", b.result);
+  CHECK_FAILS(RUN(b, unnamed_tensor, tensor), RVM_TYPE_ERROR, "expected argument 4 to be a string", b.result);
+  CHECK_OK(RUN(b, stored, int_value(1)), b.result);
+  CHECK_INT(b.result.tag, RVM_TAG_NIL);
+  CHECK_OK(RUN(b, stored_tensor, tensor), b.result);
+  CHECK_INT(b.result.tag, RVM_TAG_NIL);
+  CHECK_FAILS(RUN(b, of_context), RVM_TYPE_ERROR, "got context", b.result);
+  rvm_value_release(&tensor);
+  bench_close(&b);
+}
+
 static void reset_releases_at_once(void) {
   bench b = {0};
   uint32_t getitem = image_packed(&b.program, "vm.builtin.tuple_getitem"),
@@ -446,6 +483,7 @@ int main(void) {
   register_host();
   arguments_of_every_kind_reach_the_callee();
   if_and_goto_choose_the_branch();
+  steps_do_what_their_builtins_do();
   reset_releases_at_once();
   recursion_does_not_use_the_c_stack();
   exhausted_stacks_are_errors();

@@ -59,6 +59,11 @@ def _suite() -> dict[str, Any]:
     return {case.name: case for case in loaded if case.model is not None and len(case.model.graph.node) == 1}
 
 
+def suite_models() -> list[onnx.ModelProto]:
+    """The models of all of them."""
+    return [case.model for case in _suite().values()]
+
+
 def suite_cases(operators: Collection[str]) -> dict[str, Case]:
     """The suite's cases of one node of these operators, by name."""
     cases = {}

@@ -34,6 +34,7 @@ CASES = [
     (f"def f() = ¦{'9' * 5000}", RelvmSyntaxError, "too many digits"),
     ('def f() = ¦"open', RelvmSyntaxError, "a string that does not end"),
     ('def f() = ¦"\\q"', RelvmSyntaxError, "a bad string: Invalid \\escape"),
+    ('def f() = ¦"\\ud800"', RelvmSyntaxError, "a bad string: '\\ud800' is half of a character"),
     ("def f() = ¦$", RelvmSyntaxError, "unexpected character '$'"),
     ("def f() = ¦match_cast(1, i64)", RelvmSyntaxError, "match_cast stands only right after the = of a binding"),
     ("def f() { x: i64 = ¦match_cast(1, i64)\n return x }", RelvmSyntaxError, "match_cast states the type already"),

@@ -80,10 +80,10 @@ class _Line:
         return self.take()
 
     def convert(self, expected: str, reader: Callable[[str], Any]) -> Any:
-        """The next token through `reader`, which raises ValueError on one that is not what is expected."""
+        """The next token through `reader`, which raises ValueError or OverflowError on one that is not expected."""
         try:
             value = reader(self.ahead)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise self.fail(expected) from None
         self.take()
         return value
@@ -129,7 +129,7 @@ class _Statement:
     def json(self) -> dict[str, Any]:
         try:
             return json.loads("\n".join(self.block))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RelvmSyntaxError(f"line {self.line.number}: the lines that follow are not JSON: {error}") from None
 
 
@@ -223,13 +223,16 @@ def _constant(statement: _Statement) -> Constant:
     dtype = numpy_dtype(DTYPE_NAMES.index(line.one_of(DTYPE_NAMES)))
     shape = line.list("(", ")", line.integer)
     try:
-        if line.accept("base64"):
-            if dtype == STRINGS:
-                return unpack_strings(statement.content(), tuple(shape))
-            return np.frombuffer(statement.content(), dtype).reshape(shape)
-        expected = "a string" if dtype == STRINGS else "a number"
-        elements = line.list("[", "]", lambda: line.convert(expected, _READERS[dtype.kind]))
-        return np.array(elements, dtype).reshape(shape)
+        if dtype.kind not in _READERS:
+            line.expect("base64")
+        elif not line.accept("base64"):
+            expected = "a string" if dtype == STRINGS else "a number"
+            elements = line.list("[", "]", lambda: line.convert(expected, _READERS[dtype.kind]))
+            with np.errstate(over="ignore"):  # what is too large for a float is infinite
+                return np.array(elements, dtype).reshape(shape)
+        if dtype == STRINGS:
+            return unpack_strings(statement.content(), tuple(shape))
+        return np.frombuffer(statement.content(), dtype).reshape(shape)
     except (ValueError, OverflowError) as error:
         raise RelvmSyntaxError(f"line {line.number}: no tensor of {dtype} and shape {tuple(shape)}: {error}") from None
 
@@ -297,7 +300,9 @@ def _index(token: str, letter: str) -> int:
 def _string(token: str) -> str:
     if not token.startswith('"'):
         raise ValueError
-    return json.loads(token)
+    value = json.loads(token)
+    value.encode()  # halves of surrogate pairs are no characters
+    return value
 
 
 def _bare_name(token: str) -> str:

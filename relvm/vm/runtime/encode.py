@@ -37,7 +37,7 @@ class _Strings:
         return self.indices.setdefault(text, len(self.indices))
 
     def section(self) -> bytes:
-        encoded = [text.encode() for text in self.indices]
+        encoded = [_utf8(text) for text in self.indices]
         records, offset = [], 4 + 8 * len(encoded)
         for text in encoded:
             records += (offset, len(text))
@@ -67,7 +67,7 @@ def encode(program: Program) -> np.ndarray:
         "constants": [constants],
         "code": [struct.pack(f"<{len(code)}I", *code)],
         "native": native,
-        "source": [program.source.encode()] if program.source else [],
+        "source": [_utf8(program.source)] if program.source else [],
         "signature": [_json(program.signature)] if program.signature else [],
         "debug": [_json(program.debug)] if program.debug else [],
         "data": tensors or [b""],
@@ -76,7 +76,15 @@ def encode(program: Program) -> np.ndarray:
 
 
 def _json(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+    return _utf8(json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        found = text[error.start]
+        raise RelvmFormatError(f"executable: a text has the character {found!r}, which UTF-8 cannot hold") from None
 
 
 def _native_header(native: NativeCode, strings: _Strings) -> bytes:

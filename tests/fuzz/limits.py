@@ -1,0 +1,42 @@
+"""How long a fuzzing test goes on, and how long one of its cases may take."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+
+SECONDS = float(os.environ.get("RELVM_FUZZ_SECONDS", "30"))  # each test goes on
+FIRST = int(os.environ.get("RELVM_FUZZ_SEED", "1"))
+
+
+class TooLong(BaseException):
+    """A case that took more of the processor's time than it may; no error that what is tested would catch."""
+
+
+def rounds() -> Iterator[tuple[int, Random]]:
+    """The seeds FIRST, FIRST + 1, ... and random numbers from them, for one case each, until the time is over."""
+    end = time.monotonic() + SECONDS
+    seed = FIRST
+    while time.monotonic() < end:
+        yield seed, Random(seed)
+        seed += 1
+
+
+def _raise(*_: object) -> None:
+    raise TooLong
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """TooLong after so many seconds of this process's time."""
+    before = signal.signal(signal.SIGVTALRM, _raise)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -1,0 +1,424 @@
+/* mutator.c: changes an executable so that most of it still holds: its sections are taken apart, one of them is
+   changed, and they are put together again with the right sizes and checksums.  So changes meet the checks behind those, and the
+   interpreter behind all of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "executable.h"
+#include "fuzz.h"
+#include "prim.h"
+#include "verify.h"
+
+enum { MOST_SECTIONS = 12, MOST_BYTES = 1 << 15 };
+
+typedef struct part {
+  uint32_t id;
+  size_t size_bytes;
+  unsigned char *bytes; /* with room for MOST_BYTES */
+} part;
+
+typedef struct file {
+  part parts[MOST_SECTIONS];
+  uint32_t count;
+  fuzz_random *random;
+} file;
+
+/* ---- taking apart and putting together ---- */
+
+static uint32_t read_u32(const unsigned char *bytes) {
+  uint32_t value;
+  memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+static uint64_t read_u64(const unsigned char *bytes) {
+  uint64_t value;
+  memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+static void write_u32(unsigned char *bytes, uint32_t value) { memcpy(bytes, &value, sizeof value); }
+static void write_u64(unsigned char *bytes, uint64_t value) { memcpy(bytes, &value, sizeof value); }
+
+static void file_release(file *f) {
+  for (uint32_t i = 0; i < f->count; i++) free(f->parts[i].bytes);
+}
+
+static void part_add(file *f, uint32_t id, const unsigned char *bytes, size_t size_bytes) {
+  unsigned char *room = f->count < MOST_SECTIONS ? malloc(MOST_BYTES) : NULL;
+  if (!room) return;
+  memcpy(room, bytes, size_bytes);
+  f->parts[f->count++] = (part){.id = id, .size_bytes = size_bytes, .bytes = room};
+}
+
+/* Whether the sections lie where the table says.  What is not so is left to changes of single bytes. */
+static int take_apart(file *f, const uint8_t *bytes, size_t size_bytes) {
+  f->count = 0;
+  if (size_bytes < 64 || read_u32(bytes + 12) > MOST_SECTIONS || 64 + 32 * read_u32(bytes + 12) > size_bytes) return 0;
+  for (uint32_t i = 0; i < read_u32(bytes + 12); i++) {
+    const unsigned char *entry = bytes + 64 + 32 * i;
+    const uint64_t offset = read_u64(entry + 8), length = read_u64(entry + 16);
+    if (offset > size_bytes || length > size_bytes - offset || length > MOST_BYTES) return 0;
+    part_add(f, read_u32(entry), bytes + offset, length);
+  }
+  return f->count > 0;
+}
+
+static void seal(uint8_t *bytes, size_t size_bytes) {
+  const uint32_t count = read_u32(bytes + 12);
+  if (64 + 32 * (uint64_t)count > size_bytes) return;
+  for (uint32_t i = 0; i < count; i++) {
+    unsigned char *entry = bytes + 64 + 32 * i;
+    const uint64_t offset = read_u64(entry + 8), length = read_u64(entry + 16);
+    if (offset <= size_bytes && length <= size_bytes - offset)
+      write_u32(entry + 4, rvm_crc32c(0, bytes + offset, (int64_t)length));
+  }
+  write_u32(bytes + 24, 0);
+  write_u32(bytes + 24, rvm_crc32c(0, bytes, 64 + 32 * (int64_t)count));
+}
+
+/* The size; 0 where there is no room. */
+static size_t put_together(const file *f, uint8_t *bytes, size_t most_bytes) {
+  size_t at = 64 + 32 * (size_t)f->count, end = at;
+  for (uint32_t i = 0; i < f->count; i++) end = (end + 63) / 64 * 64 + f->parts[i].size_bytes;
+  if (end > most_bytes) return 0;
+  memset(bytes, 0, end);
+  memcpy(bytes, "\x89RVM\r\n\x1a\n\x01", 9);
+  write_u32(bytes + 12, f->count);
+  write_u64(bytes + 16, end);
+  for (uint32_t i = 0; i < f->count; i++) {
+    unsigned char *entry = bytes + 64 + 32 * i;
+    at = (at + 63) / 64 * 64;
+    write_u32(entry, f->parts[i].id);
+    write_u64(entry + 8, at);
+    write_u64(entry + 16, f->parts[i].size_bytes);
+    memcpy(bytes + at, f->parts[i].bytes, f->parts[i].size_bytes);
+    at += f->parts[i].size_bytes;
+  }
+  seal(bytes, end);
+  return end;
+}
+
+/* ---- bytes and words ---- */
+
+static void change_bytes(fuzz_random *random, unsigned char *bytes, size_t size_bytes) {
+  if (size_bytes == 0) return;
+  const size_t at = fuzz_below(random, size_bytes), word = at / 4 * 4, wide = at / 8 * 8;
+  switch (fuzz_below(random, 5)) {
+    case 0: bytes[at] ^= (unsigned char)(1 << fuzz_below(random, 8)); return;
+    case 1: bytes[at] = (unsigned char)fuzz_next(random); return;
+    case 2:
+      if (word + 4 <= size_bytes) write_u32(bytes + word, (uint32_t)fuzz_number(random));
+      return;
+    case 3:
+      if (word + 4 <= size_bytes) write_u32(bytes + word, read_u32(bytes + word) + fuzz_below(random, 9) - 4);
+      return;
+    default:
+      if (wide + 8 <= size_bytes) write_u64(bytes + wide, (uint64_t)fuzz_number(random));
+  }
+}
+
+/* Puts `added` bytes in at `at`, or takes as many away. */
+static int resize(part *p, size_t at, int64_t added) {
+  if (p->size_bytes + (size_t)added > MOST_BYTES || at > p->size_bytes) return 0;
+  if (added < 0 && (size_t)-added > p->size_bytes - at) return 0;
+  const size_t from = added < 0 ? at + (size_t)-added : at;
+  memmove(p->bytes + from + added, p->bytes + from, p->size_bytes - from);
+  if (added > 0) memset(p->bytes + at, 0, (size_t)added);
+  p->size_bytes += (size_t)added;
+  return 1;
+}
+
+static part *find(file *f, uint32_t id) {
+  for (uint32_t i = 0; i < f->count; i++)
+    if (f->parts[i].id == id) return &f->parts[i];
+  return NULL;
+}
+
+/* ---- code ---- */
+
+/* A bytecode function of the file, whose instructions are whole. */
+typedef struct routine {
+  part *code, *functions;
+  rvm_function_record *records, *record;
+  uint32_t function_count, constant_count;
+  uint32_t *words;
+  uint32_t starts[512], count; /* of instructions: the words that they begin at */
+} routine;
+
+static const char *const letters[] = {
+#define OP(name, operands, meaning) operands,
+#include "opcodes.def"
+#undef OP
+};
+
+static int find_routine(file *f, routine *r) {
+  part *constants = find(f, RVM_SECTION_constants);
+  *r = (routine){.code = find(f, RVM_SECTION_code), .functions = find(f, RVM_SECTION_functions)};
+  if (!r->code || !r->functions || !constants || r->functions->size_bytes < 8 || constants->size_bytes < 4) return 0;
+  r->function_count = read_u32(r->functions->bytes);
+  r->constant_count = read_u32(constants->bytes);
+  if (r->function_count == 0 || r->function_count > (r->functions->size_bytes - 8) / 32) return 0;
+  r->records = (rvm_function_record *)(r->functions->bytes + 8);
+  for (uint32_t i = 0, first = fuzz_below(f->random, r->function_count); i < r->function_count && !r->record; i++) {
+    rvm_function_record *record = &r->records[(first + i) % r->function_count];
+    if (record->kind == RVM_KIND_bytecode) r->record = record;
+  }
+  const uint64_t words = r->code->size_bytes / 4;
+  if (!r->record || r->record->code_start > words || r->record->code_count > words - r->record->code_start) return 0;
+  r->words = (uint32_t *)r->code->bytes + r->record->code_start;
+  for (uint32_t pc = 0, size; pc < r->record->code_count; pc += size) {
+    size = rvm_instruction_words(r->words + pc, r->record->code_count - pc);
+    if (size == 0 || r->count == 512) return 0;
+    r->starts[r->count++] = pc;
+  }
+  return r->count > 0;
+}
+
+/* The jump of the instruction at `pc`, or NULL. */
+static uint32_t *jump_of(routine *r, uint32_t pc) {
+  const char *row = letters[r->words[pc]], *jump = strchr(row, 'j');
+  return jump ? &r->words[pc + 1 + (uint32_t)(jump - row)] : NULL;
+}
+
+/* Makes room for `added` words at `at`, or takes as many away from there.  Jumps keep their targets; those to what goes
+   away get the instruction behind it, and those to an instruction that others are put before get the first of these. */
+static int resize_code(routine *r, uint32_t at, int32_t added) {
+  int64_t targets[512];
+  for (uint32_t i = 0; i < r->count; i++) {
+    const uint32_t *jump = jump_of(r, r->starts[i]);
+    targets[i] = jump ? (int64_t)r->starts[i] + (int32_t)*jump : -1;
+  }
+  if (!resize(r->code, ((size_t)r->record->code_start + at) * 4, (int64_t)added * 4)) return 0;
+  for (uint32_t i = 0; i < r->count; i++) {
+    const uint32_t start = r->starts[i], moved = start >= at ? start + (uint32_t)added : start;
+    const int is_gone = added < 0 && start >= at && start < at - (uint32_t)added;
+    if (targets[i] < 0 || is_gone) continue;
+    *jump_of(r, moved) = (uint32_t)(targets[i] + (targets[i] > (int64_t)at ? added : 0) - moved);
+  }
+  for (uint32_t i = 0; i < r->function_count; i++)
+    if (r->records[i].code_start > r->record->code_start) r->records[i].code_start += (uint32_t)added;
+  r->record->code_count += (uint32_t)added;
+  return 1;
+}
+
+static uint32_t any_argument(const routine *r, fuzz_random *random) {
+  static const uint32_t usual[] = {RVM_ARGUMENT_REGISTER, RVM_ARGUMENT_REGISTER, RVM_ARGUMENT_REGISTER,
+                                   RVM_ARGUMENT_CONSTANT, RVM_ARGUMENT_IMMEDIATE};
+  const uint32_t kind = fuzz_below(random, 4) ? usual[fuzz_below(random, 5)] : fuzz_below(random, RVM_ARGUMENT_COUNT);
+  int64_t payload = 0;
+  switch (kind) {
+    case RVM_ARGUMENT_REGISTER: payload = fuzz_below(random, r->record->registers); break;
+    case RVM_ARGUMENT_IMMEDIATE: payload = fuzz_number(random); break;
+    case RVM_ARGUMENT_CONSTANT: payload = fuzz_below(random, r->constant_count); break;
+    case RVM_ARGUMENT_FUNCTION: payload = fuzz_below(random, r->function_count); break;
+    case RVM_ARGUMENT_BOOL: payload = fuzz_below(random, 2); break;
+  }
+  return (uint32_t)payload << 3 | kind;
+}
+
+/* How many arguments a call gives; -1 of a function's parameters: any number. */
+static uint32_t argument_count(const routine *r, uint32_t callee, fuzz_random *random) {
+  const int32_t count = callee < r->function_count ? r->records[callee].parameter_count : -1;
+  return count >= 0 && count < 16 ? (uint32_t)count : fuzz_below(random, 7);
+}
+
+/* One more instruction, of `*count` words, that mostly means something. */
+static void make_instruction(const routine *r, uint32_t *words, uint32_t *count, fuzz_random *random) {
+  const uint32_t registers = r->record->registers, choice = fuzz_below(random, 16);
+  const uint32_t opcode = choice < 6 ? RVM_OP_call : choice < 10 ? RVM_OP_prim : choice % RVM_OP_COUNT;
+  uint32_t callee = fuzz_below(random, r->function_count), row = fuzz_below(random, RVM_PRIM_COUNT), *next = words;
+  *next++ = opcode;
+  for (const char *letter = letters[opcode]; *letter; letter++) {
+    uint32_t arguments;
+    switch (*letter) {
+      case 'd':
+        *next++ = fuzz_below(random, registers);
+        if (opcode == RVM_OP_call && fuzz_below(random, 3) == 0) next[-1] = (uint32_t)-1;
+        break;
+      case 'r': *next++ = fuzz_below(random, registers); break;
+      case 'f': *next++ = callee; break;
+      case 'p': *next++ = row; break;
+      case 'j': *next++ = 0; break; /* of the right target once it is there */
+      case 'A':
+        arguments = argument_count(r, callee, random);
+        if (opcode == RVM_OP_prim) arguments = (uint32_t)rvm_prim_operand_count((int32_t)row);
+        *next++ = arguments;
+        for (uint32_t i = 0; i < arguments; i++) *next++ = any_argument(r, random);
+        if (arguments > 0 && opcode != RVM_OP_prim && fuzz_below(random, 4) == 0)
+          next[-(int)arguments] = RVM_ARGUMENT_CONTEXT;
+        break;
+    }
+  }
+  *count = (uint32_t)(next - words);
+}
+
+static void insert_words(routine *r, const uint32_t *words, uint32_t count, fuzz_random *random) {
+  const uint32_t at = r->starts[fuzz_below(random, r->count)];
+  if (!resize_code(r, at, (int32_t)count)) return;
+  memcpy(r->words + at, words, count * 4);
+  uint32_t *jump = jump_of(r, at);
+  if (jump) *jump = r->starts[fuzz_below(random, r->count)] - at;
+}
+
+/* One word of an instruction: an argument, or another operand. */
+static void change_operand(routine *r, fuzz_random *random) {
+  const uint32_t pc = r->starts[fuzz_below(random, r->count)];
+  uint32_t *word = r->words + pc + 1;
+  for (const char *letter = letters[r->words[pc]]; *letter; letter++, word++) {
+    if (letter[1] && fuzz_below(random, 2)) continue;
+    switch (*letter) {
+      case 'd':
+      case 'r': *word = fuzz_below(random, r->record->registers); return;
+      case 'f': *word = fuzz_below(random, r->function_count); return;
+      case 'p': *word = fuzz_below(random, RVM_PRIM_COUNT); return;
+      case 'j': *word = r->starts[fuzz_below(random, r->count)] - pc; return;
+      case 'A':
+        if (*word > 0) word[1 + fuzz_below(random, *word)] = any_argument(r, random);
+        return;
+    }
+  }
+}
+
+/* One argument more or less, the first of the list. */
+static void change_count(routine *r, fuzz_random *random) {
+  const uint32_t pc = r->starts[fuzz_below(random, r->count)];
+  const char *list = strchr(letters[r->words[pc]], 'A');
+  if (!list) return;
+  const uint32_t place = pc + 1 + (uint32_t)(list - letters[r->words[pc]]), count = r->words[place];
+  const int is_more = count == 0 || fuzz_below(random, 2);
+  if (!resize_code(r, place, is_more ? 1 : -1)) return;
+  r->words[place] = is_more ? count + 1 : count - 1;
+  if (is_more) r->words[place + 1] = any_argument(r, random);
+}
+
+static void change_code(file *f) {
+  routine r;
+  uint32_t words[64], count, pc, index;
+  fuzz_random *random = f->random;
+  if (!find_routine(f, &r)) {
+    if (r.code) change_bytes(random, r.code->bytes, r.code->size_bytes);
+    return;
+  }
+  switch (fuzz_below(random, 12)) {
+    case 0:
+    case 1:
+    case 2:
+      make_instruction(&r, words, &count, random);
+      insert_words(&r, words, count, random);
+      return;
+    case 3:
+    case 4: /* a copy of one of its own */
+      pc = r.starts[fuzz_below(random, r.count)];
+      count = rvm_instruction_words(r.words + pc, r.record->code_count - pc);
+      if (count > 64) return;
+      memcpy(words, r.words + pc, count * 4);
+      insert_words(&r, words, count, random);
+      return;
+    case 5:
+      index = fuzz_below(random, r.count);
+      pc = r.starts[index];
+      if (r.count > 1) resize_code(&r, pc, -(int32_t)rvm_instruction_words(r.words + pc, r.record->code_count - pc));
+      return;
+    case 6: change_count(&r, random); return;
+    case 7: r.words[fuzz_below(random, r.record->code_count)] = (uint32_t)fuzz_number(random); return;
+    case 8: r.record->registers += fuzz_below(random, 3); return;
+    default: change_operand(&r, random); return;
+  }
+}
+
+/* ---- tables ---- */
+
+static void change_function(file *f) {
+  part *functions = find(f, RVM_SECTION_functions);
+  fuzz_random *random = f->random;
+  if (!functions || functions->size_bytes < 40) return;
+  const uint32_t count = read_u32(functions->bytes);
+  if (count == 0 || count > (functions->size_bytes - 8) / 32) return;
+  rvm_function_record *record = (rvm_function_record *)(functions->bytes + 8) + fuzz_below(random, count);
+  switch (fuzz_below(random, 8)) {
+    case 0: record->kind = (uint16_t)fuzz_below(random, RVM_KIND_COUNT + 1); return;
+    case 1: record->is_private = (uint16_t)fuzz_below(random, 3); return;
+    case 2: record->parameter_count += (int32_t)fuzz_below(random, 3) - 1; return;
+    case 3: record->registers += fuzz_below(random, 5) - 2; return;
+    case 4: record->name = fuzz_below(random, 64); return;
+    case 5: record->code_start += fuzz_below(random, 9) - 4; return;
+    case 6: record->code_count += fuzz_below(random, 9) - 4; return;
+    default: change_bytes(random, functions->bytes, functions->size_bytes);
+  }
+}
+
+static void change_constant(file *f) {
+  part *constants = find(f, RVM_SECTION_constants);
+  fuzz_random *random = f->random;
+  if (!constants || constants->size_bytes < 40) return;
+  const uint32_t count = read_u32(constants->bytes);
+  if (count == 0 || count > (constants->size_bytes - 8) / 32) return;
+  unsigned char *record = constants->bytes + 8 + 32 * fuzz_below(random, count);
+  switch (fuzz_below(random, 6)) {
+    case 0: write_u32(record, fuzz_below(random, RVM_TAG_COUNT + 1)); return;
+    case 1: write_u32(record + 4, fuzz_below(random, RVM_DTYPE_COUNT + 1)); return;
+    case 2: write_u32(record + 8, fuzz_below(random, 5)); return;
+    case 3: write_u64(record + 16, fuzz_below(random, 40)); return;
+    case 4: write_u64(record + 16, (uint64_t)fuzz_number(random)); return;
+    default: change_bytes(random, constants->bytes, constants->size_bytes);
+  }
+}
+
+/* A section less, one twice, two in each other's place, one of another id, or one shorter or longer. */
+static void change_sections(file *f) {
+  const uint32_t i = fuzz_below(f->random, f->count), k = fuzz_below(f->random, f->count);
+  part *p = &f->parts[i], moved = f->parts[i];
+  switch (fuzz_below(f->random, 6)) {
+    case 0:
+      free(p->bytes);
+      memmove(p, p + 1, (f->count - i - 1) * sizeof *p);
+      f->count--;
+      return;
+    case 1: part_add(f, p->id, p->bytes, p->size_bytes); return;
+    case 2:
+      f->parts[i] = f->parts[k];
+      f->parts[k] = moved;
+      return;
+    case 3: p->id = fuzz_below(f->random, RVM_SECTION_COUNT + 3); return;
+    case 4: resize(p, fuzz_below(f->random, p->size_bytes + 1), 4 * (int64_t)fuzz_below(f->random, 5)); return;
+    default: resize(p, fuzz_below(f->random, p->size_bytes + 1), -4 * (int64_t)fuzz_below(f->random, 5)); return;
+  }
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size_bytes, size_t most_bytes, unsigned int seed) {
+  fuzz_random random = seed;
+  file f = {.random = &random};
+  size_t made = 0;
+  if (fuzz_below(&random, 32) > 0 && take_apart(&f, bytes, size_bytes)) {
+    for (uint32_t changes = 1 + fuzz_below(&random, 4) * fuzz_below(&random, 3); changes > 0 && f.count > 0; changes--) {
+      const uint32_t choice = fuzz_below(&random, 32);
+      part *p = &f.parts[fuzz_below(&random, f.count)];
+      if (choice < 22)
+        change_code(&f);
+      else if (choice < 25)
+        change_function(&f);
+      else if (choice < 28)
+        change_constant(&f);
+      else if (choice < 31)
+        change_bytes(&random, p->bytes, p->size_bytes);
+      else
+        change_sections(&f);
+    }
+    made = put_together(&f, bytes, most_bytes);
+  }
+  file_release(&f);
+  if (made > 0) return made;
+  /* The container itself: with right checksums or not. */
+  if (size_bytes > 64 && fuzz_below(&random, 2))
+    change_bytes(&random, bytes, 64 + (size_bytes < 384 ? size_bytes - 64 : 320));
+  else
+    change_bytes(&random, bytes, size_bytes);
+  if (size_bytes > 1 && fuzz_below(&random, 4) == 0)
+    size_bytes -= fuzz_below(&random, size_bytes < 64 ? size_bytes : 64);
+  if (size_bytes >= 64 && fuzz_below(&random, 2)) {
+    if (fuzz_below(&random, 2)) write_u64(bytes + 16, size_bytes);
+    seal(bytes, size_bytes);
+  }
+  return size_bytes;
+}

@@ -1,0 +1,80 @@
+"""Executables that are nearly right: the loader refuses them or the machine runs them; none crashes, hangs or leaks.
+The fuzzer is in C (fuzz.h), built with the runtime under the address and undefined-behaviour sanitizers."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import seeds
+from limits import FIRST, SECONDS
+
+from relvm.tables import STATUS
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+COMPILER = shutil.which("gcc")
+
+FLAGS = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(ROOT / "csrc"), "-I", str(HERE)]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+LINK = ["-Wl,--wrap=malloc,--wrap=calloc,--wrap=free", "-lpthread", "-ldl", "-lm"]
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no gcc")
+
+
+def compile_c(*arguments: object) -> None:
+    result = subprocess.run([COMPILER, *FLAGS, *SANITIZERS, *map(str, arguments)], capture_output=True, text=True)
+    if "cannot find" in result.stderr and "san" in result.stderr:
+        pytest.skip("this compiler has no sanitizers")
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program of driver.c.  The runtime is compiled to say where it is; the fuzzer itself is not."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    sources = [*sorted((ROOT / "csrc").glob("*.c")), *sorted(HERE.glob("*.c"))]
+    objects = [folder / f"{source.stem}.o" for source in sources]
+
+    def compile_one(source: Path, made: Path) -> None:
+        places = ["-fsanitize-coverage=trace-pc"] if source.parent != HERE else []
+        compile_c(*places, "-c", source, "-o", made)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(compile_one, sources, objects))
+    compile_c(*objects, *LINK, "-o", folder / "driver")
+    return folder / "driver"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The executables to begin with; those of regressions.py are among them."""
+    return seeds.write(tmp_path_factory.mktemp("seeds"))
+
+
+def run(driver: Path, failure: Path, *arguments: object) -> dict[str, float]:
+    """What the driver counted.  A failure shows the input, for `base64 -d`."""
+    result = subprocess.run([driver, f"-failure={failure}", *map(str, arguments)], capture_output=True, text=True)
+    if result.returncode != 0:
+        shown = base64.b64encode(failure.read_bytes()).decode() if failure.exists() else "none was written"
+        pytest.fail(f"{result.stderr[-4000:]}\nthe input, in base64: {shown}")
+    return {name: float(number) for name, number in (line.rsplit(" ", 1) for line in result.stdout.splitlines())}
+
+
+def test_what_broke_once(driver: Path, files: list[Path], tmp_path: Path) -> None:
+    counted = run(driver, tmp_path / "failure", *files)
+    assert counted["inputs"] == len(files)
+    assert counted["loaded"] >= len(files) - 3  # memory may be made to fail while one is loaded
+
+
+def test_changed_executables(driver: Path, files: list[Path], tmp_path: Path) -> None:
+    counted = run(driver, tmp_path / "failure", f"-seconds={SECONDS:.0f}", f"-seed={FIRST}", *files)
+    print(counted)
+    assert counted["loaded"] > counted["inputs"] / 10
+    assert counted["refused BAD_EXECUTABLE"] > counted["inputs"] / 10
+    ended = {row.name for row in STATUS if f"ended {row.name}" in counted}
+    assert {"OK", "TYPE_ERROR", "ARGUMENT_ERROR", "INDEX_ERROR", "INTERRUPTED", "STACK_OVERFLOW"} <= ended

@@ -1,0 +1,49 @@
+"""ONNX models that are nearly right: nothing comes of them but a module or an error of relvm's, and soon."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+
+from frontend.onnx_models import onnx
+from frontend.onnx_suite import suite_models
+from limits import at_most, rounds
+from onnx_mutations import mutated
+
+from relvm.errors import RelvmError
+from relvm.frontend.onnx import from_onnx
+from relvm.ir.infer import infer_types
+from relvm.ir.stages import Stage, verify
+
+LARGEST_BYTES = 2000  # of a model
+
+
+def models() -> list[onnx.ModelProto]:
+    """Those of the onnx package's cases of single operators that are small."""
+    return [model for model in suite_models() if model.ByteSize() <= LARGEST_BYTES]
+
+
+def take(model: onnx.ModelProto | bytes) -> str:
+    """What came of it."""
+    try:
+        module = from_onnx(model)
+    except RelvmError as error:
+        assert str(error)
+        return "refused"
+    verify(infer_types(module), Stage.TYPED)
+    return "imported"
+
+
+def test_changed_models() -> None:
+    came, given = Counter(), models()
+    for seed, random in rounds():
+        model = mutated(given, random)
+        try:
+            with at_most(10), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                came[take(model)] += 1
+        except BaseException as error:
+            error.add_note(f"seed {seed}; the model is {model}")
+            raise
+    print(dict(came))
+    assert min(came["refused"], came["imported"]) > 20, came

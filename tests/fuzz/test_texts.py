@@ -1,0 +1,83 @@
+"""Texts that are nearly right: nothing comes of them but a program or an error that says where it is, and soon."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from frontend.programs import EVERY_NODE, STAGES
+from limits import at_most, rounds
+from list_programs import function as list_function
+from runtime.handmade import EVERYTHING
+from seeds import TEXTS
+from text_mutations import mutated
+
+from relvm.errors import RelvmError, RelvmSyntaxError
+from relvm.frontend.text import parse_module
+from relvm.ir.expr import Module
+from relvm.ir.infer import infer_types
+from relvm.ir.printer import print_module
+from relvm.ir.structure import structural_equal
+from relvm.vm.runtime import Executable
+from relvm.vm.runtime.assembly import HEADLINE
+from relvm.vm.runtime.assembly_parser import parse_text
+
+PROGRAMS = (EVERY_NODE, STAGES, *TEXTS.values(), *map(list_function, range(6)))
+
+
+def is_same_again(module: Module) -> bool:
+    """Whether its text is one of the same module.  Printing adds parentheses: what nests deep may be too deep then."""
+    try:
+        return structural_equal(parse_module(print_module(module)), module)
+    except RelvmSyntaxError as error:
+        return "levels deep" in error.reason
+
+
+def parse(text: str) -> str:
+    """What came of it.  What is a module is printed and read again."""
+    try:
+        module = parse_module(text)
+    except RelvmError as error:
+        assert error.lineno >= 1 and error.offset >= 1 and error.reason, error
+        return "refused"
+    assert is_same_again(module)
+    try:
+        infer_types(module)
+    except RelvmError as error:
+        assert str(error)
+        return "parsed"
+    return "typed"
+
+
+def assemble(text: str) -> str:
+    """What came of it.  What is a program is encoded and loaded."""
+    try:
+        program = parse_text(text)
+    except RelvmError as error:
+        assert str(error)
+        return "refused"
+    try:
+        Executable.from_program(program)
+    except RelvmError as error:
+        assert str(error)
+        return "parsed"
+    return "loaded"
+
+
+ASSEMBLIES = (f"{HEADLINE}\n{EVERYTHING}",)
+
+
+@pytest.mark.parametrize(("take", "texts"), [(parse, PROGRAMS), (assemble, ASSEMBLIES)], ids=["language", "assembly"])
+def test_changed_texts(take: Callable[[str], str], texts: tuple[str, ...]) -> None:
+    came = Counter()
+    for seed, random in rounds():
+        text = mutated(texts, random)
+        try:
+            with at_most(1):
+                came[take(text)] += 1
+        except BaseException as error:
+            error.add_note(f"seed {seed}; the text is {text!r}")
+            raise
+    print(dict(came))
+    assert len(came) == 3 and came.total() > 100, came
