@@ -25,7 +25,7 @@ from relvm.ir.operator import operators
 
 
 def build(source: Path, target: Path) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", source, target]
+    command = [sys.executable, "-P", "-m", "sphinx", "-q", "-W", "--keep-going", source, target]
     return subprocess.run(command, capture_output=True, text=True)
 
 

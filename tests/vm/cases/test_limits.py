@@ -138,7 +138,8 @@ def test_a_file_that_is_too_large(calling: Path) -> None:
 
 
 def verify(path: Path) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "relvm", "verify", str(path)], capture_output=True, text=True)
+    command = [sys.executable, "-m", "relvm", "verify", str(path)]
+    return subprocess.run(command, cwd=path.parent, capture_output=True, text=True)
 
 
 def test_verify_says_what_a_file_has(calling: Path, tmp_path: Path) -> None:
