@@ -19,6 +19,7 @@ SUFFIXES = (".py", ".c", ".h", ".def", ".md", ".ipynb", ".cases", ".toml", ".rel
 FOLLOWED = ("docs/tutorial.md", "docs/how-to.md")
 ELSEWHERE = {
     "README.md": "tests/test_readme.py",
+    "docs/reference/errors.md": "tests/error_examples.py",
     "docs/language.md": "tests/frontend/test_text_document.py",
     "docs/machine.md": "tests/vm/test_machine_document.py",
 }

@@ -200,3 +200,12 @@ class Program:
             case {"instructions": list(lines)} if instruction < len(lines) and isinstance(lines[instruction], str):
                 return lines[instruction]
         return ""
+
+    def origin(self, function: str, instruction: int) -> str:
+        """The first place in the source of an instruction, as `comment` takes it; empty where none is known."""
+        match self.debug.get(function):
+            case {"origins": list(places)} if instruction < len(places):
+                match places[instruction]:
+                    case [str(place), *_]:
+                        return place
+        return ""

@@ -93,12 +93,13 @@ class Runner(Objects):
         return exception
 
     def explained(self, trace: str) -> str:
-        """The trace with what the debug section says of each instruction."""
-        lines = []
+        """The trace with what the debug section says of each instruction: the value, and where in the source that is."""
+        program, lines = self.executable.program, []
         for line in trace.split("\n"):
-            frame = re.fullmatch(r"  in (.*) at instruction ([0-9]+)", line)
-            comment = self.executable.program.comment(frame[1], int(frame[2])) if frame else ""
-            lines.append(f"{line}: {comment}" if comment else line)
+            if frame := re.fullmatch(r"  in (.*) at instruction ([0-9]+)", line):
+                comment, origin = (say(frame[1], int(frame[2])) for say in (program.comment, program.origin))
+                line += (f": {comment}" if comment else "") + (f" ({origin})" if origin else "")
+            lines.append(line)
         return "\n".join(lines)
 
 
