@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from documents import ROOT, blocks
 
 DOCUMENT = ROOT / "docs" / "reference" / "errors.md"
-_PAIR = re.compile(r"(^```python\n(?P<program>(?:(?!^```).*\n)*)```\n\n```text\n)(?P<shown>(?:(?!^```).*\n)*)```\n", re.MULTILINE)
+_PAIR = re.compile(
+    r"(^```python\n(?P<program>(?:(?!^```).*\n)*)```\n\n```text\n)(?P<shown>(?:(?!^```).*\n)*)```\n", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
     PYTHONPATH=tests:tests/vm python -m soak --minutes 60
 
-prints what the process holds each minute, and fails where its memory grows by more than 1 % from the third to the last
-quarter of the samples, or the number of its descriptors grows at all.  tests/vm/test_soak.py does the same work for some
-seconds and counts to the object.
+prints what the process holds each minute, and fails where its memory grows by more than 1 % from the third to the
+last quarter of the samples, or the number of its descriptors grows at all.  tests/vm/test_soak.py does the same work
+for some seconds and counts to the object.
 """
 
 from __future__ import annotations
@@ -212,11 +212,11 @@ class Held:
     executables: int
 
 
+_MALLINFO2 = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+
+
 class _Mallinfo2(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_size_t)
-        for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
-    )
+    _fields_ = tuple((name, ctypes.c_size_t) for name in _MALLINFO2)
 
 
 def held() -> Held:

@@ -93,7 +93,7 @@ class Runner(Objects):
         return exception
 
     def explained(self, trace: str) -> str:
-        """The trace with what the debug section says of each instruction: the value, and where in the source that is."""
+        """The trace with what the debug section says of each instruction: its value, and where in the source."""
         program, lines = self.executable.program, []
         for line in trace.split("\n"):
             if frame := re.fullmatch(r"  in (.*) at instruction ([0-9]+)", line):
