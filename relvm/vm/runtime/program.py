@@ -202,7 +202,7 @@ class Program:
         return ""
 
     def origin(self, function: str, instruction: int) -> str:
-        """The first place in the source of an instruction, as `comment` takes it; empty where none is known."""
+        """Where in the source an instruction is first, a function's name and an index; empty where that is not known."""
         match self.debug.get(function):
             case {"origins": list(places)} if instruction < len(places):
                 match places[instruction]:
