@@ -202,7 +202,7 @@ class Program:
         return ""
 
     def origin(self, function: str, instruction: int) -> str:
-        """Where in the source an instruction is first, a function's name and an index; empty where that is not known."""
+        """Where in the source an instruction, a function's name and an index, is first; empty where unknown."""
         match self.debug.get(function):
             case {"origins": list(places)} if instruction < len(places):
                 match places[instruction]:
