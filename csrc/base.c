@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
@@ -62,6 +63,16 @@ void rvm_free(void *block) {
     budget->left = size_bytes < budget->most - budget->left ? budget->left + size_bytes : budget->most;
   }
   free(block);
+}
+
+void *rvm_map(size_t size_bytes) {
+  if (RVM_ALLOCATION_FAILS()) return NULL;
+  void *block = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return block == MAP_FAILED ? NULL : block;
+}
+
+void rvm_unmap(void *block, size_t size_bytes) {
+  if (block) munmap(block, size_bytes);
 }
 
 /* ---- CRC32C (Castagnoli, reflected polynomial 0x82f63b78) ---- */

@@ -15,6 +15,11 @@ void *rvm_allocate(size_t size_bytes);
 void *rvm_allocate_zeroed(size_t size_bytes);
 void rvm_free(void *block);
 
+/* Zeroed memory whose pages are there once they are written to, and are the system's again when it is given back; it counts
+   towards no limit. */
+void *rvm_map(size_t size_bytes);
+void rvm_unmap(void *block, size_t size_bytes);
+
 /* What a run may still allocate: at most `left` bytes more than it frees.  What it allocates is work, too. */
 typedef struct rvm_budget {
   int64_t most, left;

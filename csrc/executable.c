@@ -54,6 +54,16 @@ static int all_zero(const void *bytes, int64_t size_bytes) {
 
 /* ---- the container ---- */
 
+static const char *section_name(uint32_t id) {
+  switch (id) {
+#define SECTION(name, id, meaning) \
+  case id: return #name;
+#include "sections.def"
+#undef SECTION
+    default: return "of no known id";
+  }
+}
+
 static rvm_status check_header(const unsigned char *bytes, int64_t size_bytes, file_header *header, rvm_value *error) {
   if ((uintptr_t)bytes % RVM_ALIGNMENT != 0)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "executable: its bytes must be %d-byte aligned", RVM_ALIGNMENT);
@@ -95,8 +105,10 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
     if (!all_zero(bytes + end, (int64_t)section.offset - end)) return BAD(error, "bytes between sections are not zero");
     end = (int64_t)(section.offset + section.size_bytes);
     int is_checked = section.id != RVM_SECTION_data || section.size_bytes <= RVM_CHECKED_DATA_BYTES || check_data;
-    if (is_checked && rvm_crc32c(0, start, (int64_t)section.size_bytes) != section.checksum)
-      return BAD(error, "damaged section %u (id %u, checksum)", i, section.id);
+    uint32_t checksum = is_checked ? rvm_crc32c(0, start, (int64_t)section.size_bytes) : section.checksum;
+    if (checksum != section.checksum)
+      return BAD(error, "damaged section %u (%s): the checksum of its bytes is %08x, expected %08x", i,
+                 section_name(section.id), checksum, section.checksum);
     if (section.id == 0 || section.id > RVM_SECTION_COUNT) continue;
     if (executable->sections[section.id].bytes) return BAD(error, "two sections have id %u", section.id);
     executable->sections[section.id] = (rvm_section){.bytes = start, .size_bytes = (int64_t)section.size_bytes};

@@ -74,7 +74,8 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   atomic_init(&machine->run, 1);
   machine->functions = rvm_allocate(function_count * sizeof *machine->functions);
   machine->function_values = rvm_allocate(function_count * sizeof *machine->function_values);
-  machine->stack = rvm_allocate_zeroed((size_t)stack_values * sizeof *machine->stack);
+  machine->stack_bytes = (size_t)stack_values * sizeof *machine->stack;
+  machine->stack = rvm_map(machine->stack_bytes);
   machine->frames = rvm_allocate((size_t)machine->head.frame_limit * sizeof *machine->frames);
   machine->literals = rvm_allocate((size_t)executable->literal_count * sizeof *machine->literals);
   machine->pool = rvm_pool_new();
@@ -141,7 +142,7 @@ void rvm_machine_release(rvm_machine *machine) {
   rvm_free(machine->functions);
   rvm_free(machine->function_values);
   rvm_free(machine->literals);
-  rvm_free(machine->stack);
+  rvm_unmap(machine->stack, machine->stack_bytes);
   rvm_free(machine->frames);
   rvm_pool_close(machine->pool);
   rvm_objects_close(&machine->objects);

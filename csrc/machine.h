@@ -60,6 +60,7 @@ struct rvm_machine {
   rvm_value *function_values; /* the same as FUNCTION values, for native code */
   rvm_value *literals;        /* the executable's, those of functions and of the context being this machine's */
   rvm_value *stack;
+  size_t stack_bytes;
   rvm_frame *frames;
   rvm_pool *pool;
   rvm_objects objects; /* of the thread inside it */

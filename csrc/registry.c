@@ -15,6 +15,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static entry *entries;
 static int32_t entry_count, entry_capacity;
 
+/* A child of fork finds the table whole and the lock free, whatever other threads were doing. */
+static void lock_table(void) { pthread_mutex_lock(&lock); }
+static void unlock_table(void) { pthread_mutex_unlock(&lock); }
+static __attribute__((constructor)) void watch_forks(void) { pthread_atfork(lock_table, unlock_table, unlock_table); }
+
 static const struct {
   const char *name;
   rvm_packed_function function;

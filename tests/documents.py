@@ -20,7 +20,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("
 
 def blocks(document: Path) -> list[tuple[str, str]]:
     """The language and the text of each of its blocks, in order."""
-    return re.findall(r"^```([\w-]*)\n(.*?)^```", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^```([^\n]*)\n(.*?)^```", document.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
 def prose(document: Path) -> str:

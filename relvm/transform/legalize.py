@@ -29,6 +29,7 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import map_children
 from relvm.ir.stages import Stage
+from relvm.ir.structure import free_vars, substitute
 from relvm.ir.types import TensorType, Type
 from relvm.lir.kernel import Kernel, ReferenceKernel
 from relvm.ops.group import Group
@@ -91,6 +92,8 @@ class _Legalizer:
                     value = replace(value, cond=self.atom(cond), then=self.block(then), orelse=self.block(orelse))
                 case Var():
                     value = self.atom(value)
+                case Fused() if self.better:
+                    value = substitute(value, {var: self.atom(var) for var in free_vars(value) if var in self.better})
                 case _ if self.better:
                     value = map_children(self.atom, value)
             if value is not binding.value:

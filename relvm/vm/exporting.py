@@ -9,7 +9,7 @@ from pathlib import Path
 from relvm.tables import csrc_directory
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.files import complete_file
-from relvm.vm.toolchain import expect_compiler, run_compiler
+from relvm.vm.toolchain import expect_compiler, guards, run_compiler
 
 _FLAGS = ("-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-DRVM_SHARED", "-shared", "-Wl,-Bsymbolic")
 
@@ -43,5 +43,6 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     with complete_file(Path(path).absolute()) as partial, tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         partial.touch()  # whether it can be written is not for the linker to say
         executable.save(Path(folder, "module.rvm"))
-        arguments = [*_FLAGS, *name, f"-I{csrc}", *map(str, sources), "-lpthread", "-ldl", "-lm", "-o", str(partial)]
+        flags = [*_FLAGS, *guards(compiler), *name, f"-I{csrc}"]
+        arguments = [*flags, *map(str, sources), "-lpthread", "-ldl", "-lm", "-o", str(partial)]
         run_compiler(compiler, arguments, Path(folder))

@@ -39,6 +39,10 @@ _EXACT = ("-ffp-contract=off",)
 _WORDS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 _ROUTINES = ("-O2", *_WORDS, "-fno-math-errno", "-fno-trapping-math", *_EXACT)
 
+# What makes mistakes in C harder to exploit; all of it for the runtime, for native code what the linker does.
+_GUARDS = ("-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3")
+_LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
+
 _ARCHITECTURES = {"__x86_64__": "x86_64", "__aarch64__": "aarch64"}
 
 
@@ -127,6 +131,19 @@ def native_settings(target: Target) -> str:
     return _digest(compiler, (options, described(_macros(compiler, options)), _COMMON, _KERNELS, _EXACT, _ROUTINES))
 
 
+def guards(compiler: Compiler) -> tuple[str, ...]:
+    """The options that the runtime is hardened with where it is compiled here (docs/security.md); tcc has none."""
+    return () if _is_tcc(compiler) else (*_GUARDS, *_safe_link(compiler))
+
+
+def _safe_link(compiler: Compiler) -> tuple[str, ...]:
+    return () if _is_tcc(compiler) else _LINKED_SAFELY
+
+
+def _is_tcc(compiler: Compiler) -> bool:
+    return "__TINYC__" in _macros(compiler, ())
+
+
 def _options(compiler: Compiler, target: Target) -> tuple[str, ...]:
     if target.options is not None:
         return target.options
@@ -161,7 +178,7 @@ def _cached(compiler: Compiler, cpu: str, units: list[tuple[str, tuple[str, ...]
             )
         return _link(compiler, objects)
 
-    return _kept(_digest(compiler, (cpu, units)), link)
+    return _kept(_digest(compiler, (cpu, units, _LINKED_SAFELY)), link)
 
 
 def _digest(compiler: Compiler, what: Any) -> str:
@@ -202,7 +219,8 @@ def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
         names = [f"unit{i}.o" for i in range(len(objects))]
         for name, content in zip(names, objects, strict=True):
             Path(folder, name).write_bytes(content)
-        run_compiler(compiler, ["-shared", "-Wl,-Bsymbolic", "-s", *names, "-lm", "-o", "library.so"], Path(folder))
+        flags = ["-shared", "-Wl,-Bsymbolic", *_safe_link(compiler), "-s"]
+        run_compiler(compiler, [*flags, *names, "-lm", "-o", "library.so"], Path(folder))
         return Path(folder, "library.so").read_bytes()
 
 

@@ -11,8 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from modes import MODES
 
+from relvm.frontend.text import parse_module
+from relvm.transform.passes import run_passes
+from relvm.transform.pipelines import build_pipeline
+from relvm.vm.building import assemble, lower
 from relvm.vm.runtime import Executable
+from relvm.vm.runtime.encode import encode
 from relvm.vm.runtime.program import FunctionEntry, Program, call, constant, immediate, register, ret
 
 HERE = Path(__file__).parent
@@ -133,3 +139,40 @@ def test_example_reports_errors(relvm_run: Path, example_file: Path, arguments: 
 def test_example_refuses_what_is_no_executable(relvm_run: Path) -> None:
     result = subprocess.run([relvm_run, __file__, "main"], capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (1, "error: executable: not a relvm executable\n")
+
+
+# ---- eight threads over one executable ----
+
+# Kernels that share their loops, tensors of strings, closures, lists, tuples, recursion, shapes.
+TEXT = """
+def main(x: f32[n, n]) -> (f32[], i64) {
+  scaled = fn (y: f32[m, m], k: i64) -> f32[m, m] { return if k < 1 then y else tanh(matmul(y, y)) }
+  parts = list_split(softmax(matmul(x, x)), 5, axis=0)
+  y = list_concat(list_append(parts, x), axis=0)
+  words = string_concat(const(str[3], ["a", "b", "c"]), string_case(const(str[], "SUFFIX"), upper=false))
+  same = cast(string_equal(words, const(str[3], ["asuffix", "b", "csuffix"])), to=f32)
+  total = add(sum(scaled(x, 1)), add(sum(y), sum(same)))
+  return (total, @counted(0, make_list()))
+}
+def counted(i: i64, done: list[i64]) -> i64 {
+  return if i == 200 then list_length(done) + list_item(done, 7) else @counted(i + 1, list_append(done, i * i))
+}
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_eight_threads_over_one_executable(
+    mode: str, runtime: Callable[[str], list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runtime and native code both watched for races."""
+    program = tmp_path / "program"
+    source = HERE / "threads_over_one_executable.c"
+    objects = runtime("thread")
+    flags = [*WARNINGS, *sanitizer_flags("thread"), *INCLUDES]
+    compile_c(*flags, source, HERE / "allocation.c", *objects, "-o", program, *LIBRARIES)
+    monkeypatch.setenv("RELVM_CC", f"{COMPILER} -fsanitize=thread")
+    lir = lower(run_passes(parse_module(TEXT), build_pipeline("c")))
+    compiled = [routine.name for routine in lir.routines] if mode == "compiled" else []
+    (tmp_path / "model.rvm").write_bytes(encode(assemble(lir, compiled)))  # not loaded: Python has no sanitizer
+    result = subprocess.run([program, tmp_path / "model.rvm"], capture_output=True, text=True, timeout=300)
+    assert (result.returncode, result.stdout + result.stderr) == (0, "")

@@ -1,8 +1,10 @@
 /* One machine, several threads: a second one is refused, references dropped from anywhere are released once, objects made
-   on one die on another; and a pool, whose storages die on others. */
+   on one die on another; a pool, whose storages die on others; and processes that fork meanwhile. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "image.h"
@@ -160,6 +162,37 @@ static void storages_die_on_any_thread(int closing) {
   rvm_pool_close(pool);
 }
 
+/* Registers and takes back, until it is told to end. */
+static void *register_always(void *unused) {
+  (void)unused;
+  rvm_value error = {0};
+  while (!atomic_load(&go_on)) {
+    rvm_register("test.always", host_wait, NULL, 1, &error);
+    rvm_unregister("test.always", &error);
+  }
+  return NULL;
+}
+
+/* A child has the table of names, whoever held its lock. */
+static void a_child_of_fork_finds_functions(void) {
+  pthread_t thread;
+  atomic_store(&go_on, 0);
+  pthread_create(&thread, NULL, register_always, NULL);
+  for (int round = 0; round < 300; round++) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(10);
+      _exit(!rvm_is_registered("test.wait"));
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+    if (status != 0) break;
+  }
+  atomic_store(&go_on, 1);
+  pthread_join(thread, NULL);
+}
+
 int main(void) {
   image program = {0};
   loaded what;
@@ -184,6 +217,7 @@ int main(void) {
   threads_take_turns();
   storages_die_on_any_thread(0);
   storages_die_on_any_thread(1);
+  a_child_of_fork_finds_functions();
   rvm_machine_release(machine);
   loaded_release(&what);
   CHECK_OK(rvm_unregister("test.wait", &error), error);

@@ -29,6 +29,12 @@ def test_two_arguments_of_unknown_sizes() -> None:
     expect_shape_error(ADD, "main: add: argument y: expected dimension 1 to be 3, got 2", X, X[:, :2].copy())
 
 
+def test_what_has_unknown_sizes_is_used_by_a_group_of_operators() -> None:
+    text = "def main(x: f32[n, n], y: f32[_, _]) -> f32[] = add(sum(x), sum(y))"
+    for machine in machines(parse_module(text)).values():
+        assert machine["main"](X[:, :2].copy(), X).item() == X[:, :2].sum() + X.sum()
+
+
 def test_a_size_that_happens_to_be_1_is_not_repeated() -> None:
     expect_shape_error(ADD, "main: add: argument y: expected dimension 0 to be 2, got 1", X, X[:1])
 

@@ -76,7 +76,10 @@ class Stats:
 
 
 class Executable:
-    """A verified program.  Immutable; any number of machines may run it at once.
+    """A verified program.  Immutable; any number of machines may run it at once, so a copy is the same object.
+
+    It pickles as its bytes.  Native code in a pickle needs to have been compiled here, as in a file: on another machine
+    unpickling raises RelvmUnsupportedError, and `from_bytes` of `to_bytes` with trust_native=True is the way.
 
     Made by `Executable.from_program`, `from_bytes` and `open`.
 
@@ -311,6 +314,15 @@ class Executable:
             native_bytes=len(program.native.library) if program.native else 0,
         )
 
+    def __copy__(self) -> Executable:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Executable:
+        return self
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return _unpickled, (self.to_bytes(),)
+
     def __repr__(self) -> str:
         return f"<Executable of {self.function_count} functions>"
 
@@ -329,6 +341,11 @@ def load(
     """
     limits = {"functions": functions, "max_bytes": max_bytes}
     return Executable.open(path, trust_native=trust_native, check_data=check_data, **limits)
+
+
+def _unpickled(content: bytes) -> Executable:
+    """A pickle can call any function; what it must not do is to bring native code that was compiled elsewhere."""
+    return Executable.from_bytes(content, functions=("*",))
 
 
 def _native_is_ours(buffer: Any, where: str) -> bool:

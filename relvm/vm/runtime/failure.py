@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relvm import errors
-from relvm.errors import RelvmError
+from relvm.errors import RelvmError, RelvmTypeError
 from relvm.tables import STATUS, TAGS, numbers
 from relvm.vm.runtime._native import ffi, lib
 
@@ -49,6 +49,11 @@ def borrowed_failure(value: Any) -> RelvmError:
     """The exception of an error that is still on its way.  value: an `rvm_value *` with tag ERROR."""
     error = getattr(value, "as").error
     return _CLASSES[error.status](_text(error.message))
+
+
+def uncopyable(what: Any, instead: str = "pickle its executable, and make a machine of that") -> RelvmTypeError:
+    """That something of a machine is asked for a copy or a pickle; instead: what to do."""
+    return RelvmTypeError(f"a {type(what).__name__} cannot be copied or pickled; {instead}")
 
 
 def _text(string: Any) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.closure import Closure
+from relvm.vm.runtime.failure import uncopyable
 from relvm.vm.runtime.runner import Prepared, Runner
 from relvm.vm.runtime.values import FUNCTION
 
@@ -111,6 +112,9 @@ class SavedFunction:
             return self.prepared.value()
         self.prepared.run()
         return None
+
+    def __reduce__(self) -> NoReturn:
+        raise uncopyable(self)
 
     def is_complete(self) -> RelvmArgumentError:
         """That it was given arguments."""

@@ -12,7 +12,7 @@ from relvm.vm.runtime._native import ffi
 from relvm.vm.runtime.binding import Objects, Reference
 from relvm.vm.runtime.callbacks import hostless, kept
 from relvm.vm.runtime.closure import Closure, misfit
-from relvm.vm.runtime.failure import failure
+from relvm.vm.runtime.failure import failure, uncopyable
 from relvm.vm.runtime.tensor import Tensor
 from relvm.vm.runtime.values import located, store_other, take_other
 
@@ -27,7 +27,9 @@ def _busy(what: Any, objects: Objects) -> RelvmBusyError:
 
 
 def _uncopyable(reference: Reference) -> RelvmTypeError:
-    return RelvmTypeError(f"a {type(reference).__name__} cannot be copied or pickled; np.array(tensor) copies a tensor")
+    if isinstance(reference, Tensor):
+        return uncopyable(reference, "np.array(tensor) copies it")
+    return uncopyable(reference)
 
 
 binding.install(

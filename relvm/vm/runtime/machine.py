@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmError, RelvmNameError, RelvmTypeError, near_matches
 from relvm.tables import KINDS
@@ -13,7 +13,7 @@ from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.binding import Reference
 from relvm.vm.runtime.debugging import MachineDebugger
 from relvm.vm.runtime.executable import Executable
-from relvm.vm.runtime.failure import failure
+from relvm.vm.runtime.failure import failure, uncopyable
 from relvm.vm.runtime.function import Function, SavedFunction
 from relvm.vm.runtime.instrument import python_instrument
 from relvm.vm.runtime.packed import provide
@@ -148,6 +148,8 @@ class VirtualMachine:
         ------
         RelvmToolchainError
             It could not be compiled; bytecode goes on.
+        RelvmUnsupportedError
+            This is a child of fork, and the process that built the executable was still compiling it.
         RelvmArgumentError
             The executable was built with exec_mode="bytecode": no native code will come.
 
@@ -488,6 +490,9 @@ class VirtualMachine:
             return False
         name = self.executable.function_name(index).encode()
         return lib.rvm_executable_find(self.executable.pointer, name) == index  # not private
+
+    def __reduce__(self) -> NoReturn:
+        raise uncopyable(self)
 
     def __repr__(self) -> str:
         return f"<VirtualMachine of {', '.join(self.functions)}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -30,6 +31,9 @@ _CALL_PACKED = ffi.cast("rvm_packed_function", binding.CALL_PACKED)
 _lock = threading.RLock()
 _named: dict[str, _Named] = {}  # for ever: machines hold the addresses
 _libraries: dict[str, Provider] = {}
+
+if hasattr(os, "register_at_fork"):  # no other thread may hold it in the child, where that thread is not
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def register_func(name: str, function: Callable[..., Any] | None = None, *, override: bool = False) -> Any:

@@ -200,3 +200,12 @@ class Program:
             case {"instructions": list(lines)} if instruction < len(lines) and isinstance(lines[instruction], str):
                 return lines[instruction]
         return ""
+
+    def origin(self, function: str, instruction: int) -> str:
+        """Where in the source an instruction, a function's name and an index, is first; empty where unknown."""
+        match self.debug.get(function):
+            case {"origins": list(places)} if instruction < len(places):
+                match places[instruction]:
+                    case [str(place), *_]:
+                        return place
+        return ""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.binding import Objects, Reference
 from relvm.vm.runtime.executable import Executable
-from relvm.vm.runtime.failure import STATUS_NUMBERS, failure, read_failure
+from relvm.vm.runtime.failure import STATUS_NUMBERS, failure, read_failure, uncopyable
 from relvm.vm.runtime.values import new_words, release, store_all, take_borrowed, value_at
 
 _CALLBACK_ERROR = STATUS_NUMBERS["CALLBACK_ERROR"]
@@ -32,6 +32,9 @@ class Runner(Objects):
         self.stop: Callable[..., None] | None = None  # of the debugger
         self.upgrade = executable.upgrade  # until it is done
         self.restless = self.upgrade is not None
+
+    def __reduce__(self) -> NoReturn:
+        raise uncopyable(self)
 
     def print(self, *values: Any) -> None:
         """What vm.builtin.print does."""
@@ -93,12 +96,13 @@ class Runner(Objects):
         return exception
 
     def explained(self, trace: str) -> str:
-        """The trace with what the debug section says of each instruction."""
-        lines = []
+        """The trace with what the debug section says of each instruction: its value, and where in the source."""
+        program, lines = self.executable.program, []
         for line in trace.split("\n"):
-            frame = re.fullmatch(r"  in (.*) at instruction ([0-9]+)", line)
-            comment = self.executable.program.comment(frame[1], int(frame[2])) if frame else ""
-            lines.append(f"{line}: {comment}" if comment else line)
+            if frame := re.fullmatch(r"  in (.*) at instruction ([0-9]+)", line):
+                comment, origin = (say(frame[1], int(frame[2])) for say in (program.comment, program.origin))
+                line += (f": {comment}" if comment else "") + (f" ({origin})" if origin else "")
+            lines.append(line)
         return "\n".join(lines)
 
 
@@ -123,6 +127,9 @@ class Prepared:
         finally:
             runner.end(outer)
         self._kept = (arguments, references)  # with the words: these
+
+    def __reduce__(self) -> NoReturn:
+        raise uncopyable(self)
 
     def run(self) -> Reference:
         """Run it once; the result, for Runner.value_of."""

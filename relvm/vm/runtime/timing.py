@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
+from relvm.vm.runtime.failure import uncopyable
 from relvm.vm.runtime.runner import Prepared
 
 
@@ -50,6 +51,9 @@ class TimeEvaluator:
         self._number = number
         self._repeat = repeat
         self._least_seconds = min_repeat_ms / 1e3
+
+    def __reduce__(self) -> NoReturn:
+        raise uncopyable(self)
 
     def __call__(self, *arguments: Any, **named: Any) -> Timing:
         """Run and time it with these arguments; what the function returns is dropped.  Raises what a call raises."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from relvm.errors import RelvmUnsupportedError
 
 if TYPE_CHECKING:
     from relvm.vm.runtime.executable import Executable
@@ -30,11 +33,15 @@ class Upgrade:
         self.executable: Executable | None = None
         self._compile = compile
         self._error: BaseException | None = None
+        self._process = os.getpid()
         self._done = threading.Event()
         threading.Thread(target=self._run, name="relvm upgrade").start()
 
     def wait(self, timeout: float | None) -> bool:
-        """Whether it was there within `timeout` seconds; None: as long as it takes.  Raises what compiling raised."""
+        """Whether it was there within `timeout` seconds; None: as long as it takes.  Raises what compiling raised;
+        RelvmUnsupportedError in a process that was forked meanwhile, as nobody compiles there."""
+        if not self._done.is_set() and os.getpid() != self._process:
+            raise RelvmUnsupportedError("native code: this process was forked while it was compiled; bytecode goes on")
         if not self._done.wait(timeout):
             return False
         if self._error is not None:

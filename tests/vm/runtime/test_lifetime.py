@@ -182,3 +182,28 @@ def test_the_interpreter_ends_in_silence_with_objects_alive(tmp_path: Path) -> N
         [sys.executable, "-c", AT_EXIT.format(path=path)], capture_output=True, text=True, cwd=tmp_path
     )
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
+
+
+def test_machines_take_memory_for_the_part_of_their_stacks_that_they_use() -> None:
+    """Also where machines were dropped before, whose stacks would be used again."""
+    program = """
+from pathlib import Path
+
+import relvm.vm as vm
+from relvm.frontend.text import parse_module
+
+
+def resident_bytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+executable = vm.build(parse_module("def main(i: i64) -> i64 = i + 1"), target="numpy")
+for _ in range(3):
+    assert vm.VirtualMachine(executable)["main"](1) == 2
+before = resident_bytes()
+machines = [vm.VirtualMachine(executable) for _ in range(8)]
+assert all(machine["main"](1) == 2 for machine in machines)
+print(resident_bytes() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 4 << 20

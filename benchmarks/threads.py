@@ -1,0 +1,112 @@
+"""Machines on several threads of Python: how many runs a second, and how that grows with the threads.
+
+    python -m benchmarks.threads
+
+Each thread has a machine of its own over one executable.  Beside them stand as many processes, which share nothing:
+what threads lose to those is what they wait for each other.  All take turns; a row shows the best of each, as the
+machines are noisy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import struct
+import threading
+import time
+
+import numpy as np
+
+from relvm import vm
+from relvm.frontend.text import parse_module
+
+MODES = ("bytecode", "compiled")
+COUNTS = (2, 4)
+SECONDS, TURNS = 0.05, 40
+
+VECTOR, MATRIX = np.ones(16, np.float32), np.ones((384, 384), np.float32)
+
+# What runs, its text, its arguments.  The first two are the machine alone, or nearly; the last two kernels.
+WORK = {
+    "fib(24), the machine alone": (
+        "def main(n: i64) -> i64 { return if n < 2 then n else @main(n - 1) + @main(n - 2) }",
+        (24,),
+    ),
+    "1,000 kernels of 16 elements in one run": (
+        """def main(x: f32[n]) -> f32[n] { return @loop(1000, x) }
+        def loop(i: i64, x: f32[n]) -> f32[n] { return if i == 0 then x else @loop(i - 1, tanh(x)) }""",
+        (VECTOR,),
+    ),
+    "a kernel of 16 elements a run": ("def main(x: f32[n]) -> f32[n] = tanh(x)", (VECTOR,)),
+    "a product of 384 x 384": ("def main(x: f32[n, n]) -> f32[n, n] = matmul(x, x)", (MATRIX,)),
+}
+
+
+def rate_of(executable: vm.Executable, arguments: tuple, start: threading.Barrier | None = None) -> float:
+    """Runs a second of a machine of its own, over SECONDS."""
+    run = vm.VirtualMachine(executable, num_threads=1)["main"]
+    run(*arguments)
+    if start:
+        start.wait()
+    began, runs = time.perf_counter(), 0
+    while (now := time.perf_counter()) - began < SECONDS:
+        run(*arguments)
+        runs += 1
+    return runs / (now - began)
+
+
+def of_threads(executable: vm.Executable, arguments: tuple, count: int) -> float:
+    """Runs a second of `count` threads together."""
+    start, rates = threading.Barrier(count), []
+    threads = [
+        threading.Thread(target=lambda: rates.append(rate_of(executable, arguments, start))) for _ in range(count)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(rates)
+
+
+def of_processes(executable: vm.Executable, arguments: tuple, count: int) -> float:
+    """Runs a second of `count` children of fork together."""
+    children = []
+    for _ in range(count):
+        reads, writes = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(writes, struct.pack("d", rate_of(executable, arguments)))
+            os._exit(0)
+        os.close(writes)
+        children.append((child, reads))
+    total = 0.0
+    for child, reads in children:
+        total += struct.unpack("d", os.read(reads, 8))[0]
+        os.close(reads)
+        os.waitpid(child, 0)
+    return total
+
+
+def best(executable: vm.Executable, arguments: tuple) -> list[float]:
+    """The best of TURNS of one thread, and for each of COUNTS of as many threads and of as many processes."""
+    ways = [(of_threads, 1), *((way, count) for count in COUNTS for way in (of_threads, of_processes))]
+    found = dict.fromkeys(ways, 0.0)
+    for _ in range(TURNS):
+        for way, count in ways:
+            found[way, count] = max(found[way, count], way(executable, arguments, count))
+    return list(found.values())
+
+
+def main() -> None:
+    """Print the table, as Markdown."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
+    print(f"| | mode | runs a second | {' | '.join(f'{n} threads | {n} processes' for n in COUNTS)} |")
+    print(f"|---|---|---|{'---|---|' * len(COUNTS)}")
+    for name, (text, arguments) in WORK.items():
+        for mode in MODES:
+            one, *more = best(vm.build(parse_module(text), mode), arguments)
+            print(f"| {name} | {mode} | {one:.3g} | {' | '.join(f'{rate / one:.2f}' for rate in more)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

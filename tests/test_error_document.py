@@ -1,0 +1,34 @@
+"""docs/reference/errors.md: its examples fail as it shows, and there is one of every class."""
+
+from __future__ import annotations
+
+import pytest
+from error_examples import Example, examples, failure_of, prelude, shown
+from error_examples import update as write_what_is_shown
+
+from relvm import errors
+from relvm.tables import STATUS
+
+EXAMPLES = list(examples())
+CLASSES = {name for name, value in vars(errors).items() if isinstance(value, type) and value is not errors.RelvmError}
+
+
+@pytest.fixture(scope="module")
+def namespace(request: pytest.FixtureRequest) -> dict:
+    made = prelude()
+    if request.config.getoption("--update"):
+        write_what_is_shown(made)
+    return made
+
+
+def test_every_class_has_an_example() -> None:
+    assert {example.heading for example in EXAMPLES} == CLASSES
+    assert {row.python_class for row in STATUS if row.python_class} <= CLASSES
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.heading)
+def test_an_example_fails_as_the_document_shows(example: Example, namespace: dict) -> None:
+    error = failure_of(example, namespace)
+    assert shown(error) == example.shown
+    if isinstance(error, errors.RelvmError):
+        assert type(error).__name__ == example.heading

@@ -1,0 +1,322 @@
+"""Makes, runs, saves, loads, breaks and drops programs for a long time, and says whether anything is left behind.
+
+    PYTHONPATH=tests:tests/vm python -m soak --minutes 60
+
+prints what the process holds each minute, and fails where its memory grows by more than 1 % from the third to the
+last quarter of the samples, or the number of its descriptors grows at all.  tests/vm/test_soak.py does the same work
+for some seconds and counts to the object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import gc
+import io
+import os
+import random
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from error_examples import examples, failure_of, prelude
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from modes import ALL_MODES, MODES, assert_same_bits, plain, stepped
+from random_programs.generator import Programs, programs
+from random_programs.outcomes import check
+from simple_programs import Generator, arguments
+
+from relvm import vm
+from relvm.errors import RelvmFormatError
+from relvm.frontend.text import parse_module
+
+DIFFERENT = 40  # modules of each kind: what was compiled once comes from the cache from then on
+GROWTH = 0.01  # of resident memory, from the third quarter of the samples to the last
+
+Activity = Callable[[random.Random, Path], None]
+ACTIVITIES: dict[str, Activity] = {}
+
+
+def activity(work: Activity) -> Activity:
+    """Something to do again and again, with random choices and a folder for its files."""
+    ACTIVITIES[work.__name__] = work
+    return work
+
+
+def plain_module(choose: random.Random) -> Generator:
+    """One of DIFFERENT modules."""
+    return Generator(choose.randrange(DIFFERENT), functions=3, bindings=6)
+
+
+def some_arguments(choose: random.Random) -> tuple:
+    """For any function of such a module, of random sizes."""
+    return arguments(choose.randrange(1 << 30), choose.randrange(40), choose.randrange(1, 60))
+
+
+@activity
+def programs_with_effects(choose: random.Random, folder: Path) -> None:
+    """What tests/vm/random_programs makes: scalars, closures, recursion, effects, failures."""
+
+    @seed(choose.randrange(DIFFERENT))
+    @settings(
+        max_examples=2,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(programs())
+    def run(made: Programs) -> None:
+        check(made.module, made.runs, [(mode, "numpy") for mode in ALL_MODES])
+
+    run()
+
+
+@activity
+def tensors_of_random_shapes(choose: random.Random, folder: Path) -> None:
+    """Compiled kernels, both modes, the same to the bit."""
+    module = plain_module(choose).module()
+    machines = [vm.VirtualMachine(vm.build(module, mode), num_threads=choose.choice((1, 2))) for mode in MODES]
+    for name in machines[0].functions:
+        given = some_arguments(choose)
+        one, other = (plain(machine[name](*given)) for machine in machines)
+        assert_same_bits(one, other)
+
+
+@activity
+def files(choose: random.Random, folder: Path) -> None:
+    """Saved, loaded, exchanged for others, damaged, refused."""
+    executable = vm.build(plain_module(choose).module(), choose.choice(MODES), choose.choice(("c", "numpy")))
+    path = folder / "model.rvm"
+    executable.save(path)
+    for _ in range(3):
+        loaded = vm.load(path, check_data=True)
+        machine = vm.VirtualMachine(loaded)
+        machine[machine.functions[0]](*some_arguments(choose))
+        loaded.save(path)
+    vm.Executable.check(path)
+    content = bytearray(path.read_bytes())
+    content[choose.randrange(len(content))] ^= 1 << choose.randrange(8)
+    path.write_bytes(content)
+    with contextlib.suppress(RelvmFormatError):  # a bit of what is not checked, the elements of large tensors
+        vm.load(path, trust_native=True, check_data=True)
+        raise AssertionError("a file with a bit changed was loaded")
+
+
+@activity
+def failures(choose: random.Random, folder: Path) -> None:
+    """The examples of every class of error."""
+    namespace = prelude()
+    for example in examples():
+        failure_of(example, namespace)
+
+
+@activity
+def models(choose: random.Random, folder: Path) -> None:
+    """A model of ONNX: imported, built, run with sizes of its own."""
+    from frontend.onnx_models import parse_model
+
+    from relvm.frontend.onnx import from_onnx
+
+    model = parse_model(
+        """agraph (float[N, 3, H, W] x, float[8, 3, 3, 3] w) => (float[N, M] y) {
+             a = Conv <pads = [1, 1, 1, 1]> (x, w)
+             b = Relu (a)
+             c = GlobalAveragePool (b)
+             y = Flatten (c)
+           }"""
+    )
+    sizes = [choose.randrange(1, 4), 3, choose.randrange(3, 20), choose.randrange(3, 20)]
+    x, w = np.ones(sizes, np.float32), np.ones((8, 3, 3, 3), np.float32)
+    for mode in MODES:
+        assert vm.VirtualMachine(vm.build(from_onnx(model), mode))["main"](x, w).shape == (sizes[0], 8)
+
+
+@activity
+def onlookers(choose: random.Random, folder: Path) -> None:
+    """A debugger that stops everywhere, an instrument, a profile, timings, inputs that are set."""
+    module = plain_module(choose).module()
+    machine = vm.VirtualMachine(vm.build(module, choose.choice(MODES), debug=choose.random() < 0.5))
+    name, given, seen = machine.functions[0], some_arguments(choose), []
+    stepped(machine.executable)[name](*given)
+    machine.set_instrument(lambda *what: seen.append(len(what)))
+    machine[name](*given)
+    machine.set_instrument(None)
+    str(machine.profile(name, *given))
+    machine.time_evaluator(name, number=2)(*given)
+    machine.set_input(name, *given)
+    machine.invoke_stateful(name)
+    machine.get_outputs(name)
+
+
+@activity
+def threads(choose: random.Random, folder: Path) -> None:
+    """A machine each over one executable."""
+    executable = vm.build(plain_module(choose).module(), choose.choice(MODES))
+    name, given, results = vm.VirtualMachine(executable).functions[0], some_arguments(choose), []
+
+    def work() -> None:
+        machine = vm.VirtualMachine(executable, num_threads=2)
+        results.extend(plain(machine[name](*given)) for _ in range(3))
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(results) == 12
+    for result in results:
+        assert_same_bits(result, results[0])
+
+
+@activity
+def objects_in_circles(choose: random.Random, folder: Path) -> None:
+    """Closures that the host keeps, which keep their machine, which keeps the host's functions."""
+    kept: list = []
+    vm.register_func("soak.keep", lambda *given: kept.extend(given), override=True)
+    text = """
+    def main(items: list[i64], x: f32[n]) => object {
+      f = fn (i: i64) -> i64 { return i + list_length(items) }
+      return packed("soak.keep", f, x) : object
+    }"""
+    machine = vm.VirtualMachine(vm.build(parse_module(text), target="numpy"))
+    machine["main"](list(range(choose.randrange(5))), np.ones(choose.randrange(1, 100_000), np.float32))
+    assert kept[0](1) >= 1
+    kept.append(machine)
+
+
+# ---- what the process holds ----
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a process holds.
+
+    resident_bytes: memory, as the system counts it.  allocated_bytes: what the C library has given out; 0 where it does
+    not say.  descriptors: open files.  threads.  libraries: mapped files.  machines, executables: Python's objects.
+    """
+
+    resident_bytes: int
+    allocated_bytes: int
+    descriptors: int
+    threads: int
+    libraries: int
+    machines: int
+    executables: int
+
+
+_MALLINFO2 = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+
+
+class _Mallinfo2(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_size_t) for name in _MALLINFO2)
+
+
+def held() -> Held:
+    """What is held once Python has collected its garbage."""
+    gc.collect()
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    maps = [line.split(maxsplit=5) for line in Path("/proc/self/maps").read_text().splitlines()]
+    kinds = [type(each) for each in gc.get_objects()]
+    return Held(
+        resident_bytes=int(status["VmRSS"].split()[0]) * 1024,
+        allocated_bytes=_allocated_bytes(),
+        descriptors=len(os.listdir("/proc/self/fd")),
+        threads=threading.active_count(),
+        libraries=len([row for row in maps if len(row) == 6 and row[5].startswith("/")]),
+        machines=kinds.count(vm.VirtualMachine),
+        executables=kinds.count(vm.Executable),
+    )
+
+
+def _allocated_bytes() -> int:
+    """Also of mapped blocks, in all arenas."""
+    mallinfo2 = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if mallinfo2 is None:
+        return 0
+    mallinfo2.restype = _Mallinfo2
+    found = mallinfo2()
+    return found.uordblks + found.hblkhd
+
+
+# ---- the work ----
+
+
+@contextlib.contextmanager
+def workshop() -> Iterator[Path]:
+    """A folder, in which what is compiled is kept, too; nothing that programs print is shown."""
+    before = os.environ.get("RELVM_CACHE_DIR")
+    with tempfile.TemporaryDirectory(prefix="relvm-soak-") as folder, contextlib.redirect_stdout(io.StringIO()):
+        os.environ["RELVM_CACHE_DIR"] = folder
+        try:
+            yield Path(folder)
+        finally:
+            os.environ.pop("RELVM_CACHE_DIR")
+            if before is not None:
+                os.environ["RELVM_CACHE_DIR"] = before
+
+
+def do(number: int, name: str, folder: Path) -> None:
+    """Activity `name` with choices that follow from `number`: the same each time."""
+    choose = random.Random(f"{name} {number}")
+    try:
+        ACTIVITIES[name](choose, folder)
+    except BaseException as error:
+        error.add_note(f"soak: {name}, number {number}")
+        raise
+    for thread in threading.enumerate():
+        if thread.name == "relvm upgrade":
+            thread.join()
+
+
+def complaints(samples: Sequence[Held]) -> list[str]:
+    """What grew from the third quarter of some samples to the last."""
+    quarter = max(1, len(samples) // 4)
+    earlier, later = samples[-2 * quarter : -quarter], samples[-quarter:]
+    before, after = (statistics.median(each.resident_bytes for each in some) for some in (earlier, later))
+    found = []
+    if after > before * (1 + GROWTH):
+        found.append(f"resident memory: {before / 1e6:.1f} MB, then {after / 1e6:.1f} MB")
+    for what in ("descriptors", "threads", "libraries", "machines", "executables"):
+        counts = [max(getattr(each, what) for each in some) for some in (earlier, later)]
+        if counts[1] > counts[0]:
+            found.append(f"{what}: {counts[0]}, then {counts[1]}")
+    return found
+
+
+def soak(minutes: float, show: Callable[[str], None]) -> list[str]:
+    """Work for so long; what was left behind."""
+    began, number, samples = time.monotonic(), 0, []
+    show("minute  rounds  resident MB  allocated MB  descriptors  threads  libraries  machines  executables")
+    with workshop() as folder:
+        while (minute := (time.monotonic() - began) / 60) < minutes:
+            for name in ACTIVITIES:
+                do(number, name, folder)
+            number += 1
+            if minute >= len(samples) * min(1, minutes / 20):
+                now = held()
+                samples.append(now)
+                counts = (now.descriptors, now.threads, now.libraries, now.machines, now.executables)
+                sizes = f"{now.resident_bytes / 1e6:11.1f}  {now.allocated_bytes / 1e6:12.1f}"
+                show(f"{minute:6.1f}  {number:6}  {sizes}  " + "  ".join(f"{count:9}" for count in counts))
+    return complaints(samples)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=60)
+    output = sys.stdout
+    found = soak(parser.parse_args().minutes, lambda line: print(line, file=output, flush=True))
+    print("\n".join(found) or "nothing is left behind")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
