@@ -36,7 +36,7 @@ SWEPT = (
     *("closure_new", "executable_load", "machine_new", "machine_call", "machine_invoke", "profile_new"),
     *(f"builtin_{builtin.name}" for builtin in BUILTINS),
 )
-# Their checks count calls, of which a sweep makes more: of these tests only what sweep.c and the sanitizers find matters.
+# Their checks count calls, of which a sweep makes more: only what sweep.c and the sanitizers find matters of them.
 COUNTING = {"test_debugger", "test_instrument"}
 CHECKS_FAILED = 1
 SWEEP_OPTIONS = {"ASAN_OPTIONS": "exitcode=99", "LSAN_OPTIONS": "exitcode=99", "UBSAN_OPTIONS": "exitcode=99"}

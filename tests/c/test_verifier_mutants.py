@@ -25,7 +25,7 @@ EQUIVALENT = {
     "walk: never: status": "it is the status of arrive_at",
     "check_flow: never: status": "the next walk finds the same: registers are only lost",
     "read_sections: never: section.id == 0": "nothing reads a section of that id; a second one would be refused",
-    "read_strings: never: *count > INT32_MAX": "the table would take 16 GB, and is refused where the file has not got them",
+    "read_strings: never: *count > INT32_MAX": "the table would take 16 GB",
     "read_functions: never: code->size_bytes / sizeof(uint32_t) > INT32_MAX": "a file of 8 GB",
     "read_functions: never: counts[0] > INT32_MAX": "the table would take 64 GB",
     "read_constant: never: record->rank > INT32_MAX": "the dimensions would take 16 GB",
@@ -61,7 +61,9 @@ def is_found(number: int, tests: tuple[str, ...], folder: Path) -> bool:
     """Whether a test fails, crashes or does not end with that mutant."""
     environment = {**os.environ, "RVM_MUTANT": str(number)}
     for program in (folder / test for test in tests):
-        with subprocess.Popen([program, folder / "library.so"], stdout=PIPE, stderr=DEVNULL, env=environment) as process:
+        with subprocess.Popen(
+            [program, folder / "library.so"], stdout=PIPE, stderr=DEVNULL, env=environment
+        ) as process:
             if process.stdout.read(1):  # the first failure is enough
                 process.kill()
                 return True

@@ -5,7 +5,8 @@ the text:
 
 - the condition of an `if` whose statement returns a failure: never so, and turned round; each operand of `||` in it:
   never so; each operand of `&&` in it: always so;
-- the condition of an `if` that leaves out what follows (`continue`, `return RVM_OK`): always so, turned round, operands;
+- the condition of an `if` that leaves out what follows (`continue`, `return RVM_OK`): always so, turned round,
+  operands;
 - what a predicate (a function of int) returns, and what `ok` and variables called `is_` or `has_` become: the same;
 - the call of a function that returns a status: left out;
 - in the functions that are named as walks: each statement that is an assignment or a call: left out.
@@ -48,9 +49,7 @@ class _Change:
     what: str  # a key of CHANGES
 
 
-def instrument(
-    text: str, first: int, walks: frozenset[str], left_alone: frozenset[str]
-) -> tuple[str, list[Mutant]]:
+def instrument(text: str, first: int, walks: frozenset[str], left_alone: frozenset[str]) -> tuple[str, list[Mutant]]:
     """The text with all mutants in it, of which the function `rvm_mutant` says which is on, and their list.
 
     Parameters
@@ -124,7 +123,7 @@ def _closing(code: str, start: int) -> int:
 
 
 def _operands(code: str, start: int, end: int, operator: str) -> list[tuple[int, int]]:
-    """The operands of `operator` in an expression, without blanks around them; one where it is not its outermost one."""
+    """The operands of `operator` in an expression; one, the whole, where it is not the outermost operator."""
     parts, depth, begin = [], 0, start
     for at in range(start, end):
         depth += (code[at] in "([{") - (code[at] in ")]}")

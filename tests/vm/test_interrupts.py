@@ -88,7 +88,9 @@ def test_what_the_run_held_is_released(mode: str) -> None:
 
 
 def test_what_is_interrupted_says_where(mode: str) -> None:
-    text = "def main(n: i64) -> i64 { rest = @spin(n)\n return rest + 1 }\n" + ROUNDS["scalars"][0].replace("main", "spin")
+    text = "def main(n: i64) -> i64 { rest = @spin(n)\n return rest + 1 }\n" + ROUNDS["scalars"][0].replace(
+        "main", "spin"
+    )
     machine = machine_of(text, mode, max_steps=100_000)
     with pytest.raises(RelvmTimeoutError, match="more than its 100000 steps") as caught:
         machine["main"](ENDLESS)
@@ -97,7 +99,9 @@ def test_what_is_interrupted_says_where(mode: str) -> None:
 
 
 def test_a_million_calls_inside_each_other_are_an_error_with_a_trace(mode: str) -> None:
-    machine = machine_of("def main(n: i64) -> i64 { rest = if n == 0 then 0 else @main(n - 1)\n return rest + n }", mode)
+    machine = machine_of(
+        "def main(n: i64) -> i64 { rest = if n == 0 then 0 else @main(n - 1)\n return rest + n }", mode
+    )
     for _ in range(2):
         with pytest.raises(RelvmRecursionError) as caught:
             machine["main"](1_000_000)
@@ -107,7 +111,10 @@ def test_a_million_calls_inside_each_other_are_an_error_with_a_trace(mode: str) 
 
 
 def test_and_so_they_are_on_a_small_thread(mode: str) -> None:
-    text = "def main(n: i64[]) -> i64[] = if less(n, const(i64[], 1)) then n else add(@main(subtract(n, const(i64[], 1))), n)"
+    text = """
+    def main(n: i64[]) -> i64[] {
+      return if less(n, const(i64[], 1)) then n else add(@main(subtract(n, const(i64[], 1))), n)
+    }"""
     machine = machine_of(text, mode)
     raised: list[RelvmError] = []
 

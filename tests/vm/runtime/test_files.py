@@ -20,7 +20,8 @@ from relvm.vm.toolchain import find_compiler
 # Each writes more than 500 bytes to the path `target`.
 WRITERS = {
     "save": "from relvm.vm.runtime import Executable\nExecutable.from_program(program).save(target)",
-    "export_library": "from relvm.vm.runtime import Executable\nExecutable.from_program(program).export_library(target)",
+    "export_library": "from relvm.vm.runtime import Executable\n"
+    "Executable.from_program(program).export_library(target)",
     "archive": "from relvm.aot.archive import write_archive\nwrite_archive(target, 'x', {'y': bytes(9000)})",
     "export": "from relvm import aot\nfrom relvm.frontend.text import parse_module\n"
     "module = parse_module('def main(x: f32[4]) -> f32[4] { return exp(x) }')\n"
