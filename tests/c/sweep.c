@@ -1,5 +1,5 @@
-/* sweep.c: linked around a test (the linker's --wrap), it has each call of the functions below, builtins among them, run out
-   of memory at its first allocation, then at its second, until none fails any more.  Each such failure must be
+/* sweep.c: linked around a test (the linker's --wrap), it has each call of the functions below, builtins among them, run
+   out of memory at its first allocation, then at its second, until none fails any more.  Each such failure must be
    OUT_OF_MEMORY, or the failure that the call has anyway; the machine must be as before; the sanitizers find what leaks.
    The test goes on with the call in which nothing failed, so its checks say whether all is usable afterwards. */
 #include "allocation.h"
@@ -9,7 +9,7 @@
 
 enum {
   ALL = 200,    /* the first so many allocations of a call are failed one by one, after that every tenth part more */
-  CALLS = 2000, /* so many calls of a test are swept */
+  CALLS = 2000, /* so many calls of a test are swept, and every hundredth of what follows */
 };
 
 static int is_sweeping, calls;
@@ -33,7 +33,11 @@ static state state_of(const rvm_machine *machine) {
   return now;
 }
 
-static int begins(void) { return !is_sweeping && allocations_left < 0 && calls++ < CALLS; }
+static int begins(void) {
+  if (is_sweeping || allocations_left >= 0) return 0;
+  calls++;
+  return calls <= CALLS || calls % 100 == 0;
+}
 
 static long next(long allocation) { return allocation + 1 + (allocation >= ALL ? allocation / 10 : 0); }
 
@@ -80,7 +84,8 @@ static void fail(const char *what, const char *call, long allocation, rvm_status
   rvm_status __wrap_##name parameters;                          \
   rvm_status __wrap_##name parameters { SWEEP(#name, __real_##name arguments, machine, error, undo); }
 
-#define WRAP_VALUE(name, parameters, arguments) WRAP(name, parameters, arguments, NULL, result, rvm_value_release(result))
+#define WRAP_VALUE(name, parameters, arguments) \
+  WRAP(name, parameters, arguments, NULL, result, rvm_value_release(result))
 
 WRAP_VALUE(rvm_tensor_new, (int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result),
            (dtype, rank, dims, result))

@@ -168,7 +168,7 @@ static void more_parameters_than_there_are(unsigned char *file) { set_count(file
 static void more_constants_than_there_are(unsigned char *file) { set_count(file, 2, 0, 1000); }
 static void more_dimensions_than_there_are(unsigned char *file) { set_count(file, 2, 1, 1000); }
 static void half_a_word_of_code(unsigned char *file) { section_place(file, 3)[1] += 2, image_reseal(file); }
-static void a_string_among_the_records(unsigned char *file) { /* where the number of strings stands: a character, then 0 */
+static void a_string_among_the_records(unsigned char *file) { /* where their number stands: a character, then 0 */
   memcpy(file + section_place(file, 0)[0] + 4, (uint32_t[]){0, 1}, 8), image_reseal(file);
 }
 static void code_beyond_the_section(unsigned char *file) { /* of the last function */

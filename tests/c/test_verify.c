@@ -176,7 +176,7 @@ static void check_too_many_jumps(int forward) {
   image_bytecode(&program, "f", "x", (forward ? 5 : 3) * JUMPS);
   for (int32_t i = 0; i < JUMPS; i++) IF(&program, 0, forward ? 3 * (JUMPS - i) + 2 * i : 0);
   for (int32_t i = 0; i < (forward ? JUMPS : 1); i++) RET(&program, 0);
-  CHECK_FAILS(image_load(&program, &what, &error), RVM_UNSUPPORTED, "too many jumps for its number of registers", error);
+  CHECK_FAILS(image_load(&program, &what, &error), RVM_UNSUPPORTED, "too many jumps for its number", error);
   loaded_release(&what);
 }
 
