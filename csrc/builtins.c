@@ -289,26 +289,30 @@ RVM_BUILTIN(make_tuple) {
   return rvm_tuple_new(count, arguments, result);
 }
 
-/* The place of item `index` of a tuple, or of a list that is used as one, or NULL and the error. */
-static rvm_value *tuple_item(enum rvm_builtin builtin, rvm_value tuple, int64_t index, rvm_value *result) {
+/* The place of item `index` of a tuple, or of a list that is used as one. */
+static rvm_status tuple_item(enum rvm_builtin builtin, rvm_value tuple, int64_t index, rvm_value **item,
+                             rvm_value *result) {
   int32_t size;
   rvm_value *items = rvm_value_items(tuple, &size);
-  if (index >= 0 && index < size) return &items[index];
-  rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld, the tuple has %d items", table[builtin].name, (long long)index,
-           size);
-  return NULL;
+  if (index < 0 || index >= size)
+    return rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld, the tuple has %d items", table[builtin].name,
+                    (long long)index, size);
+  *item = &items[index];
+  return RVM_OK;
 }
 
 RVM_BUILTIN(tuple_getitem) {
   RVM_CHECK(tuple_getitem, "ui");
-  const rvm_value *item = tuple_item(RVM_BUILTIN_tuple_getitem, arguments[0], arguments[1].as.i, result);
-  return item ? give(*item, result) : RVM_INDEX_ERROR;
+  rvm_value *item;
+  rvm_status status = tuple_item(RVM_BUILTIN_tuple_getitem, arguments[0], arguments[1].as.i, &item, result);
+  return status ? status : give(*item, result);
 }
 
 RVM_BUILTIN(tuple_reset_item) {
   RVM_CHECK(tuple_reset_item, "ui");
-  rvm_value *item = tuple_item(RVM_BUILTIN_tuple_reset_item, arguments[0], arguments[1].as.i, result);
-  if (!item) return RVM_INDEX_ERROR;
+  rvm_value *item;
+  rvm_status status = tuple_item(RVM_BUILTIN_tuple_reset_item, arguments[0], arguments[1].as.i, &item, result);
+  if (status) return status;
   rvm_release(item);
   return give_nil(result);
 }

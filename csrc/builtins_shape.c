@@ -13,12 +13,13 @@ enum {
 #undef DIM_OPERATOR
 };
 
-/* Slot `index` of the heap, or NULL and the error. */
-static int64_t *heap_slot(rvm_value heap, int64_t index, rvm_value *result) {
+/* Slot `index` of the heap. */
+static rvm_status heap_slot(rvm_value heap, int64_t index, int64_t **slot, rvm_value *result) {
   int64_t slots = heap.tag == RVM_TAG_TENSOR ? heap.as.tensor->dl.shape[0] : 0;
-  if (index >= 0 && index < slots) return (int64_t *)heap.as.tensor->dl.data + index;
-  rvm_fail(result, RVM_INDEX_ERROR, "shape heap: slot %lld of %lld", (long long)index, (long long)slots);
-  return NULL;
+  if (index < 0 || index >= slots)
+    return rvm_fail(result, RVM_INDEX_ERROR, "shape heap: slot %lld of %lld", (long long)index, (long long)slots);
+  *slot = (int64_t *)heap.as.tensor->dl.data + index;
+  return RVM_OK;
 }
 
 /* The number that a `code value` pair stands for: the immediate, or what the heap slot holds. */
@@ -27,24 +28,24 @@ static rvm_status read_dim(rvm_value heap, int64_t code, int64_t value, int64_t 
   if (code == SHAPE_EQUAL) return RVM_OK;
   if (code != SHAPE_EQUAL_HEAP)
     return rvm_fail(result, RVM_TYPE_ERROR, "shape code %lld states no number", (long long)code);
-  const int64_t *slot = heap_slot(heap, value, result);
-  if (!slot) return RVM_INDEX_ERROR;
-  *dim = *slot;
-  return RVM_OK;
+  int64_t *slot;
+  rvm_status status = heap_slot(heap, value, &slot, result);
+  if (!status) *dim = *slot;
+  return status;
 }
 
 /* Matches `got` with a `code value` pair; `agrees`: whether it is what the pair asks for, which `expected` is. */
 static rvm_status match_dim(rvm_value heap, int64_t code, int64_t value, int64_t got, int *agrees, int64_t *expected,
                             rvm_value *result) {
+  rvm_status status;
   *agrees = 1;
   if (code == SHAPE_ANY) return RVM_OK;
   if (code == SHAPE_STORE) {
-    int64_t *slot = heap_slot(heap, value, result);
-    if (!slot) return RVM_INDEX_ERROR;
-    *slot = got;
-    return RVM_OK;
+    int64_t *slot;
+    if (!(status = heap_slot(heap, value, &slot, result))) *slot = got;
+    return status;
   }
-  rvm_status status = read_dim(heap, code, value, expected, result);
+  status = read_dim(heap, code, value, expected, result);
   *agrees = status || *expected == got;
   return status;
 }
@@ -202,12 +203,12 @@ RVM_BUILTIN(compute_dim) {
   int64_t operation = arguments[2].as.i, a, b, dim;
   if (operation < 0 || operation >= (int64_t)(sizeof names / sizeof *names))
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.compute_dim: no operator %lld", (long long)operation);
+  int64_t *slot;
   rvm_status status;
   if ((status = read_dim(heap, arguments[3].as.i, arguments[4].as.i, &a, result)) ||
-      (status = read_dim(heap, arguments[5].as.i, arguments[6].as.i, &b, result)))
+      (status = read_dim(heap, arguments[5].as.i, arguments[6].as.i, &b, result)) ||
+      (status = heap_slot(heap, arguments[1].as.i, &slot, result)))
     return status;
-  int64_t *slot = heap_slot(heap, arguments[1].as.i, result);
-  if (!slot) return RVM_INDEX_ERROR;
   if (!compute(operation, a, b, &dim))
     return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.compute_dim: %s of %lld and %lld overflows or divides by zero",
                     names[operation], (long long)a, (long long)b);

@@ -121,10 +121,10 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
   return RVM_OK;
 }
 
-/* The `count` items of a table that starts `*offset` bytes into the section; moves the offset behind it; NULL: too
+/* The `count` items of a table that starts `*offset` bytes into the section, which has so many; moves the offset behind it; NULL: too
    short. */
 static const void *section_table(const rvm_section *section, int64_t *offset, uint64_t count, uint64_t item_bytes) {
-  if (*offset > section->size_bytes || count > (uint64_t)(section->size_bytes - *offset) / item_bytes) return NULL;
+  if (count > (uint64_t)(section->size_bytes - *offset) / item_bytes) return NULL;
   const void *table = section->bytes + *offset;
   *offset += (int64_t)(count * item_bytes);
   return table;
@@ -309,8 +309,7 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
       record->size_bytes > INT64_MAX)
     return BAD(result, "constant %d has a dtype, dimensions and a size that do not agree", index);
   size_bytes = (int64_t)record->size_bytes;
-  if (record->payload < 0 || record->payload % RVM_ALIGNMENT != 0 || record->payload > data->size_bytes ||
-      size_bytes > data->size_bytes - record->payload)
+  if (record->payload < 0 || record->payload % RVM_ALIGNMENT != 0 || size_bytes > data->size_bytes - record->payload)
     return BAD(result, "the elements of constant %d are misplaced", index);
   if (record->dtype == RVM_DTYPE_str)
     return read_strings_of(record, dims, data->bytes + record->payload, index, result);

@@ -44,7 +44,7 @@ typedef struct checker {
 enum { MOST_WALKS = 64 };
 
 uint32_t rvm_instruction_words(const uint32_t *code, uint32_t left) {
-  if (left == 0 || code[0] >= RVM_OP_COUNT) return 0;
+  if (code[0] >= RVM_OP_COUNT) return 0;
   uint32_t words = 1;
   for (const char *letter = operand_letters[code[0]]; *letter; letter++) {
     if (words >= left) return 0;
@@ -74,9 +74,8 @@ static rvm_status bad(const checker *c, uint32_t pc, const char *what, int64_t n
 
 /* ---- the form of the instructions ---- */
 
-static int is_register(const checker *c, int32_t number) {
-  return number >= 0 && (uint32_t)number < c->function->registers;
-}
+/* A negative number is larger than all that there are, as an unsigned one: they are no more than INT32_MAX. */
+static int is_register(const checker *c, int32_t number) { return (uint32_t)number < c->function->registers; }
 
 static rvm_status check_argument(const checker *c, uint32_t pc, uint32_t position, uint32_t word) {
   int32_t payload = rvm_argument_payload(word);

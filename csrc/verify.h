@@ -9,7 +9,8 @@
    and no register read before it is written on every way there.  A `reset` register counts as not written. */
 rvm_status rvm_executable_verify(rvm_executable *executable, rvm_value *error);
 
-/* The words of the instruction at `code`; 0 when it has no such opcode or does not fit into `left` words. */
+/* The words of the instruction at `code`; 0 when it has no such opcode or does not fit into `left` words, which
+   are some. */
 uint32_t rvm_instruction_words(const uint32_t *code, uint32_t left);
 
 #endif

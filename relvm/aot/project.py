@@ -26,6 +26,7 @@ from relvm.ir.printer import print_module
 from relvm.ir.stages import Stage
 from relvm.transform.passes import run_passes
 from relvm.transform.pipelines import build_pipeline
+from relvm.vm.runtime.files import complete_file
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class AotProgram:
         Parameters
         ----------
         path
-            A folder, which is made where it is not there, and in which files of an earlier export are replaced; or
-            where it ends with .tar, an archive, replaced as a whole.
+            A folder, which is made where it is not there, and in which files of an earlier export are replaced, each
+            as a whole; or where it ends with .tar, an archive, replaced as a whole.
         trial
             As `files` takes it.
         """
@@ -102,7 +103,8 @@ class AotProgram:
         for name, content in files.items():
             place = Path(path, name)
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
+            with complete_file(place) as partial:
+                partial.write_bytes(content)
 
 
 def build(

@@ -15,6 +15,7 @@ from relvm.cli.inputs import input_values
 from relvm.cli.models import executable_of, note
 from relvm.errors import RelvmArgumentError
 from relvm.vm.runtime import Profile, Tensor, VirtualMachine
+from relvm.vm.runtime.files import complete_file
 
 
 def run(options: argparse.Namespace) -> int:
@@ -51,8 +52,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def save_arrays(path: str, arrays: dict[str, np.ndarray]) -> None:
-    """Writes a .npz file; unlike np.savez it takes any name."""
-    with zipfile.ZipFile(path, "w") as archive:
+    """Writes a .npz file, which is replaced as a whole; unlike np.savez it takes any name."""
+    with complete_file(path) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)

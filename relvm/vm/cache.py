@@ -2,7 +2,8 @@
 
 Environment: RELVM_CACHE_DIR, see relvm/vm/runtime/trust.py; RELVM_CACHE_BYTES, how large they may be, 2 GB where it is
 not set.  Any number of processes may use the directory at once: files appear whole and are only ever replaced by equal
-ones.  The records of what was built here (`built/`) are no part of it: they are empty, and saved executables need them.
+ones.  What a process that was killed leaves half written counts as a file, and goes as they do.  The records of what
+was built here (`built/`) are no part of it: they are empty, and saved executables need them.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ typedef struct buffer {
 } buffer;
 
 typedef struct image {
-  buffer string_records, string_bytes, functions, parameters, constants, dims, data, code, native;
+  buffer string_records, string_bytes, functions, parameters, constants, dims, data, code, source, native;
   uint32_t string_count, function_count, parameter_count, constant_count, dim_count;
 } image;
 
@@ -202,16 +202,19 @@ static inline unsigned char *image_finish(image *from, int64_t *size_bytes) {
     buffer bytes;
   } sections[] = {{RVM_SECTION_strings, strings},     {RVM_SECTION_functions, functions},
                   {RVM_SECTION_constants, constants}, {RVM_SECTION_code, from->code},
-                  {RVM_SECTION_data, from->data},     {RVM_SECTION_native, from->native}};
-  uint32_t section_count = from->native.size > 0 ? 6 : 5;
+                  {RVM_SECTION_source, from->source}, {RVM_SECTION_data, from->data},
+                  {RVM_SECTION_native, from->native}};
+  uint32_t section_count = 5 + (from->source.size > 0) + (from->native.size > 0), entries = 0;
   buffer_add(&file, NULL, 64 + 32 * section_count);
-  for (uint32_t i = 0; i < section_count; i++) {
+  for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+    int may_be_missing = sections[i].id == RVM_SECTION_source || sections[i].id == RVM_SECTION_native;
+    if (may_be_missing && sections[i].bytes.size == 0) continue;
     buffer_pad(&file);
     struct {
       uint32_t id, checksum;
       uint64_t offset, size_bytes, zero;
     } entry = {.id = sections[i].id, .offset = file.size, .size_bytes = sections[i].bytes.size};
-    memcpy(file.bytes + 64 + 32 * i, &entry, sizeof entry);
+    memcpy(file.bytes + 64 + 32 * entries++, &entry, sizeof entry);
     buffer_add(&file, sections[i].bytes.bytes, sections[i].bytes.size);
   }
   memcpy(file.bytes, "\x89RVM\r\n\x1a\n\x01\0\0", 12);
@@ -230,6 +233,7 @@ static inline unsigned char *image_finish(image *from, int64_t *size_bytes) {
                          from->dims,
                          from->data,
                          from->code,
+                         from->source,
                          from->native,
                          strings,
                          functions,

@@ -124,6 +124,22 @@ static image_constant *last_constant(image *program) {
   return (image_constant *)program->constants.bytes + program->constant_count - 1;
 }
 
+/* The entry of the section table at place `index`: where its section is, how large, and what has to be 0. */
+static uint64_t *section_place(unsigned char *file, int index) { return (uint64_t *)(file + 64 + 32 * index + 8); }
+
+/* The section is so much shorter, and what it had more is zeros. */
+static void shorten(unsigned char *file, int index, uint64_t size_bytes) {
+  uint64_t *place = section_place(file, index);
+  memset(file + place[0] + size_bytes, 0, place[1] - size_bytes);
+  place[1] = size_bytes;
+  image_reseal(file);
+}
+
+static void set_count(unsigned char *file, int index, int word, uint32_t count) {
+  memcpy(file + section_place(file, index)[0] + 4 * word, &count, sizeof count), image_reseal(file);
+}
+
+static void another_magic_number(unsigned char *file) { file[1] ^= 1, image_seal(file); }
 static void another_version(unsigned char *file) { file[8] = 2; }
 static void a_larger_size(unsigned char *file) { file[16] += 64; }
 static void a_reserved_field(unsigned char *file) { file[40] = 1, image_seal(file); }
@@ -136,6 +152,31 @@ static void an_unaligned_section(unsigned char *file) { file[64 + 8] += 4, image
 static void a_twin_section(unsigned char *file) { file[64 + 32 * 4] = RVM_SECTION_code, image_seal(file); }
 static void a_missing_section(unsigned char *file) { file[64 + 32 * 4] = 200, image_seal(file); }
 static void a_damaged_section(unsigned char *file) { file[64 + 4] ^= 1, image_seal(file); }
+static void a_section_beyond_the_file(unsigned char *file) { section_place(file, 4)[0] += 1 << 20, image_seal(file); }
+static void a_section_that_ends_beyond(unsigned char *file) { section_place(file, 4)[1] += 1 << 20, image_seal(file); }
+static void a_reserved_field_of_a_section(unsigned char *file) { section_place(file, 2)[2] = 1, image_seal(file); }
+static void no_strings_section(unsigned char *file) { file[64] = 200, image_seal(file); }
+static void no_functions_section(unsigned char *file) { file[64 + 32] = 200, image_seal(file); }
+static void no_constants_section(unsigned char *file) { file[64 + 32 * 2] = 200, image_seal(file); }
+static void no_code_section(unsigned char *file) { file[64 + 32 * 3] = 200, image_seal(file); }
+static void empty_strings(unsigned char *file) { shorten(file, 0, 0); }
+static void empty_functions(unsigned char *file) { shorten(file, 1, 4); }
+static void empty_constants(unsigned char *file) { shorten(file, 2, 4); }
+static void more_strings_than_there_are(unsigned char *file) { set_count(file, 0, 0, 1000); }
+static void more_functions_than_there_are(unsigned char *file) { set_count(file, 1, 0, 1000); }
+static void more_parameters_than_there_are(unsigned char *file) { set_count(file, 1, 1, 1000); }
+static void more_constants_than_there_are(unsigned char *file) { set_count(file, 2, 0, 1000); }
+static void more_dimensions_than_there_are(unsigned char *file) { set_count(file, 2, 1, 1000); }
+static void half_a_word_of_code(unsigned char *file) { section_place(file, 3)[1] += 2, image_reseal(file); }
+static void a_string_among_the_records(unsigned char *file) { /* where their number stands: a character, then 0 */
+  memcpy(file + section_place(file, 0)[0] + 4, (uint32_t[]){0, 1}, 8), image_reseal(file);
+}
+static void code_beyond_the_section(unsigned char *file) { /* of the last function */
+  unsigned char *functions = file + section_place(file, 1)[0];
+  uint32_t count;
+  memcpy(&count, functions, sizeof count);
+  functions[8 + 32 * (count - 1) + 28]++, image_reseal(file);
+}
 static void a_gap_that_is_not_empty(unsigned char *file) {
   uint64_t place[2];
   memcpy(place, file + 64 + 8, sizeof place);
@@ -173,6 +214,10 @@ static void a_parameter_without_name(image *to) {
   image_function(to, RVM_KIND_packed, "f", "x", 0);
   memset(to->parameters.bytes + to->parameters.size - 4, 0x7f, 4);
 }
+static void a_private_native_function(image *to) { /* which is right; there is no library */
+  image_function(to, RVM_KIND_native, "f", "x", 2), image_record(to, to->function_count - 1)->is_private = 1;
+}
+static void too_many_native_registers(image *to) { image_function(to, RVM_KIND_native, "f", "x", 1u << 31); }
 static void native_without_symbol(image *to) {
   image_function(to, RVM_KIND_native, "f", "x", 2);
   image_record(to, to->function_count - 1)->symbol = RVM_NO_STRING;
@@ -185,6 +230,16 @@ static void no_code(image *to) { image_bytecode(to, "f", "x", 1); }
 static void text_that_is_no_utf8(image *to) { image_text(to, "\xc3\x28"); }
 static void overlong_utf8(image *to) { image_text(to, "\xc0\xaf"); }
 static void a_surrogate(image *to) { image_text(to, "\xed\xa0\x80"); }
+static void a_point_beyond_unicode(image *to) { image_text(to, "\xf4\x90\x80\x80"); }
+static void a_source_that_is_no_text(image *to) { buffer_add(&to->source, "int x;\xff", 7); }
+/* The bytes of the next section would complete its last character. */
+static void a_source_that_is_cut(image *to) {
+  char source[64];
+  memset(source, ' ', sizeof source);
+  source[63] = '\xc3';
+  buffer_add(&to->source, source, sizeof source);
+  memset(to->data.bytes, 0xa9, 1);
+}
 static void a_cut_character(image *to) { image_text(to, "\xe2\x82"); }
 static void a_string_with_nul(image *to) {
   image_text(to, "ab"), memset(to->string_bytes.bytes + to->string_bytes.size - 3, 0, 1);
@@ -196,12 +251,25 @@ static void a_constant_of_a_wrong_tag(image *to) {
   image_add_constant(to, (image_constant){.tag = RVM_TAG_TUPLE}, NULL);
 }
 static void a_constant_of_no_dtype(image *to) { image_dtype(to, RVM_DTYPE_COUNT); }
+static void a_constant_of_negative_dtype(image *to) { image_dtype(to, -1); }
 static void a_constant_of_no_string(image *to) {
   image_add_constant(to, (image_constant){.tag = RVM_TAG_STRING, .payload = -1}, NULL);
 }
 static void dimensions_beyond_the_table(image *to) { image_shape(to, 1, (int64_t[]){1}), last_constant(to)->rank = 2; }
 static void a_wrong_tensor_size(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abcd", 4); }
 static void a_negative_dimension(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){-3}, "abc", 3); }
+static void a_size_that_overflows(image *to) {
+  image_tensor(to, RVM_DTYPE_i8, 2, (int64_t[]){INT64_C(1) << 32, INT64_C(1) << 32}, NULL, 0);
+}
+static void strings_of_negative_size(image *to) {
+  image_tensor(to, RVM_DTYPE_str, 1, (int64_t[]){0}, NULL, 0), last_constant(to)->size_bytes = UINT64_C(1) << 63;
+}
+static void a_tensor_before_the_data(image *to) {
+  image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abc", 3), last_constant(to)->payload = -64;
+}
+static void a_tensor_that_ends_beyond_the_data(image *to) {
+  image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){300}, "abc", 3), last_constant(to)->size_bytes = 300;
+}
 static void an_unaligned_tensor(image *to) {
   image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abc", 3), last_constant(to)->payload -= 8;
 }
@@ -219,6 +287,7 @@ static void strings_of_another_count(image *to) {
 
 static void each_fault_is_named(void) {
   const rvm_status bad = RVM_BAD_EXECUTABLE;
+  expect_fault(NULL, another_magic_number, bad, "not a relvm executable");
   expect_fault(NULL, another_version, RVM_UNSUPPORTED, "format version 2");
   expect_fault(NULL, a_larger_size, bad, "its header says");
   expect_fault(NULL, a_reserved_field, bad, "reserved");
@@ -226,6 +295,24 @@ static void each_fault_is_named(void) {
   expect_fault(NULL, a_hundred_sections, bad, "section table");
   expect_fault(NULL, overlapping_sections, bad, "misplaced");
   expect_fault(NULL, an_unaligned_section, bad, "misplaced");
+  expect_fault(NULL, a_section_beyond_the_file, bad, "misplaced");
+  expect_fault(NULL, a_section_that_ends_beyond, bad, "misplaced");
+  expect_fault(NULL, a_reserved_field_of_a_section, bad, "misplaced");
+  expect_fault(NULL, no_strings_section, bad, "mandatory section is missing");
+  expect_fault(NULL, no_functions_section, bad, "mandatory section is missing");
+  expect_fault(NULL, no_constants_section, bad, "mandatory section is missing");
+  expect_fault(NULL, no_code_section, bad, "mandatory section is missing");
+  expect_fault(NULL, empty_strings, bad, "string section is too short");
+  expect_fault(NULL, empty_functions, bad, "function section is too short");
+  expect_fault(NULL, empty_constants, bad, "constant section is too short");
+  expect_fault(NULL, more_strings_than_there_are, bad, "string section is too short");
+  expect_fault(NULL, more_functions_than_there_are, bad, "function section is too short");
+  expect_fault(NULL, more_parameters_than_there_are, bad, "function section is too short");
+  expect_fault(NULL, more_constants_than_there_are, bad, "constant section is too short");
+  expect_fault(NULL, more_dimensions_than_there_are, bad, "constant section is too short");
+  expect_fault(NULL, half_a_word_of_code, bad, "the code section has a wrong size");
+  expect_fault(NULL, code_beyond_the_section, bad, "instructions of function main exceed");
+  expect_fault(NULL, a_string_among_the_records, bad, "string 0 is malformed");
   expect_fault(NULL, a_twin_section, bad, "two sections have id 4");
   expect_fault(NULL, a_missing_section, bad, "mandatory section is missing");
   expect_fault(NULL, a_damaged_section, bad, "damaged section 0");
@@ -237,6 +324,8 @@ static void each_fault_is_named(void) {
   expect_fault(no_parameter_count, NULL, bad, "function f has no parameter count");
   expect_fault(parameters_beyond_the_table, NULL, bad, "parameters of function f");
   expect_fault(a_parameter_without_name, NULL, bad, "parameter 0 of function f");
+  expect_fault(a_private_native_function, NULL, bad, "function f is native, and there is no native section");
+  expect_fault(too_many_native_registers, NULL, bad, "number of registers");
   expect_fault(native_without_symbol, NULL, bad, "function f has no symbol");
   expect_fault(native_without_library, NULL, bad, "function f is native, and there is no native section");
   expect_fault(native_without_result_register, NULL, bad, "number of registers");
@@ -247,15 +336,23 @@ static void each_fault_is_named(void) {
   expect_fault(text_that_is_no_utf8, NULL, bad, "malformed");
   expect_fault(overlong_utf8, NULL, bad, "malformed");
   expect_fault(a_surrogate, NULL, bad, "malformed");
+  expect_fault(a_point_beyond_unicode, NULL, bad, "malformed");
+  expect_fault(a_source_that_is_no_text, NULL, bad, "section id 6 is not UTF-8");
+  expect_fault(a_source_that_is_cut, NULL, bad, "section id 6 is not UTF-8");
   expect_fault(a_cut_character, NULL, bad, "malformed");
   expect_fault(a_string_with_nul, NULL, bad, "malformed");
   expect_fault(a_string_without_end, NULL, bad, "malformed");
   expect_fault(a_constant_of_a_wrong_tag, NULL, bad, "which no constant can have");
   expect_fault(a_constant_of_no_dtype, NULL, bad, "no such dtype");
+  expect_fault(a_constant_of_negative_dtype, NULL, bad, "no such dtype");
   expect_fault(a_constant_of_no_string, NULL, bad, "no such string");
   expect_fault(dimensions_beyond_the_table, NULL, bad, "dimensions of constant");
   expect_fault(a_wrong_tensor_size, NULL, bad, "do not agree");
   expect_fault(a_negative_dimension, NULL, bad, "do not agree");
+  expect_fault(a_size_that_overflows, NULL, bad, "do not agree");
+  expect_fault(strings_of_negative_size, NULL, bad, "do not agree");
+  expect_fault(a_tensor_before_the_data, NULL, bad, "misplaced");
+  expect_fault(a_tensor_that_ends_beyond_the_data, NULL, bad, "misplaced");
   expect_fault(an_unaligned_tensor, NULL, bad, "misplaced");
   expect_fault(a_tensor_beyond_the_data, NULL, bad, "misplaced");
   expect_fault(strings_beyond_their_bytes, NULL, bad, "the strings of constant");
@@ -270,7 +367,63 @@ static void native_code_needs_trust(void) {
   image_native(&program, "x86_64-linux-gnu", "", "", 0);
   unsigned char *bytes = image_finish(&program, &size_bytes);
   CHECK_FAILS(load(bytes, size_bytes, &executable, &error), RVM_UNSUPPORTED, "do not trust it", error);
+  const rvm_load_options only_checked = {.check_only = 1};
+  CHECK_OK(rvm_executable_load(bytes, size_bytes, &only_checked, &executable, &error), error);
+  rvm_executable_release(executable);
+  no_strings_section(bytes); /* what is wrong besides goes first */
+  CHECK_FAILS(load(bytes, size_bytes, &executable, &error), RVM_BAD_EXECUTABLE, "mandatory section", error);
   free(bytes);
+}
+
+static void bytes_that_are_no_file_are_refused(void) {
+  int64_t size_bytes;
+  rvm_executable *executable;
+  rvm_value error;
+  unsigned char *bytes = make_program(&size_bytes), *longer = aligned_alloc(64, (size_t)(size_bytes / 64 + 2) * 64);
+  CHECK_FAILS(load(bytes + 4, size_bytes - 4, &executable, &error), RVM_ARGUMENT_ERROR, "64-byte aligned", error);
+  CHECK_FAILS(load(bytes, 63, &executable, &error), RVM_BAD_EXECUTABLE, "not a relvm executable", error);
+  CHECK_FAILS(load(bytes, -1, &executable, &error), RVM_BAD_EXECUTABLE, "executable: -1 bytes", error);
+  CHECK_FAILS(load(bytes, INT64_MAX, &executable, &error), RVM_BAD_EXECUTABLE, "executable: 9223372036854775807 bytes",
+              error);
+  CHECK_FAILS(load(bytes, INT64_MAX / 64, &executable, &error), RVM_BAD_EXECUTABLE,
+              "executable: 144115188075855871 bytes", error);
+  memcpy(longer, bytes, (size_t)size_bytes);
+  longer[size_bytes] = 1;
+  memcpy(longer + 16, &(uint64_t){(uint64_t)size_bytes + 1}, 8), image_seal(longer);
+  CHECK_FAILS(load(longer, size_bytes + 1, &executable, &error), RVM_BAD_EXECUTABLE, "after the last section", error);
+  longer[size_bytes] = 0;
+  CHECK_OK(load(longer, size_bytes + 1, &executable, &error), error);
+  rvm_executable_release(executable);
+  free(longer);
+  free(bytes);
+}
+
+/* A file with more than RVM_CHECKED_DATA_BYTES in the data or the string section, a bit of which is flipped. */
+static rvm_status load_large(int in_data, int32_t check_data, rvm_value *error) {
+  enum { SIZE = RVM_CHECKED_DATA_BYTES + 100 };
+  static char text[SIZE + 1];
+  image program = {0};
+  int64_t size_bytes;
+  rvm_executable *executable = NULL;
+  memset(text, 'a', SIZE);
+  if (in_data)
+    image_tensor(&program, RVM_DTYPE_i8, 1, (int64_t[]){SIZE}, text, SIZE);
+  else
+    image_text(&program, text);
+  unsigned char *bytes = image_finish(&program, &size_bytes);
+  bytes[section_place(bytes, in_data ? 4 : 0)[0] + 1000] ^= 1;
+  const rvm_load_options options = {.check_data = check_data};
+  rvm_status status = rvm_executable_load(bytes, size_bytes, &options, &executable, error);
+  rvm_executable_release(executable);
+  free(bytes);
+  return status;
+}
+
+static void only_much_data_is_not_checked_unless_asked_for(void) {
+  rvm_value error = {0};
+  CHECK_OK(load_large(1, 0, &error), error);
+  CHECK_FAILS(load_large(1, 1, &error), RVM_BAD_EXECUTABLE, "damaged section 4", error);
+  CHECK_FAILS(load_large(0, 0, &error), RVM_BAD_EXECUTABLE, "damaged section 0", error);
 }
 
 static void an_executable_says_what_it_has(void) {
@@ -305,6 +458,8 @@ int main(void) {
   every_flipped_bit_is_found();
   damage_with_right_checksums_is_survived();
   each_fault_is_named();
+  bytes_that_are_no_file_are_refused();
+  only_much_data_is_not_checked_unless_asked_for();
   native_code_needs_trust();
   an_executable_says_what_it_has();
   return CHECK_RESULT();

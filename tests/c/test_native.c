@@ -71,6 +71,22 @@ static void another_abi_version_is_refused(void) {
   loaded_release(&what);
 }
 
+static void a_malformed_header_is_refused(void) {
+  for (int fault = 0; fault < 4; fault++) {
+    image program = {0};
+    loaded what;
+    rvm_value error;
+    build(&program);
+    image_native(&program, TRIPLE, "", library, library_bytes);
+    uint32_t *header = (uint32_t *)program.native.bytes; /* abi version, triple, cpu, 13 zeros */
+    if (fault < 2) header[1 + fault] = program.string_count;
+    if (fault == 2) header[15] = 1;
+    if (fault == 3) program.native.size = 60;
+    CHECK_FAILS(image_load(&program, &what, &error), RVM_BAD_EXECUTABLE, "header of the native section", error);
+    loaded_release(&what);
+  }
+}
+
 static void a_missing_symbol_is_named(void) {
   image program = {0};
   loaded what;
@@ -144,6 +160,7 @@ int main(int count, char **arguments) {
   read_library(arguments[1]);
   code_for_another_machine_is_refused();
   another_abi_version_is_refused();
+  a_malformed_header_is_refused();
   a_missing_symbol_is_named();
   native_and_bytecode_call_each_other();
   each_executable_has_a_library_of_its_own();

@@ -2,11 +2,14 @@
 
 #include "check.h"
 #include "image.h"
+#include "prim.h"
 
 typedef void build_code(image *to);
 
+#define PRIM(to, destination, row, count, ...) WORDS(to, RVM_OP_prim, destination, row, count, __VA_ARGS__)
+
 /* Function 0: make_tuple (any number of arguments); 1: kernel-like `pair` of exactly two; 2: what is under test,
-   "f(a, b)" with 6 registers. */
+   "f(a, b)" with 6 registers; 3: `nothing`, which takes no arguments. */
 static rvm_status verify(build_code *build, rvm_value *error) {
   image program = {0};
   loaded what;
@@ -15,6 +18,9 @@ static rvm_status verify(build_code *build, rvm_value *error) {
   image_int(&program, 3);
   image_bytecode(&program, "f", "a b", 6);
   build(&program);
+  image_bytecode(&program, "nothing", "", 1);
+  CALL(&program, 0, 0);
+  RET(&program, 0);
   rvm_status status = image_load(&program, &what, error);
   loaded_release(&what);
   return status;
@@ -33,11 +39,11 @@ static void register_out_of_range(image *to) { RET(to, 6); }
 static void negative_register(image *to) { RET(to, NONE); }
 static void destination_out_of_range(image *to) { CALL(to, 6, 0), RET(to, 0); }
 static void negative_destination(image *to) { CALL(to, (uint32_t)-2, 0), RET(to, 0); }
-static void function_out_of_range(image *to) { CALL(to, 2, 3), RET(to, 0); }
+static void function_out_of_range(image *to) { CALL(to, 2, 4), RET(to, 0); }
 static void argument_register_out_of_range(image *to) { CALL(to, 2, 0, R(0), R(6)), RET(to, 0); }
 static void argument_register_negative(image *to) { CALL(to, 2, 0, R(-1)), RET(to, 0); }
 static void constant_out_of_range(image *to) { CALL(to, 2, 0, C(1)), RET(to, 0); }
-static void function_argument_out_of_range(image *to) { CALL(to, 2, 0, F(3)), RET(to, 0); }
+static void function_argument_out_of_range(image *to) { CALL(to, 2, 0, F(4)), RET(to, 0); }
 static void context_with_payload(image *to) { CALL(to, 2, 0, X + 8), RET(to, 0); }
 static void context_second(image *to) { CALL(to, 2, 0, R(0), X), RET(to, 0); }
 static void context_to_bytecode(image *to) { CALL(to, 2, 2, X, I(1)), RET(to, 0); }
@@ -49,6 +55,18 @@ static void too_many_arguments_to_itself(image *to) { CALL(to, 2, 2, R(0), R(0),
 static void jump_out_backwards(image *to) { GOTO(to, -1); }
 static void jump_out_forwards(image *to) { GOTO(to, 2); }
 static void jump_into_an_instruction(image *to) { GOTO(to, 3), RET(to, 0); }
+static void no_arguments_before_what_looks_like_a_context(image *to) {
+  CALL(to, NONE, 3), RESET(to, 0), RET(to, 1);
+}
+static void no_such_operator(image *to) { PRIM(to, 2, RVM_PRIM_COUNT, 2, R(0), R(1)), RET(to, 2); }
+static void operator_without_destination(image *to) { PRIM(to, NONE, RVM_PRIM_add_i64, 2, R(0), R(1)), RET(to, 0); }
+static void too_few_operands(image *to) { PRIM(to, 2, RVM_PRIM_add_i64, 1, R(0)), RET(to, 0); }
+static void too_many_operands(image *to) { PRIM(to, 2, RVM_PRIM_neg_i64, 2, R(0), R(1)), RET(to, 0); }
+static void function_as_operand(image *to) { PRIM(to, 2, RVM_PRIM_add_i64, 2, R(0), F(0)), RET(to, 0); }
+static void context_as_operand(image *to) { PRIM(to, 2, RVM_PRIM_add_i64, 2, X, R(0)), RET(to, 0); }
+static void nil_as_operand(image *to) { PRIM(to, 2, RVM_PRIM_neg_i64, 1, N), RET(to, 0); }
+static void operand_out_of_range(image *to) { PRIM(to, 2, RVM_PRIM_add_i64, 2, R(0), R(6)), RET(to, 0); }
+static void operand_before_written(image *to) { PRIM(to, 2, RVM_PRIM_add_i64, 2, R(0), R(3)), RET(to, 0); }
 static void if_jumps_out(image *to) { IF(to, 0, 1000), RET(to, 0); }
 
 static void read_before_written(image *to) { RET(to, 2); }
@@ -58,6 +76,12 @@ static void read_after_reset(image *to) { RESET(to, 0), RET(to, 0); }
 static void written_on_one_branch(image *to) {
   IF(to, 0, 3 + 4);
   CALL(to, 2, 0);
+  RET(to, 2);
+}
+static void reset_where_it_does_not_jump(image *to) {
+  CALL(to, 2, 0);
+  IF(to, 0, 3 + 2);
+  RESET(to, 2);
   RET(to, 2);
 }
 /* A loop whose first round has register 2 written and whose second has not. */
@@ -80,7 +104,14 @@ static void reset_in_an_outer_loop(image *to) {
   RET(to, 3);           /* 21 */
 }
 
-static void plain(image *to) { CALL(to, 2, 0, R(0), R(1), I(-1), C(0), F(2), N, B(1)), RET(to, 2); }
+static void plain(image *to) { CALL(to, 2, 0, R(0), R(1), I(-1), C(0), F(2), N, B(0), B(1)), RET(to, 2); }
+static void operators(image *to) {
+  PRIM(to, 2, RVM_PRIM_add_i64, 2, R(0), C(0));
+  PRIM(to, 2, RVM_PRIM_neg_i64, 1, I(1));
+  PRIM(to, 3, RVM_PRIM_and_bool, 2, B(1), R(0));
+  RET(to, 3);
+}
+static void ends_with_a_tail_call(image *to) { WORDS(to, RVM_OP_tail_call, 1, 2, R(0), R(1)); }
 static void result_ignored(image *to) { CALL(to, NONE, 1, R(0), R(1)), RET(to, 1); }
 static void context_first(image *to) { CALL(to, 2, 0, X), RET(to, 2); }
 static void written_on_both_branches(image *to) {
@@ -115,7 +146,8 @@ static void loop_entered_at_its_end(image *to) {
 static void unreachable_code_reads_anything(image *to) { RET(to, 0), RET(to, 5); }
 static void endless(image *to) { GOTO(to, 0); }
 
-/* `count` calls, each into a register of its own, of what the one before wrote; `branches`: every tenth in an if. */
+/* `count` calls, each into a register of its own, of what the one before wrote; `branches`: every fourth in an if,
+   which is forgotten once it is over: all of them would take more memory than there may be. */
 static void check_long_function(uint32_t count, int branches) {
   image program = {0};
   loaded what;
@@ -123,7 +155,7 @@ static void check_long_function(uint32_t count, int branches) {
   image_packed(&program, "vm.builtin.make_tuple");
   image_bytecode(&program, "long", "x", count + 1);
   for (uint32_t i = 0; i < count; i++) {
-    int branch = branches && i % 10 == 9;
+    int branch = branches && i % 4 == 3;
     if (branch) IF(&program, 0, 3 + 5 + 2);
     CALL(&program, i + 1, 0, R(i));
     if (branch) GOTO(&program, 2 + 5);
@@ -131,6 +163,20 @@ static void check_long_function(uint32_t count, int branches) {
   }
   RET(&program, count);
   CHECK_OK(image_load(&program, &what, &error), error);
+  loaded_release(&what);
+}
+
+/* As many jumps as there are words, each to a place of its own that many registers are known of, `forward` or back. */
+static void check_too_many_jumps(int forward) {
+  enum { JUMPS = 30000 };
+  image program = {0};
+  loaded what;
+  rvm_value error = {0};
+  image_packed(&program, "vm.builtin.make_tuple");
+  image_bytecode(&program, "f", "x", (forward ? 5 : 3) * JUMPS);
+  for (int32_t i = 0; i < JUMPS; i++) IF(&program, 0, forward ? 3 * (JUMPS - i) + 2 * i : 0);
+  for (int32_t i = 0; i < (forward ? JUMPS : 1); i++) RET(&program, 0);
+  CHECK_FAILS(image_load(&program, &what, &error), RVM_UNSUPPORTED, "too many jumps for its number", error);
   loaded_release(&what);
 }
 
@@ -146,7 +192,7 @@ int main(void) {
   REFUSED(negative_register, "no register -1");
   REFUSED(destination_out_of_range, "no register 6");
   REFUSED(negative_destination, "no register -2");
-  REFUSED(function_out_of_range, "no function 3");
+  REFUSED(function_out_of_range, "no function 4");
   REFUSED(argument_register_out_of_range, "argument 1 is malformed");
   REFUSED(argument_register_negative, "argument 0 is malformed");
   REFUSED(constant_out_of_range, "argument 0 is malformed");
@@ -162,15 +208,28 @@ int main(void) {
   REFUSED(jump_out_backwards, "no instruction at word -1");
   REFUSED(jump_out_forwards, "no instruction at word 2");
   REFUSED(jump_into_an_instruction, "no instruction at word 3");
+  REFUSED(no_such_operator, "no prim operator");
+  REFUSED(operator_without_destination, "an operator without a destination");
+  REFUSED(too_few_operands, "1 operands, which is not");
+  REFUSED(too_many_operands, "2 operands, which is not");
+  REFUSED(function_as_operand, "operand 1 is no scalar");
+  REFUSED(context_as_operand, "operand 0 is no scalar");
+  REFUSED(nil_as_operand, "operand 0 is no scalar");
+  REFUSED(operand_out_of_range, "argument 1 is malformed");
+  REFUSED(operand_before_written, "register 3 is read before");
   REFUSED(if_jumps_out, "no instruction at word 1000");
   REFUSED(read_before_written, "function f, instruction 0: register 2 is read before it is written");
   REFUSED(condition_before_written, "register 3 is read before");
   REFUSED(argument_before_written, "register 2 is read before");
   REFUSED(read_after_reset, "instruction 1: register 0 is read before");
   REFUSED(written_on_one_branch, "instruction 2: register 2 is read before");
+  REFUSED(reset_where_it_does_not_jump, "instruction 3: register 2 is read before");
   REFUSED(reset_in_the_loop, "instruction 1: register 2 is read before");
   REFUSED(reset_in_an_outer_loop, "instruction 1: register 2 is read before");
   ACCEPTED(plain);
+  ACCEPTED(operators);
+  ACCEPTED(ends_with_a_tail_call);
+  ACCEPTED(no_arguments_before_what_looks_like_a_context);
   ACCEPTED(result_ignored);
   ACCEPTED(context_first);
   ACCEPTED(written_on_both_branches);
@@ -181,5 +240,7 @@ int main(void) {
   ACCEPTED(endless);
   check_long_function(100000, 0);
   check_long_function(100000, 1);
+  check_too_many_jumps(0);
+  check_too_many_jumps(1);
   return CHECK_RESULT();
 }

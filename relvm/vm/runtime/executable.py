@@ -232,7 +232,13 @@ class Executable:
         return cls(content, trust_native=False, check_data=True, check_only=True, functions=("*",), where=str(path))
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the executable to the file `path`, which appears, or is replaced, only when it is complete."""
+        """Write the executable to the file `path`, which appears, or is replaced, only when it is complete.
+
+        Raises
+        ------
+        OSError
+            It cannot be written; a file that was there is as it was.
+        """
         with complete_file(path) as partial:
             partial.write_bytes(self._buffer)
 

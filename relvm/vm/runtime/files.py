@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import mmap
 import os
 import threading
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
+_PARTIAL = ".part"
+_ABANDONED_SECONDS = 3600
 
 
 def map_executable(path: str | os.PathLike) -> memoryview:
@@ -45,13 +49,48 @@ def map_executable(path: str | os.PathLike) -> memoryview:
 
 @contextlib.contextmanager
 def complete_file(path: str | os.PathLike) -> Iterator[Path]:
-    """A name to write to: what is there at the end of the block takes the place of `path`, unless the block fails."""
+    """A name to write to: what is there at the end of the block takes the place of `path`, unless the block fails.
+
+    It is on the disk before it does, so that after a crash of the system, too, `path` is the old file or the new one.
+    A process that is killed meanwhile leaves what it has written, as NAME.PROCESS.THREAD.part; who writes `path` an
+    hour later, or after that, removes it.  Of a symbolic link, what it leads to is replaced.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written, or something other than a file, as a folder or device, is there.
+    """
     from pathlib import Path  # only what writes needs it: a deployed program's memory is counted
 
-    target = Path(path)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.{threading.get_ident()}.part")
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "what is there is no file that could be replaced", os.fspath(path))
+    _remove_abandoned(target)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.{threading.get_ident()}{_PARTIAL}")
     try:
         yield partial
+        _sync(partial)
         os.replace(partial, target)
     finally:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is gone, or was never made: what failed then says so
+            partial.unlink()
+    with contextlib.suppress(OSError):  # the file is there; not every file system syncs folders
+        _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Those who still write have written in the last hour."""
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(f"{target.name}.") and entry.name.endswith(_PARTIAL):
+                with contextlib.suppress(OSError):  # another process may have removed it
+                    if entry.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                        os.unlink(entry.path)

@@ -1,0 +1,20 @@
+/* mutant.c: which mutant is on (verifier_mutants.py): the number in RVM_MUTANT.  A test with a mutant shows its first
+   failure at once, and is ended by the system where the mutant makes it endless. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+int rvm_mutant(void);
+
+static int number;
+
+enum { MOST_SECONDS = 4 }; /* of the processor, a multiple of what the tests take */
+
+__attribute__((constructor)) static void begin(void) {
+  const char *text = getenv("RVM_MUTANT");
+  number = text ? atoi(text) : 0;
+  setvbuf(stdout, NULL, _IONBF, 0);
+  setrlimit(RLIMIT_CPU, &(struct rlimit){MOST_SECONDS, MOST_SECONDS});
+}
+
+int rvm_mutant(void) { return number; }

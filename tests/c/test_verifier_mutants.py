@@ -1,0 +1,131 @@
+"""Each check of the loader and the verifier, taken out or turned round, makes a C test fail."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+
+import pytest
+from test_c import COMPILER, HERE, INCLUDES, LIBRARIES, ROOT, SOURCES, WARNINGS, compile_c
+from verifier_mutants import Mutant, instrument
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+
+TESTS = ("test_verify", "test_loader", "test_native", "test_limits")  # those that load
+MUTATED = {"verify": TESTS, "executable": ("test_loader", "test_native", "test_limits", "test_verify")}
+WALKS = frozenset({"check_form", "join", "arrive_at", "pass_operands", "walk"})
+ORDERS = frozenset({"compare_names", "compare_code_starts"})  # no checks: their results are no truths
+
+# Those that no test can find, and why.
+EQUIVALENT = {
+    "arrive_at: never: status": "the jump back to the loop's head fails in the same way, or is never reached",
+    "walk: never: status": "it is the status of arrive_at",
+    "check_flow: never: status": "the next walk finds the same: registers are only lost",
+    "read_sections: never: section.id == 0": "nothing reads a section of that id; a second one would be refused",
+    "read_strings: never: *count > INT32_MAX": "the table would take 16 GB",
+    "read_functions: never: code->size_bytes / sizeof(uint32_t) > INT32_MAX": "a file of 8 GB",
+    "read_functions: never: counts[0] > INT32_MAX": "the table would take 64 GB",
+    "read_constant: never: record->rank > INT32_MAX": "the dimensions would take 16 GB",
+    "read_constants: never: counts[0] > INT32_MAX": "the table would take 64 GB",
+}
+
+SHARE = 5  # one mutant of so many is run, drawn anew when the mutants change
+RUN_ALL = "RELVM_ALL_MUTANTS"
+
+
+@pytest.fixture(scope="session")
+def mutants(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[Mutant, str], Path]:
+    """All mutants and the file that each is in; and a folder with the tests built with them."""
+    folder = tmp_path_factory.mktemp("mutants")
+    found: dict[Mutant, str] = {}
+    sources = [source for source in SOURCES if source.stem not in MUTATED]
+    for stem in MUTATED:
+        text, more = instrument((ROOT / "csrc" / f"{stem}.c").read_text(), len(found) + 1, WALKS, ORDERS)
+        found |= dict.fromkeys(more, stem)
+        sources.append(folder / f"{stem}.c")
+        sources[-1].write_text(text)
+    objects = [folder / f"{source.stem}.o" for source in [*sources, HERE / "mutant.c"]]
+    for source, made in zip([*sources, HERE / "mutant.c"], objects, strict=True):
+        compile_c(*WARNINGS, "-O0", *INCLUDES, "-c", source, "-o", made)
+    for program in (folder / stem for stem in TESTS):
+        compile_c(*WARNINGS, "-O0", *INCLUDES, HERE / f"{program.name}.c", *objects, "-o", program, *LIBRARIES)
+    library = folder / "library.so"
+    compile_c(*WARNINGS, *INCLUDES, "-O1", "-shared", "-fPIC", HERE / "native_library.c", "-o", library)
+    return found, folder
+
+
+def is_found(number: int, tests: tuple[str, ...], folder: Path) -> bool:
+    """Whether a test fails, crashes or does not end with that mutant."""
+    environment = {**os.environ, "RVM_MUTANT": str(number)}
+    for program in (folder / test for test in tests):
+        with subprocess.Popen(
+            [program, folder / "library.so"], stdout=PIPE, stderr=DEVNULL, env=environment
+        ) as process:
+            if process.stdout.read(1):  # the first failure is enough
+                process.kill()
+                return True
+        if process.returncode != 0:
+            return True
+    return False
+
+
+def drawn(mutants: list[Mutant]) -> list[Mutant]:
+    if os.environ.get(RUN_ALL):
+        return mutants
+    draw = random.Random("".join(mutant.name for mutant in mutants))
+    return draw.sample(mutants, len(mutants) // SHARE)
+
+
+def test_every_mutant_is_found(mutants: tuple[dict[Mutant, str], Path]) -> None:
+    files, folder = mutants
+    assert not is_found(0, TESTS, folder)
+    chosen = drawn(list(files))
+    survivors = {mutant.name for mutant in chosen if not is_found(mutant.number, MUTATED[files[mutant]], folder)}
+    assert survivors == EQUIVALENT.keys() & {mutant.name for mutant in chosen}
+
+
+def test_what_is_excused_is_a_mutant(mutants: tuple[dict[Mutant, str], Path]) -> None:
+    assert EQUIVALENT.keys() <= {mutant.name for mutant in mutants[0]}
+
+
+EXAMPLE = """\
+static int fits(int a) { return a > 0 && a < 9; }
+
+static rvm_status check(int a, int b) {
+  /* if (a) return BAD(e); */
+  if (a < 0 || (b && a == 'x')) return BAD("a && b");
+  *place = 1;
+  return fits(a) ? RVM_OK : BAD("a");
+}
+
+static rvm_status both(int a) {
+  if (!a) return RVM_OK;
+  return check(a, 1);
+}
+"""
+
+
+def test_what_is_mutated() -> None:
+    text, found = instrument(EXAMPLE, 7, frozenset({"check"}), frozenset())
+    assert [mutant.number for mutant in found] == list(range(7, 7 + len(found)))
+    assert [mutant.name for mutant in found] == [
+        "fits: always: a > 0 && a < 9",
+        "fits: not: a > 0 && a < 9",
+        "fits: always: a > 0",
+        "fits: always: a < 9",
+        "check: never: a < 0 || (b && a == 'x')",
+        "check: not: a < 0 || (b && a == 'x')",
+        "check: never: a < 0",
+        "check: never: (b && a == 'x')",
+        "check: always: b",
+        "check: always: a == 'x'",
+        "check: without: *place = 1",
+        "both: always: !a",
+        "both: not: !a",
+        "both: without: check(a, 1)",
+    ]
+    assert "MUTATED(13, '0', MUTATED" not in text and "/* if (a) return BAD(e); */" in text
+    assert "return KEPT(20, check(a, 1));" in text

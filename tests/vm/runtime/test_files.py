@@ -1,0 +1,184 @@
+"""What is saved is there as a whole or not at all: errors on the way, and processes that are killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from relvm.errors import RelvmError
+from relvm.vm.runtime.files import complete_file
+from relvm.vm.toolchain import find_compiler
+
+# Each writes more than 500 bytes to the path `target`.
+WRITERS = {
+    "save": "from relvm.vm.runtime import Executable\nExecutable.from_program(program).save(target)",
+    "export_library": "from relvm.vm.runtime import Executable\n"
+    "Executable.from_program(program).export_library(target)",
+    "archive": "from relvm.aot.archive import write_archive\nwrite_archive(target, 'x', {'y': bytes(9000)})",
+    "export": "from relvm import aot\nfrom relvm.frontend.text import parse_module\n"
+    "module = parse_module('def main(x: f32[4]) -> f32[4] { return exp(x) }')\n"
+    "aot.build(module).write(Path(target).parent)",
+    "cache": "from relvm.vm.cache import write\nwrite(Path(target), bytes(9000))",
+    "arrays": "import numpy as np\nfrom relvm.cli.run import save_arrays\nsave_arrays(target, {'y': np.zeros(9000)})",
+}
+TARGETS = {"export": "metadata.json"}  # one of several files that it writes
+NEEDS_COMPILER = {"export_library"}
+
+PROLOGUE = """
+import os, resource, signal, sys
+from pathlib import Path
+import numpy as np
+from relvm.vm.runtime.program import Program
+program = Program((), (np.arange(2000),))
+target = sys.argv[1]
+"""
+DISK_FULL = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
+KILLED = "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+HALF_WRITTEN = """
+from relvm.vm.runtime.files import complete_file
+with complete_file(target) as partial:
+    partial.write_bytes(bytes(100))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def run(text: str, target: Path) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", PROLOGUE + text, target], capture_output=True, text=True)
+
+
+@pytest.fixture(params=WRITERS)
+def writer(request: pytest.FixtureRequest) -> str:
+    if request.param in NEEDS_COMPILER and find_compiler() is None:
+        pytest.skip("no C compiler")
+    return request.param
+
+
+@pytest.fixture
+def target(writer: str, tmp_path: Path) -> Path:
+    path = tmp_path / TARGETS.get(writer, "target")
+    path.write_bytes(b"old")
+    return path
+
+
+def leftovers(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.part"))
+
+
+def test_a_writer_replaces_the_file(writer: str, target: Path) -> None:
+    assert run(WRITERS[writer], target).returncode == 0
+    assert target.stat().st_size > 500 and not leftovers(target.parent)
+
+
+def test_on_a_full_disk_the_old_file_stays(writer: str, target: Path) -> None:
+    result = run(DISK_FULL + WRITERS[writer], target)
+    assert target.read_bytes() == b"old" and not leftovers(target.parent)
+    if writer == "cache":  # which is a convenience
+        assert (result.returncode, result.stderr) == (0, "")
+    elif writer == "export_library":  # it is the linker that finds out
+        assert result.returncode == 1 and re.search("RelvmToolchainError|OSError", result.stderr)
+    else:
+        assert result.returncode == 1 and "OSError: [Errno 27] File too large" in result.stderr
+
+
+def test_killed_before_the_end_the_old_file_stays(writer: str, target: Path) -> None:
+    assert run(KILLED + WRITERS[writer], target).returncode == -signal.SIGKILL
+    assert target.read_bytes() == b"old" and len(leftovers(target.parent)) == 1
+
+
+def test_what_a_killed_process_left_goes_with_a_later_save(tmp_path: Path) -> None:
+    target, other = tmp_path / "target", tmp_path / "target2.1.1.part"
+    other.touch()
+    os.utime(other, (0, 0))
+    assert run(HALF_WRITTEN, target).returncode == -signal.SIGKILL
+    (left,) = set(leftovers(tmp_path)) - {other}
+    assert re.fullmatch(r"target\.\d+\.\d+\.part", left.name) and left.stat().st_size == 100 and not target.exists()
+    for age, stays in ((3000, True), (4000, False)):
+        os.utime(left, (time.time() - age, time.time() - age))
+        with complete_file(target) as partial:
+            partial.write_bytes(b"new")
+        assert target.read_bytes() == b"new" and left.exists() == stays and other.exists()
+
+
+def refuse(*_: object) -> None:
+    raise OSError("the disk is gone")
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_where_a_step_fails_the_old_file_stays(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "target"
+    target.write_bytes(b"old")
+    monkeypatch.setattr(os, step, refuse)
+    with pytest.raises(OSError, match="the disk is gone"), complete_file(target) as partial:
+        partial.write_bytes(b"new")
+    assert target.read_bytes() == b"old" and not leftovers(tmp_path)
+
+
+def test_the_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[tuple[str, str]] = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(descriptor: int) -> None:
+        steps.append(("fsync", os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    def replaced(source: Path, target: Path) -> None:
+        steps.append(("replace", str(source)))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", replaced)
+    with complete_file(tmp_path / "target") as partial:
+        partial.write_bytes(b"new")
+    assert steps == [("fsync", str(partial)), ("replace", str(partial)), ("fsync", str(tmp_path))]
+
+
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [("file/target", NotADirectoryError), ("absent/target", FileNotFoundError), ("folder", OSError), ("pipe", OSError)],
+)
+def test_where_no_file_can_be_the_error_is_the_systems(place: str, error: type[OSError], tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(error), complete_file(tmp_path / place) as partial:
+        partial.write_bytes(b"new")
+    assert sorted(tmp_path.iterdir()) == before and (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_in_a_folder_that_may_not_be_written_the_old_file_stays(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_bytes(b"old")
+    tmp_path.chmod(0o555)
+    try:
+        with pytest.raises(PermissionError), complete_file(target) as partial:
+            partial.write_bytes(b"new")
+    finally:
+        tmp_path.chmod(0o755)
+    assert target.read_bytes() == b"old"
+
+
+def test_what_a_link_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there/target")
+    with complete_file(tmp_path / "link") as partial:
+        partial.write_bytes(b"new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "there" / "target").read_bytes() == b"new"
+
+
+def test_a_failure_while_writing_is_what_is_raised(tmp_path: Path) -> None:
+    with pytest.raises(RelvmError, match="why"), complete_file(tmp_path / "target") as partial:
+        partial.write_bytes(b"half")
+        raise RelvmError("why")
+    with contextlib.suppress(KeyboardInterrupt), complete_file(tmp_path / "target"):
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
