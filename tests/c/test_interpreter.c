@@ -392,7 +392,7 @@ static void nesting_on_the_c_stack_is_limited(void) {
   bench b = {0};
   uint32_t f = build_nesting(&b.program);
   bench_open(&b, NULL);
-  CHECK_OK(RUN(b, f, int_value(1900)), b.result);
+  CHECK_OK(RUN(b, f, int_value(1500)), b.result);
   CHECK_INT(b.result.as.i, 0);
   CHECK_FAILS(RUN(b, f, int_value(1000000)), RVM_STACK_OVERFLOW, "C stack allows", b.result);
   check_idle(b.machine);
