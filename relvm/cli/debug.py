@@ -185,7 +185,7 @@ class Prompt(cmd.Cmd):
     def _look(self, frame: int) -> None:
         found = self.debugger.stack(frame + 1)
         if not 0 <= frame < len(found):
-            raise RelvmArgumentError("there is no function further " + ("up" if frame else "down"))
+            raise RelvmArgumentError("there is no function further " + ("up" if frame > 0 else "down"))
         self.frame = frame
         print(found[frame])
 

@@ -13,7 +13,7 @@ from relvm.explore.instructions import FunctionCode, ProgramCode, is_version
 
 Place = tuple[FunctionCode, int]
 
-_LINE = re.compile(r"(.+?):([0-9]+)(?::[0-9]+)?")
+_LINE = re.compile(r"(.+?):([0-9]{1,9})(?::[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _of_function(program: ProgramCode, where: str) -> list[Place]:
     if where in program.functions:
         return [(program.functions[where], 0)]
     name, _, number = where.rpartition(":")
-    if name not in program.functions or not number.isdecimal():
+    if name not in program.functions or not re.fullmatch("[0-9]{1,9}", number):
         return []
     code = program.functions[name]
     if int(number) >= len(code.code):
@@ -85,7 +85,8 @@ def _of_function(program: ProgramCode, where: str) -> list[Place]:
 
 def _of_value(program: ProgramCode, codes: list[FunctionCode], name: str) -> list[Place]:
     """What computes a value: by the name that an instruction has, else by where the source has that name."""
-    for is_wanted in (name.__eq__, lambda each: is_version(each, name)):
+    scripted = any(".py:" in place for place in program.values.get(name, ()))  # a name is assigned again there
+    for is_wanted in (() if scripted else (name.__eq__,)) + (lambda each: is_version(each, name),):
         found = [place for each, places in program.names.items() if is_wanted(each) for place in places]
         if named := [(code, number) for code, number in found if code in codes]:
             return named

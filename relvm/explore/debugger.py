@@ -10,6 +10,7 @@ from typing import Any
 
 from relvm.errors import (
     RelvmArgumentError,
+    RelvmBusyError,
     RelvmError,
     RelvmIndexError,
     RelvmNameError,
@@ -33,7 +34,8 @@ class Debugger:
     """Runs a program step by step.
 
     A stop comes before an instruction, which is what is run next.  Native functions stop where the bytecode that they
-    would be does, and are shown as that.  The machine runs on a thread of its own; one run at a time.
+    would be does, and are shown as that.  The machine runs on a thread of its own, one run at a time; `close`, or the
+    end of a `with`, gives up a run that is not over.  Limits of the machine count the time in which a run is stopped.
 
     Parameters
     ----------
@@ -120,6 +122,12 @@ class Debugger:
         RelvmIndexError
             The function has no such instruction.
         """
+        if isinstance(where, bool) or not isinstance(where, str | int):
+            raise RelvmTypeError(
+                f"break at {where!r}: expected a str, or the number of a line, got {type(where).__name__}"
+            )
+        if when is not None and not callable(when):
+            raise RelvmTypeError(f"break at {where}: expected a callable condition, got {type(when).__name__}")
         places = resolve(self.code, where, function)
         self._made += 1
         made = Breakpoint(self._made, str(where), tuple(f"{code.name}:{i}" for code, i in places), when)
@@ -152,6 +160,10 @@ class Debugger:
             False: no longer.
         """
         self._watches_nan = watched
+        self._ran = []
+        if self._stop is not None and self._stop.frame is not None:  # the next to run
+            here = self.code.functions[self._stop.frame.function], self._stop.frame.instruction
+            self._ran = [None] * (self._stop.depth - 1) + [here]
         self._set_depth()
 
     # ---- running ----
@@ -215,7 +227,10 @@ class Debugger:
     def close(self) -> None:
         """Give up a run that is under way."""
         if self._run is not None and not self._run.is_over:
+            self._interrupted = True  # should it go on
+            self._set_depth()
             self._run.give_up()
+            self._interrupted = False
         self._run = self._stop = None
 
     def __enter__(self) -> Debugger:
@@ -374,11 +389,18 @@ class Debugger:
         return [(each, names[each], value) for each, value in values if value is not None]
 
     def _value(self, name: str | int, number: int) -> Any:
-        wanted = int(name[1:]) if isinstance(name, str) and re.fullmatch("r[0-9]+", name) else name
+        wanted = int(name[1:]) if isinstance(name, str) and re.fullmatch("r[0-9]{1,9}", name) else name
         held = self._held(number)
         found = [value for register, called, value in held if wanted in (register, called)]
-        if not found and isinstance(wanted, str):
-            found = [value for _, called, value in held if is_version(called, wanted)]
+        if isinstance(wanted, str) and (not found or self._is_script(number)):
+            code, instruction = self._code_at(number)
+            latest = {} if code is None else code.written_at(instruction)
+            versions = [
+                (latest.get(register, -1), k)
+                for k, (register, called, _) in enumerate(held)
+                if is_version(called, wanted)
+            ]
+            found = [held[max(versions)[1]][2]] if versions else []
         if found:
             return copied(found[-1])
         names = sorted({called for _, called, _ in held if called})
@@ -386,6 +408,11 @@ class Debugger:
             f"no register holds {name} here: there are {', '.join(names) or 'none with names'}"
             f"{near_matches(str(name), names)}; a value may not be computed yet, be released, or be inside of a kernel"
         )
+
+    def _is_script(self, number: int) -> bool:
+        """Whether a function comes from Python, where a name is assigned again."""
+        code, _ = self._code_at(number)
+        return code is not None and any(".py:" in origin for origins in code.origins for origin in origins[:1])
 
     # ---- for all of these ----
 
@@ -402,12 +429,13 @@ class Debugger:
             raise RelvmArgumentError("nothing is being run; `run` or `start` begins")
         self._within, self._skips_housekeeping = within, skips_housekeeping
         self._set_depth()
+        self._stop = None
         try:
             what, value = self._run.resume()
         except KeyboardInterrupt:
             self._interrupted = True
             self._set_depth()
-            what, value = self._run.wait()
+            what, value = self._run.resume()
         if what == "paused":
             self._stop = value
             return value
@@ -421,6 +449,8 @@ class Debugger:
         self._debugger.stop_within(MOST_DEPTH if everywhere else max(self._within, 0))
 
     def _paused(self) -> Stop:
+        if self._stop is None and self._run is not None:
+            raise RelvmBusyError("the run goes on; `resume` waits until it stops, `close` ends it")
         if self._stop is None:
             raise RelvmArgumentError("nothing is being run; `run` or `start` begins")
         return self._stop

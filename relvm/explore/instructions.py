@@ -99,6 +99,10 @@ class FunctionCode:
             if not changed:
                 return found
 
+    def written_at(self, instruction: int) -> dict[int, int]:
+        """The instruction before another one that wrote each register last, in the order of the code."""
+        return {register: number for number in range(instruction) for register in self.written(number)}
+
     def _walk(self, wanted: int, known: dict[int, dict[int, str]]) -> tuple[dict[int, str], bool]:
         """One walk over the code.  known: what is known at targets of jumps, which grows.  Returns what is known before
         the instruction `wanted`, and whether a jump back has changed `known`."""

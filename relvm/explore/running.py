@@ -7,6 +7,8 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from relvm.errors import RelvmBusyError
+
 _SIGNAL_SECONDS = 0.1
 
 
@@ -18,7 +20,7 @@ class PausedRun:
     """A function that runs on a thread of its own, and stops where it calls `pause`.
 
     Only one of the two threads is at work at a time: while the run goes on, its owner waits in `resume`; while it is
-    paused, it does what its owner asks in `ask`.
+    paused, it does what its owner asks in `ask`.  An owner who is interrupted in either may call again.
 
     Parameters
     ----------
@@ -28,32 +30,36 @@ class PausedRun:
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._function = function
-        self._to_run: SimpleQueue = SimpleQueue()
-        self._to_owner: SimpleQueue = SimpleQueue()
+        self._orders: SimpleQueue = SimpleQueue()  # to the run: None, RunEnded, or a question with its number
+        self._events: SimpleQueue = SimpleQueue()
+        self._answers: SimpleQueue = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="relvm debugger", daemon=True)
+        self._goes_on = False
+        self._asked = 0
         self.is_over = False
 
     # ---- on the run's thread ----
 
     def pause(self, why: Any) -> None:
         """Have `resume` give `why`, and wait.  Raises RunEnded: the run is given up."""
-        self._to_owner.put(("paused", why))
+        self._events.put(("paused", why))
         while True:
-            question = self._to_run.get()
-            if question is None:
+            order = self._orders.get()
+            if order is None:
                 return
-            if question is RunEnded:
+            if order is RunEnded:
                 raise RunEnded
+            number, question = order
             try:
-                self._to_owner.put(("answer", question()))
+                self._answers.put((number, True, question()))
             except BaseException as error:
-                self._to_owner.put(("raised", error))
+                self._answers.put((number, False, error))
 
     def _run(self) -> None:
         try:
-            self._to_owner.put(("over", self._function()))
+            self._events.put(("over", self._function()))
         except BaseException as error:
-            self._to_owner.put(("failed", error))
+            self._events.put(("failed", error))
 
     # ---- on its owner's ----
 
@@ -64,36 +70,58 @@ class PausedRun:
         -------
         tuple of (str, object)
             "paused" with what `pause` was given, "over" with the function's result, "failed" with its exception.
-        """
-        if self._thread.ident is None:
-            self._thread.start()
-        else:
-            self._to_run.put(None)
-        return self.wait()
 
-    def wait(self) -> tuple[str, Any]:
-        """What `resume` gives; for who was interrupted in it."""
-        what, value = self._received()
+        Raises
+        ------
+        RelvmBusyError
+            It is the run itself that calls.
+        """
+        self._expect_owner()
+        if not self._goes_on:
+            self._goes_on = True
+            if self._thread.ident is None:
+                self._thread.start()
+            else:
+                self._orders.put(None)
+        what, value = _received(self._events)
+        self._goes_on = False
         self.is_over = what != "paused"
         return what, value
 
     def ask(self, question: Callable[[], Any]) -> Any:
-        """What a function gives that the run's thread calls while it is paused; raises what that raises."""
-        self._to_run.put(question)
-        what, value = self._received()
-        if what == "raised":
+        """What a function gives that the run's thread calls while it is paused; raises what that raises, and
+        RelvmBusyError where the run itself calls."""
+        self._expect_owner()
+        self._asked += 1
+        self._orders.put((self._asked, question))
+        while True:
+            number, succeeded, value = _received(self._answers)
+            if number == self._asked:  # of others nobody waits any more
+                break
+        if not succeeded:
             raise value
         return value
 
-    def _received(self) -> tuple[str, Any]:
-        while True:  # a signal that another thread got is seen only between waits
-            try:
-                return self._to_owner.get(timeout=_SIGNAL_SECONDS)
-            except Empty:
-                continue
-
     def give_up(self) -> None:
-        """End the run, which is paused."""
-        self._to_run.put(RunEnded)
+        """End the run where it is paused, or pauses next."""
+        self._expect_owner()
+        self.is_over = self._thread.ident is None
+        self._orders.put(RunEnded)
+        self._goes_on = True
         while not self.is_over:
-            self.wait()
+            self.resume()
+            self._goes_on = True
+
+    def _expect_owner(self) -> None:
+        if threading.current_thread() is self._thread:
+            raise RelvmBusyError(
+                "a debugger cannot be used by what it runs; a condition is given the values as its argument"
+            )
+
+
+def _received(queue: SimpleQueue) -> Any:
+    while True:  # a signal that another thread got is seen only between waits
+        try:
+            return queue.get(timeout=_SIGNAL_SECONDS)
+        except Empty:
+            continue

@@ -159,6 +159,11 @@ def test_breakpoints_that_are_removed_stop_no_more(debugger: Debugger) -> None:
         ("helpe", RelvmNameError, "did you mean helper"),
         ("small.relvm:99", RelvmNameError, "no function, value or line"),
         (99, RelvmNameError, "break at 99"),
+        ("main:" + "9" * 5000, RelvmNameError, "no function, value or line"),
+        ("small.relvm:" + "9" * 5000, RelvmNameError, "no function, value or line"),
+        (None, RelvmTypeError, "expected a str, or the number of a line, got NoneType"),
+        (True, RelvmTypeError, "got bool"),
+        (b"y", RelvmTypeError, "got bytes"),
         ("main:99", RelvmIndexError, "main has the instructions 0 to 25"),
     ],
 )
@@ -247,6 +252,33 @@ def test_a_loop_of_a_script_stops_in_each_round() -> None:
             assert (stop.result, rounds) == (6, 3)
 
 
+@script
+def assigned(x: i64) -> i64:
+    t = x * 2
+    u = t
+    t = t + 100
+    t = t * 7
+    return t - u
+
+
+def test_a_name_that_is_assigned_again_has_its_latest_value() -> None:
+    with Debugger(assigned.module, target="numpy") as debugger:
+        assert len(debugger.break_at("t").places) == 3
+        values, stop = [], debugger.run("assigned", 1)
+        while stop.reason != "end":
+            stop = debugger.step()
+            values += [] if stop.reason == "end" else [debugger["t"]]
+        assert list(dict.fromkeys(values)) == [2, 102, 714]
+
+
+def test_names_of_a_text_are_what_they_are() -> None:
+    text = "def main(x: i64) -> i64 {\n  y = x * 2\n  y_1 = y * 3\n  return y + y_1\n}"
+    with Debugger(parse_module(text, "named.relvm"), target="numpy") as debugger:
+        debugger.break_at("named.relvm:4")
+        debugger.run("main", 1)
+        assert (debugger["y"], debugger["y_1"]) == (2, 6)
+
+
 def test_values_of_every_kind_are_shown_in_short() -> None:
     values = (1, 2.5, "text", None, [np.zeros(3, np.float32)], np.dtype("i4"))
     register_func("debugged.values", lambda: values, override=True)
@@ -289,6 +321,13 @@ def test_the_first_nan(mode: str) -> None:
         debugger.watch_nan()
         assert debugger.run("main", np.float32([-1, -4]), 1.0).reason == "end"
         assert debugger.run("main", np.float32([np.nan]), 1.0).about.startswith("value has 1 NaN")  # x + x
+        debugger.close()
+        debugger.start("main", np.float32([1]), 1.0)
+        debugger.watch_nan(False)
+        debugger.break_at("c")
+        debugger.resume()  # b, which is NaN, is there
+        debugger.watch_nan()
+        assert debugger.step().about.startswith("c has 1 NaN")
 
 
 @both_modes
@@ -342,6 +381,34 @@ def test_ctrl_c_stops_a_run_where_it_is() -> None:
             assert stop.reason == "interrupt"
             assert debugger.value("r0") > 0
             assert debugger.step().reason == "step"
+
+
+def test_who_is_interrupted_while_asking_gets_the_next_answer() -> None:
+    module = parse_module("def main(n: i64) -> i64 = if n > 0 then @main(n - 1) else 7")
+    with Debugger(module, target="numpy") as debugger:
+        debugger.start("main", 5)
+        waiting = threading.Event()
+        timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            debugger._run.ask(lambda: waiting.wait(30))
+        waiting.set()
+        timer.join()
+        assert debugger["n"] == 5
+        assert debugger.step().reason == "step"
+        assert debugger.resume().result == 7
+
+
+def test_what_is_run_cannot_use_the_debugger(debugger: Debugger) -> None:
+    debugger.start("factorial", 3)
+    debugger.break_at("factorial:2", when=lambda at: debugger["n"] == 1)
+    with pytest.raises(RelvmBusyError, match="the run goes on"):
+        debugger.resume()
+    debugger.close()
+    debugger.delete(1)
+    debugger.break_at("factorial:2", when=lambda at: debugger.resume())
+    with pytest.raises(RelvmBusyError, match="a condition is given the values"):
+        debugger.run("factorial", 3)
 
 
 # ---- what cannot be done ----

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
 from relvm.tables import KINDS
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
@@ -106,7 +106,7 @@ class Executable:
     ) -> None:
         # buffer: 64-byte aligned, unchanged from now on; its tensors are used in place.
         trusted = trust_native or (not check_only and _native_is_ours(buffer, where))
-        names = [ffi.new("char[]", name.encode()) for name in (KERNEL_LIBRARY if functions is None else functions)]
+        names = [ffi.new("char[]", name) for name in _names(KERNEL_LIBRARY if functions is None else functions)]
         callable_names = ffi.new("const char *[]", names)
         pointer = ffi.new("rvm_executable **")
         error = ffi.new("rvm_value *")
@@ -352,6 +352,17 @@ def load(
 def _unpickled(content: bytes) -> Executable:
     """A pickle can call any function; what it must not do is to bring native code that was compiled elsewhere."""
     return Executable.from_bytes(content, functions=("*",))
+
+
+def _names(functions: Iterable[str]) -> list[bytes]:
+    """The names of functions that may be called, for C.  Raises RelvmTypeError: they are none."""
+    if isinstance(functions, str | bytes) or not isinstance(functions, Iterable):
+        raise RelvmTypeError(f"functions: expected a list of names, got {functions!r}")
+    names = list(functions)
+    for name in names:
+        if not isinstance(name, str) or "\0" in name or not name.isprintable():
+            raise RelvmTypeError(f"functions: expected names of functions, got {name!r}")
+    return [name.encode() for name in names]
 
 
 def _native_is_ours(buffer: Any, where: str) -> bool:

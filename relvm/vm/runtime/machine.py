@@ -92,7 +92,8 @@ class VirtualMachine:
         provide(executable.function_name(index) for index in indices if executable.function_kind(index) == "packed")
         hooks = {"poll": lib.relvm_py_poll, "print": lib.relvm_py_print}
         sizes = {"stack_values": stack_values, "call_depth": call_depth, "threads": _threads(num_threads)}
-        sizes |= {"max_bytes": max_bytes, "max_steps": max_steps, "max_nanoseconds": math.ceil(max_seconds * 1e9)}
+        sizes |= {"max_bytes": _limit("max_bytes", max_bytes), "max_steps": _limit("max_steps", max_steps)}
+        sizes |= {"max_nanoseconds": _nanoseconds(max_seconds)}
         options = ffi.new("rvm_machine_options *", {**sizes, **hooks})
         machine = ffi.new("rvm_machine **")
         error = ffi.new("rvm_value *")
@@ -507,6 +508,19 @@ def _threads(wanted: int | None) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= lib.RVM_MOST_THREADS:
         raise RelvmArgumentError(f"{source} is {number!r}, expected an integer of 1 to {lib.RVM_MOST_THREADS}")
     return number
+
+
+def _limit(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value >= 1 << 63:
+        raise RelvmArgumentError(f"{name} is {value!r}, expected an integer of 64 bits")
+    return max(value, -1)
+
+
+def _nanoseconds(seconds: float) -> int:
+    """0: as many as it likes, as are those that no clock counts."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds != seconds:
+        raise RelvmArgumentError(f"max_seconds is {seconds!r}, expected a number")
+    return 0 if seconds >= 9e9 else max(math.ceil(seconds * 1e9), -1)
 
 
 def _processors() -> int:

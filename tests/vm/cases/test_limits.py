@@ -17,6 +17,7 @@ from relvm.errors import (
     RelvmError,
     RelvmMemoryError,
     RelvmTimeoutError,
+    RelvmTypeError,
     RelvmUnsupportedError,
 )
 from relvm.frontend.text import parse_module
@@ -99,6 +100,24 @@ def test_a_limit_below_zero(executables: dict[str, vm.Executable], limit: str) -
         vm.VirtualMachine(executables["bytecode"], **{limit: -1})
 
 
+@pytest.mark.parametrize(
+    "limit",
+    [
+        *({"max_bytes": value} for value in (1.5, 1 << 63)),
+        *({"max_steps": value} for value in (None, "1", True)),
+        *({"max_seconds": value} for value in (float("nan"), "1")),
+    ],
+)
+def test_a_limit_that_is_none(executables: dict[str, vm.Executable], limit: dict) -> None:
+    with pytest.raises(RelvmArgumentError, match=f"{next(iter(limit))} is .*, expected"):
+        vm.VirtualMachine(executables["bytecode"], **limit)
+
+
+def test_more_seconds_than_there_are(executables: dict[str, vm.Executable]) -> None:
+    for seconds in (float("inf"), 1e300, 1 << 80):
+        assert vm.VirtualMachine(executables["bytecode"], max_seconds=seconds)["loop"](10) == 7
+
+
 # ---- what it may call ----
 
 
@@ -119,6 +138,12 @@ def test_functions_of_the_host_are_allowed_by_name(calling: Path) -> None:
             Executable.from_bytes(calling.read_bytes(), functions=refused)
     for allowed in (("limited.seven",), ("limited.*",), ("x", "*")):
         assert vm.VirtualMachine(vm.load(calling, functions=allowed))["main"]() == 7
+
+
+@pytest.mark.parametrize("functions", ["reference.*", b"x", 5, [1], ["limited.seven\0x"], ["\ud800"], [None]])
+def test_what_is_no_list_of_names(calling: Path, functions: object) -> None:
+    with pytest.raises(RelvmTypeError, match="functions: expected"):
+        vm.load(calling, functions=functions)
 
 
 def test_kernels_of_numpy_are_allowed(tmp_path: Path) -> None:
