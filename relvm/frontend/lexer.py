@@ -185,7 +185,7 @@ class TokenReader:
         token = self.expect_kind("string", "a string")
         try:
             value = json.loads(token.text)
-            value.encode()
+            value.encode(errors="surrogateescape")  # bytes of strings that are no UTF-8 are kept so
         except json.JSONDecodeError as error:
             raise self.error(RelvmSyntaxError, f"a bad string: {error.msg}", token) from None
         except UnicodeEncodeError as error:

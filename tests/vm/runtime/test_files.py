@@ -51,7 +51,7 @@ with complete_file(target) as partial:
 
 
 def run(text: str, target: Path) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", PROLOGUE + text, target], capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-P", "-c", PROLOGUE + text, target], capture_output=True, text=True)
 
 
 @pytest.fixture(params=WRITERS)

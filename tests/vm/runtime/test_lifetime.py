@@ -205,5 +205,5 @@ machines = [vm.VirtualMachine(executable) for _ in range(8)]
 assert all(machine["main"](1) == 2 for machine in machines)
 print(resident_bytes() - before)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 4 << 20
