@@ -301,7 +301,9 @@ def _string(token: str) -> str:
     if not token.startswith('"'):
         raise ValueError
     value = json.loads(token)
-    value.encode()  # halves of surrogate pairs are no characters
+    value.encode(
+        errors="surrogateescape"
+    )  # halves of surrogate pairs are no characters, but for bytes that are no UTF-8
     return value
 
 
