@@ -28,6 +28,7 @@ from relvm.ir.expr import Module
 from relvm.vm.building import build
 from relvm.vm.runtime import Executable, VirtualMachine
 from relvm.vm.runtime.debugging import MOST_DEPTH
+from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
 
 
 class Debugger:
@@ -486,7 +487,7 @@ def _executable(
     dims: Mapping[str, int | tuple[int, int]] | None,
     trust_native: bool,
 ) -> Executable:
-    if isinstance(program, str | Path) and Path(program).suffix in (".rvm", ".so"):
+    if isinstance(program, str | Path) and Path(program).suffix in EXECUTABLE_SUFFIXES:
         program = Executable.open(program, trust_native=trust_native)
     elif isinstance(program, str | Path):
         program = read_model(Path(program), dims)
