@@ -16,6 +16,7 @@ from relvm.errors import (
     RelvmNameError,
     RelvmTypeError,
     RelvmUnsupportedError,
+    expect_choice,
     near_matches,
 )
 from relvm.explore.breakpoints import Breakpoint, line_of, resolve
@@ -515,6 +516,5 @@ def _source_line(origin: str) -> str:
 
 
 def _skips(by: str) -> bool:
-    if by not in ("value", "instruction"):
-        raise RelvmArgumentError(f"by={by!r}: expected value or instruction")
+    expect_choice("by", by, ("value", "instruction"))
     return by == "value"
