@@ -65,6 +65,16 @@ void rvm_free(void *block) {
   free(block);
 }
 
+void *rvm_grow(void *array, int64_t count, int64_t capacity, size_t element_bytes) {
+  int64_t size_bytes;
+  if (!rvm_multiply(capacity, (int64_t)element_bytes, &size_bytes)) return NULL;
+  void *grown = rvm_allocate((size_t)size_bytes);
+  if (!grown) return NULL;
+  if (count > 0) memcpy(grown, array, (size_t)count * element_bytes);
+  rvm_free(array);
+  return grown;
+}
+
 void *rvm_map(size_t size_bytes) {
   if (RVM_ALLOCATION_FAILS()) return NULL;
   void *block = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -14,6 +14,9 @@
 void *rvm_allocate(size_t size_bytes);
 void *rvm_allocate_zeroed(size_t size_bytes);
 void rvm_free(void *block);
+/* A block for `capacity` elements, count or more, that begins with the first `count` of `array`, which is freed.  NULL when
+   there is no memory, or int64 has no such size: `array` is as it was. */
+void *rvm_grow(void *array, int64_t count, int64_t capacity, size_t element_bytes);
 
 /* Zeroed memory whose pages are there once they are written to, and are the system's again when it is given back; it counts
    towards no limit. */

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class RelvmError(Exception):
     """Base of all of them.
@@ -115,3 +117,11 @@ def near_matches(name: str, known) -> str:
 
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
     return f"; did you mean {', '.join(near)}?" if near else ""
+
+
+def expect_choice(name: str, got: object, choices: Sequence[str]) -> None:
+    """Raises RelvmArgumentError: the argument `name` is none of the choices."""
+    if got not in choices:
+        raise RelvmArgumentError(
+            f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(str(got), choices)}"
+        )

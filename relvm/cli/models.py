@@ -13,9 +13,8 @@ from relvm.frontend.files import read_model
 from relvm.ir.expr import Module
 from relvm.vm.building import build
 from relvm.vm.runtime import Executable, load
+from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
 from relvm.vm.toolchain import find_compiler
-
-EXECUTABLES = (".rvm", ".so")  # saved executables, and shared libraries that hold one
 
 
 def read_module(options: argparse.Namespace) -> Module:
@@ -70,7 +69,7 @@ def executable_of(options: argparse.Namespace, *, debug: bool = False) -> Execut
     RelvmArgumentError
         Options for building, and a file that is built already.
     """
-    if Path(options.model).suffix in EXECUTABLES:
+    if Path(options.model).suffix in EXECUTABLE_SUFFIXES:
         if options.exec_mode or options.target != "auto" or options.unfused:
             building = "--exec-mode, --target and --unfused are for building"
             raise RelvmArgumentError(f"{building}; {options.model} is built already")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from relvm.errors import RelvmArgumentError, RelvmNameError, near_matches
+from relvm.errors import RelvmNameError, expect_choice, near_matches
 from relvm.ir.expr import Module
 from relvm.ir.stages import Stage
 from relvm.transform.passes import run_passes
@@ -26,12 +24,6 @@ def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Modu
     """
     expect_choice("target", target, TARGETS)
     return run_passes(module, [step for step in build_pipeline(target, fused=fused) if step.to <= stage])
-
-
-def expect_choice(name: str, got: str, choices: Sequence[str]) -> None:
-    """Raises RelvmArgumentError: the argument `name` is none of the choices."""
-    if got not in choices:
-        raise RelvmArgumentError(f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(got, choices)}")
 
 
 def function_name(built: Module, name: str | None) -> str:

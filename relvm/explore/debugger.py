@@ -16,6 +16,7 @@ from relvm.errors import (
     RelvmNameError,
     RelvmTypeError,
     RelvmUnsupportedError,
+    expect_choice,
     near_matches,
 )
 from relvm.explore.breakpoints import Breakpoint, line_of, resolve
@@ -28,6 +29,7 @@ from relvm.ir.expr import Module
 from relvm.vm.building import build
 from relvm.vm.runtime import Executable, VirtualMachine
 from relvm.vm.runtime.debugging import MOST_DEPTH
+from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
 
 
 class Debugger:
@@ -486,7 +488,7 @@ def _executable(
     dims: Mapping[str, int | tuple[int, int]] | None,
     trust_native: bool,
 ) -> Executable:
-    if isinstance(program, str | Path) and Path(program).suffix in (".rvm", ".so"):
+    if isinstance(program, str | Path) and Path(program).suffix in EXECUTABLE_SUFFIXES:
         program = Executable.open(program, trust_native=trust_native)
     elif isinstance(program, str | Path):
         program = read_model(Path(program), dims)
@@ -514,6 +516,5 @@ def _source_line(origin: str) -> str:
 
 
 def _skips(by: str) -> bool:
-    if by not in ("value", "instruction"):
-        raise RelvmArgumentError(f"by={by!r}: expected value or instruction")
+    expect_choice("by", by, ("value", "instruction"))
     return by == "value"

@@ -13,8 +13,7 @@ from relvm.codegen.bytecode import print_bytecode
 from relvm.codegen.c import print_c
 from relvm.codegen.c_kernel import print_kernel
 from relvm.codegen.c_names import kernel_symbol
-from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmNameError, near_matches
-from relvm.explore.built import expect_choice
+from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmNameError, expect_choice, near_matches
 from relvm.frontend.files import read_model
 from relvm.ir.expr import Module
 from relvm.ir.printer import module_lines

@@ -83,6 +83,14 @@ def test_mistakes_are_said_and_the_session_goes_on(tmp_path: Path) -> None:
     assert lines[-1].strip() == "nan [off]: stop behind the first instruction that makes a NaN, or no longer."
 
 
+def test_help_knows_the_short_names_too(tmp_path: Path) -> None:
+    done = debug(tmp_path, "help b\nhelp si\nhelp\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("break WHERE [in FUNCTION]: stop there;")
+    assert "\nstepi: go on to the very next instruction.\n" in done.stdout
+    assert {"b", "si", "bt", "break", "stepi", "where"} < set(done.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
