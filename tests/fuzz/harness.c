@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "machine.h"
 
-enum { STACK_VALUES = 512, CALL_DEPTH = 40, MOST_STEPS = 60000, MOST_RUN_BYTES = 1 << 18, MOST_MEMORY_BYTES = 1 << 20 };
+enum { STACK_VALUES = 512, CALL_DEPTH = 40, MOST_STEPS = 20000, MOST_RUN_BYTES = 1 << 18, MOST_MEMORY_BYTES = 1 << 20 };
 enum { MOST_FUNCTIONS = 48, ROUNDS = 2, MOST_PARAMETERS = 12, KEPT = 6 };
 enum { MOST_LOOKS = 1 << 13 }; /* of those who look on, for a program: a loop may stop a million times */
 
