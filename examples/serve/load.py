@@ -117,13 +117,13 @@ def _random_input(signature: Signature, rows: int, generator: np.random.Generato
     return generator.integers(0, 2, shape).astype(only.dtype)
 
 
-async def load(url: str, cases: list[tuple[bytes, bytes]], clients: int, seconds: float) -> Report:
-    """What `clients` see who send one request after the other for so long, each on a connection of its own."""
+async def load(url: str, cases: list[tuple[bytes, bytes]], clients: int, end: asyncio.Event) -> Report:
+    """What `clients` see who send one request after the other until `end`, each on a connection of its own."""
     report, began = Report(), time.perf_counter()
 
     async def work(number: int) -> None:
         async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False, verify=False) as client:
-            while time.perf_counter() - began < seconds:
+            while not end.is_set():
                 await _ask(client, *cases[number % len(cases)], report)
                 number += clients
 
@@ -170,31 +170,34 @@ async def load_servers(
     restart: bool,
     options: Sequence[str] = (),
 ) -> Report:
-    """The report of a server that, with `restart`, another one takes over from in the middle.
+    """The report of one server, or with `restart` of two, the second of which takes over in the middle.
 
     Both listen on one socket: what waits to be accepted when the first one ends is accepted by the second.
     """
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    url, end = f"http://127.0.0.1:{listener.getsockname()[1]}", asyncio.Event()
     servers = [start(listener, model, options)]
     try:
-        loading = asyncio.create_task(load(url, cases, clients, seconds))
+        loading = asyncio.create_task(load(url, cases, clients, end))
+        await asyncio.sleep(seconds / 2)
         if restart:
-            await asyncio.sleep(seconds / 4)
             servers.append(await asyncio.to_thread(start, listener, model, options))
             await asyncio.to_thread(stop, servers[0])
+        await asyncio.sleep(seconds / 2)
+        end.set()
         report = await loading
         await asyncio.to_thread(stop, servers[-1])
         return report
     finally:
         for server in servers:
             server.kill()
+            server.communicate()
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m serve.load", description="Loads a server; other options are its.")
     parser.add_argument("model", type=Path, help="a file whose function main has one input and one output")
     parser.add_argument("--clients", type=int, default=16)
-    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--seconds", type=float, default=5, help="what a restart takes comes on top")
     parser.add_argument("--rows", type=int, default=1, help="of each request")
     parser.add_argument("--restart", action="store_true", help="start another server in the middle, and end the first")
     options, servers = parser.parse_known_args(arguments)

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
+from relvm.vm.runtime.closure import Closure
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.machine import VirtualMachine, thread_count
 
@@ -93,7 +94,8 @@ class ThreadPoolRunner:
         Returns
         -------
         concurrent.futures.Future
-            Of the result, as a machine gives it, or of the exception.  Its callbacks are called on the worker's thread.
+            Of the result, as a machine gives it, or of the exception; a closure, also in a tuple or list, is none:
+            RelvmUnsupportedError.  Its callbacks are called on the worker's thread.
 
         Raises
         ------
@@ -217,7 +219,16 @@ def _take_machine(own: threading.local, functions: SimpleQueue) -> None:
 
 
 def _run(own: threading.local, arguments: tuple, named: dict[str, Any]) -> Any:
-    return own.function(*arguments, **named)
+    result = own.function(*arguments, **named)
+    if _has_closure(result):  # to call it would be to use a machine that a worker uses
+        raise RelvmUnsupportedError(
+            f"ThreadPoolRunner: {own.function.name} returned a closure, which is of a worker's machine; expected values"
+        )
+    return result
+
+
+def _has_closure(value: Any) -> bool:
+    return isinstance(value, Closure) or (isinstance(value, tuple | list) and any(map(_has_closure, value)))
 
 
 def _result(future: Future, number: int) -> Any:

@@ -16,15 +16,18 @@ from typing import Any
 
 import httpx
 import numpy as np
+import onnx
 import pytest
 from modes import MODES
-from serve.app import make_app
+from serve.app import STATUS, make_app
 from serve.bodies import JSON, NPY
-from serve.load import load_servers, make_cases, start
+from serve.load import TRIES, Report, load, load_servers, make_cases, start
 from serve.signature import batch_signature
+from starlette.requests import Request
 
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmUnsupportedError
+from relvm.frontend.onnx import from_onnx
 from relvm.frontend.text import parse_module
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -113,6 +116,57 @@ def test_results_in_batches_are_those_of_one_machine_bit_for_bit(layers: vm.Exec
         )
 
     serving(test, layers, workers=2, max_batch=16, max_wait=0.05)
+
+
+def layer(name: str) -> onnx.ModelProto:
+    """A model with one of the layers whose kernels take several rows of the batch at a time."""
+    constants = {"wide": rows(12, 20), "steps": rows(60, 12)[None], "states": rows(60, 15)[None]}
+    constants |= {"windows": GENERATOR.standard_normal((5, 3, 3, 3)).astype(np.float32), "axis": np.array([0])}
+    make = onnx.helper.make_node
+    nodes, inputs, output = {
+        "product": ([make("MatMul", ["x", "wide"], ["y"])], [12], [20]),
+        "convolution": ([make("Conv", ["x", "windows"], ["y"])], [3, 9, 10], [5, 7, 8]),
+        "recurrent": (
+            [
+                make("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+                make("LSTM", ["t", "steps", "states"], ["", "h"], hidden_size=15),
+                make("Squeeze", ["h", "axis"], ["y"]),
+            ],
+            [6, 12],
+            [15],
+        ),
+        "attention": (
+            [
+                make("MatMul", ["x", "wide"], ["q"]),
+                make("Transpose", ["q"], ["k"], perm=[0, 2, 1]),
+                make("MatMul", ["q", "k"], ["scores"]),
+                make("Softmax", ["scores"], ["p"]),
+                make("MatMul", ["p", "q"], ["y"]),
+            ],
+            [25, 12],
+            [25, 20],
+        ),
+    }[name]
+    used = {each for node in nodes for each in node.input}
+    weights = [onnx.numpy_helper.from_array(array, key) for key, array in constants.items() if key in used]
+    ends = [
+        onnx.helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, ["n", *sizes])
+        for key, sizes in (("x", inputs), ("y", output))
+    ]
+    graph = onnx.helper.make_graph(nodes, name, ends[:1], ends[1:], weights)
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["product", "convolution", "recurrent", "attention"])
+def test_the_bits_of_a_row_do_not_depend_on_the_batch(name: str, mode: str) -> None:
+    executable = vm.build(from_onnx(layer(name)), mode)
+    (x,) = batch_signature(executable).inputs
+    run = vm.VirtualMachine(executable, num_threads=1)["main"]
+    batch = GENERATOR.standard_normal((33, *map(int, x.sizes))).astype(np.float32)
+    alone = [run(batch[k : k + 1]).numpy().tobytes() for k in range(33)]
+    for begin, end in ((0, 2), (0, 33), (1, 8), (5, 21), (30, 33)):
+        assert run(batch[begin:end]).numpy().tobytes() == b"".join(alone[begin:end]), (begin, end)
 
 
 def test_json_has_inputs_and_outputs_by_name(layers: vm.Executable) -> None:
@@ -240,6 +294,23 @@ def test_what_is_our_own_mistake_is_no_secret_told(packed: Callable, caplog: pyt
     assert "a secret" in caplog.text
 
 
+def test_no_row_of_the_statuses_is_hidden_by_one_before_it() -> None:
+    kinds = list(STATUS)
+    assert not [(a, b) for k, b in enumerate(kinds) for a in kinds[:k] if issubclass(b, a)]
+
+
+def test_a_client_that_goes_away_is_counted(layers: vm.Executable) -> None:
+    async def test(client: httpx.AsyncClient, service: Any) -> None:
+        request = Request({"type": "http", "method": "POST", "headers": []}, receive=gone)
+        assert (await service.predict(request)).status_code == 400
+        assert await metric(client, 'relvm_errors_total{kind="ClientDisconnect"}') == 1
+
+    async def gone() -> dict:
+        return {"type": "http.disconnect"}
+
+    serving(test, layers)
+
+
 # ---- while runs last ----
 
 
@@ -362,12 +433,42 @@ def listener() -> Iterator[socket.socket]:
         yield opened
 
 
+def answer(body: bytes, length: int, status: str = "200 OK") -> bytes:
+    """Of HTTP: a body that is said to have so many bytes."""
+    return f"HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n".encode() + body
+
+
+def test_the_load_test_counts_what_goes_wrong() -> None:
+    """One answer each: none, half of one, a refusal, another request's, the right one; then none in all tries."""
+    answers = [b"", answer(b"ri", 5), answer(b"", 0, "503 Unavailable"), answer(b"wrong", 5), answer(b"right", 5)]
+    answers += [b""] * TRIES
+
+    async def test() -> Report:
+        end = asyncio.Event()
+
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\nbody")
+            writer.write(answers.pop(0))
+            if not answers:
+                end.set()
+            writer.close()
+
+        server = await asyncio.start_server(handle, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            return await load(f"http://127.0.0.1:{port}", [(b"body", b"right")], 1, end)
+
+    report = asyncio.run(asyncio.wait_for(test(), 30))
+    assert (report.sent, report.answered, report.wrong, report.refused) == (5, 1, 1, {503: 1})
+    assert (report.lost, report.retried, report.is_clean) == (2, 1 + TRIES, False)
+
+
 def test_no_request_is_lost_over_a_restart(model: Path, listener: socket.socket) -> None:
     """Each is answered once, with its own result; both servers end with status 0."""
     cases = make_cases(vm.load(model), "main", rows=2)
     report = asyncio.run(
         load_servers(
-            listener, model, cases, clients=6, seconds=3, restart=True, options=["--workers", "2", "--drain", "0.2"]
+            listener, model, cases, clients=6, seconds=1.5, restart=True, options=["--workers", "2", "--drain", "0.2"]
         )
     )
     assert report.is_clean and report.answered == report.sent > 50, report
@@ -390,6 +491,7 @@ def test_a_server_that_ends_says_so_and_goes_on_for_a_while(model: Path, listene
             assert server.wait(30) == 0
     finally:
         server.kill()
+        server.communicate()
 
 
 def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:

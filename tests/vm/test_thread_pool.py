@@ -35,6 +35,10 @@ TEXT = """
 def main(x: f32[n, 32], w: f32[32, 32]) -> f32[n] { return sum(tanh(matmul(x, w)), axes=(1,)) }
 def square(i: i64) -> i64 { return i * i }
 def pair(x: f32[n], i: i64) -> (f32[n], i64) { return (add(x, x), i) }
+def adder(i: i64) => (i64, object) {
+  add = fn (x: i64) -> i64 { return x + i }
+  return (i, add)
+}
 def count(i: i64) -> i64 { return if i < 1 then i else @count(i - 1) }
 """
 WAITING = 'def main(i: i64) => i64 { return packed("test.thread_pool.wait", i) : i64 }'
@@ -132,6 +136,25 @@ def test_two_workers_work_at_once_and_no_input_is_done_twice(waiting: Executable
         go_on.release(100)
         assert [each.result(30) for each in futures] == [0, 1, 2, 3]
     assert sorted(begun) == [0, 1, 2, 3]
+
+
+def test_results_are_arguments_of_another_runner(executable: Executable) -> None:
+    """Tensors outlive their run, and can be used while the machine that made them runs."""
+    x = np.ones(32, np.float32)
+    with (
+        relvm.ThreadPoolRunner(executable, 2, "pair") as first,
+        relvm.ThreadPoolRunner(executable, 2, "pair") as second,
+    ):
+        results = list(second.map(first.map((x, i) for i in range(500))))
+    assert [i for _, i in results] == list(range(500))
+    assert all((result.numpy() == 4).all() for result, _ in results)
+
+
+def test_a_closure_is_no_result(executable: Executable) -> None:
+    with relvm.ThreadPoolRunner(executable, 2, "adder") as runner:
+        message = "ThreadPoolRunner: adder returned a closure, which is of a worker's machine; expected values"
+        with pytest.raises(RelvmUnsupportedError, match=message):
+            next(runner.map([1]))
 
 
 # ---- how far ahead ----
