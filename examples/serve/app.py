@@ -135,8 +135,10 @@ class Service:
         return answer
 
     async def health(self, request: Request) -> Response:
-        """200 while the server is ready for more requests, 503 while it ends."""
-        return JSONResponse({"alive": True, "ready": self.ready}, 200 if self.ready else 503)
+        """200 while the server is ready for more requests, 503 while it ends or where it is broken."""
+        alive = self.batcher.alive
+        ready = alive and self.ready
+        return JSONResponse({"alive": alive, "ready": ready}, 200 if ready else 503)
 
     async def show_metrics(self, request: Request) -> Response:
         """The metrics in the text form of Prometheus."""

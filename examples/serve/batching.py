@@ -113,6 +113,11 @@ class Batcher:
             if request in self.waiting:
                 self.waiting.remove(request)
 
+    @property
+    def alive(self) -> bool:
+        """Whether it makes batches; False where it is closed, or failed by a mistake of its own."""
+        return not self._collecting.done()
+
     async def close(self) -> None:
         """Answer all that waits, and end."""
         self._ends = True
@@ -166,7 +171,8 @@ class Batcher:
         try:
             if batch and not await self._succeeds(batch):
                 for request in batch:
-                    await self._succeeds([request])
+                    if not request.answer.done():  # its deadline may have passed
+                        await self._succeeds([request])
         finally:
             self._free.release()
 

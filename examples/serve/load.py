@@ -20,6 +20,7 @@ import httpx
 import numpy as np
 
 from relvm import vm
+from relvm.errors import RelvmError, RelvmUnsupportedError
 from serve.__main__ import load_executable
 from serve.bodies import NPY, write_body
 from serve.signature import Signature, batch_signature
@@ -83,7 +84,8 @@ def start(listener: socket.socket, model: Path, options: Sequence[str] = ()) -> 
     folder = Path(__file__).resolve().parent.parent
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, pass_fds=[listener.fileno()])
     if not server.stdout.readline().startswith("serving on"):
-        raise RuntimeError(f"the server ended with status {server.wait()}")
+        server.communicate()
+        raise RuntimeError(f"the server ended with status {server.returncode}")
     return server
 
 
@@ -98,8 +100,13 @@ def stop(server: subprocess.Popen) -> None:
 
 
 def make_cases(executable: vm.Executable, function: str, rows: int, count: int = 50) -> list[tuple[bytes, bytes]]:
-    """Bodies of requests with random inputs, and of the answers that are due."""
+    """Bodies of requests with random inputs, and of the answers that are due.
+
+    Raises RelvmUnsupportedError: the function cannot be served, or has not one input and one output.
+    """
     signature = batch_signature(executable, function)
+    if len(signature.inputs) != 1 or len(signature.outputs) != 1:
+        raise RelvmUnsupportedError(f"{function}: the load test is of functions of one input and one output")
     run = vm.VirtualMachine(executable)[function]
     generator, cases = np.random.default_rng(0), []
     for _ in range(count):
@@ -202,19 +209,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--restart", action="store_true", help="start another server in the middle, and end the first")
     options, servers = parser.parse_known_args(arguments)
     model = options.model.resolve()
-    cases = make_cases(load_executable(model, False), "main", options.rows)
-    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
-        report = asyncio.run(
-            load_servers(
-                listener,
-                model,
-                cases,
-                clients=options.clients,
-                seconds=options.seconds,
-                restart=options.restart,
-                options=servers,
-            )
-        )
+    chosen = {"clients": options.clients, "seconds": options.seconds, "restart": options.restart}
+    try:
+        cases = make_cases(load_executable(model, False), "main", options.rows)
+        with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
+            report = asyncio.run(load_servers(listener, model, cases, **chosen, options=servers))
+    except (OSError, RuntimeError, RelvmError) as error:
+        print(f"serve.load: {error}", file=sys.stderr)
+        return 1
     print(report)
     return 0 if report.is_clean else 1
 

@@ -117,9 +117,9 @@ class ThreadPoolRunner:
         """The results for all inputs, in their order.
 
         `inputs` is advanced on the caller's thread as results are taken, at most `ahead` in front of them, so it may be
-        endless.  What one of them raises, or `inputs` itself, is raised in its place, behind the results before
-        it, with a note that has the input's number; that ends this iterator, while the runner goes on.  When the
-        iterator ends before the inputs do, or is closed, what has not begun is cancelled.
+        endless.  What a run raises, or `inputs` itself, is raised in its place, behind the results before it, with a
+        note that has the input's number.  That ends this iterator; the runner can be used on.  When the iterator ends
+        before the inputs do, or is closed, what has not begun is cancelled.
 
         Parameters
         ----------
@@ -169,6 +169,8 @@ class ThreadPoolRunner:
         Returns when all threads have ended; a kernel or a Python function that has begun ends first.
         """
         self._closed = True
+        if os.getpid() != self._process:  # the threads are in the parent
+            return
         self._pool.shutdown(wait=False, cancel_futures=True)
         while wait(self._unfinished, timeout=0.01).not_done:  # one that is about to run cannot be interrupted yet
             for machine in self._machines:

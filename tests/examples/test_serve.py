@@ -22,6 +22,7 @@ from modes import MODES
 from serve.app import STATUS, make_app
 from serve.bodies import JSON, NPY
 from serve.load import TRIES, Report, load, load_servers, make_cases, start
+from serve.load import main as load_main
 from serve.signature import batch_signature
 from starlette.requests import Request
 
@@ -299,6 +300,18 @@ def test_no_row_of_the_statuses_is_hidden_by_one_before_it() -> None:
     assert not [(a, b) for k, b in enumerate(kinds) for a in kinds[:k] if issubclass(b, a)]
 
 
+def test_a_server_that_makes_no_batches_is_not_alive(layers: vm.Executable) -> None:
+    async def test(client: httpx.AsyncClient, service: Any) -> None:
+        batcher = service.batcher
+        batcher._collecting.cancel()
+        await asyncio.wait([batcher._collecting])
+        health = await client.get("/health")
+        assert (health.status_code, health.json()) == (503, {"alive": False, "ready": False})
+
+    with pytest.raises(asyncio.CancelledError):  # closing it says so, too
+        serving(test, layers)
+
+
 def test_a_client_that_goes_away_is_counted(layers: vm.Executable) -> None:
     async def test(client: httpx.AsyncClient, service: Any) -> None:
         request = Request({"type": "http", "method": "POST", "headers": []}, receive=gone)
@@ -492,6 +505,17 @@ def test_a_server_that_ends_says_so_and_goes_on_for_a_while(model: Path, listene
     finally:
         server.kill()
         server.communicate()
+
+
+def test_the_load_test_says_what_it_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    (tmp_path / "two.relvm").write_text("def main(x: f32[n], y: f32[n]) -> f32[n] = add(x, y)")
+    (tmp_path / "one.relvm").write_text("def main(x: f32[n]) -> f32[n] = relu(x)")
+    assert load_main([str(tmp_path / "two.relvm")]) == 1
+    assert load_main([str(tmp_path / "one.relvm"), "--max-batch", "0"]) == 1
+    assert load_main([str(tmp_path / "none.relvm")]) == 1
+    said = capsys.readouterr().err
+    assert "serve.load: main: the load test is of functions of one input and one output\n" in said
+    assert "serve.load: the server ended with status 1\n" in said and "none.relvm" in said
 
 
 def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:

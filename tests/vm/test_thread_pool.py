@@ -92,8 +92,17 @@ def no_thread_is_left() -> Iterator[None]:
 # ---- results ----
 
 
-def test_both_packages_have_it() -> None:
+def test_both_packages_have_it_and_neither_imports_more_for_it_than_it_needs() -> None:
     assert relvm.ThreadPoolRunner is vm.ThreadPoolRunner
+    code = """
+import sys, relvm
+print("relvm.vm" in sys.modules)
+import relvm.vm
+print("concurrent.futures" in sys.modules)
+relvm.ThreadPoolRunner
+print("concurrent.futures" in sys.modules, any(f"relvm.{name}" in sys.modules for name in ("ir", "frontend", "ops")))"""
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "True", "False"]
 
 
 @pytest.mark.parametrize("num_threads", [1, 3, None])
@@ -330,9 +339,11 @@ def test_ctrl_c_ends_runs_without_end(mode: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_child_of_fork_is_told_to_make_its_own(executable: Executable) -> None:
-    with relvm.ThreadPoolRunner(executable, 2, "square") as runner:
-        assert list(runner.map([3])) == [9]
+def test_a_child_of_fork_is_told_to_make_its_own(executable: Executable, waiting: Executable, gate: tuple) -> None:
+    begun, go_on = gate
+    with relvm.ThreadPoolRunner(waiting, 1) as runner:
+        runner.submit(1)
+        until(lambda: begun)
         child = os.fork()
         if child == 0:
             signal.alarm(30)
@@ -340,8 +351,11 @@ def test_a_child_of_fork_is_told_to_make_its_own(executable: Executable) -> None
             try:
                 with pytest.raises(RelvmUnsupportedError, match="before this process was forked; make one here"):
                     runner.submit(3)
+                runner.abort()  # waits for nothing
                 with relvm.ThreadPoolRunner(executable, 2, "square") as own:
                     code = 0 if list(own.map([3])) == [9] else 1
             finally:
                 os._exit(code)
         assert os.waitpid(child, 0)[1] == 0
+        go_on.release(2)
+        assert runner.submit(2).result(30) == 2
