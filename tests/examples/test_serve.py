@@ -116,7 +116,7 @@ def test_results_in_batches_are_those_of_one_machine_bit_for_bit(layers: vm.Exec
             client, "relvm_batch_rows_count"
         )
 
-    serving(test, layers, workers=2, max_batch=16, max_wait=0.05)
+    serving(test, layers, workers=2, max_batch=16, max_wait=0.2)
 
 
 def layer(name: str) -> onnx.ModelProto:
@@ -192,7 +192,7 @@ def test_requests_of_other_sizes_are_in_other_batches(layers: vm.Executable) -> 
         assert [len(each.json()["result0"][0]) for each in answers] == [2 + k % 3 for k in range(12)]
         assert await metric(client, "relvm_batch_rows_count") == 3
 
-    serving(test, layers, "two", workers=1, max_wait=0.2)
+    serving(test, layers, "two", workers=1, max_batch=4, max_wait=50)
 
 
 def test_a_full_batch_does_not_wait(layers: vm.Executable) -> None:
@@ -279,7 +279,7 @@ def test_a_request_that_fails_when_it_runs_fails_alone(packed: Callable) -> None
         assert all(np.array_equal(np.load(io.BytesIO(answers[k].content)), 2 * inputs[k]) for k in range(6) if k != 3)
         assert await metric(client, "relvm_batch_rows_count") == 7
 
-    serving(test, packed(check), max_wait=0.2)
+    serving(test, packed(check), max_batch=6, max_wait=50)
 
 
 def test_what_is_our_own_mistake_is_no_secret_told(packed: Callable, caplog: pytest.LogCaptureFixture) -> None:
@@ -490,7 +490,7 @@ def test_no_request_is_lost_over_a_restart(model: Path, listener: socket.socket)
 
 
 def test_a_server_that_ends_says_so_and_goes_on_for_a_while(model: Path, listener: socket.socket) -> None:
-    server = start(listener, model, ["--drain", "0.5"])
+    server = start(listener, model, ["--drain", "60"])
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     try:
         with httpx.Client(base_url=url) as client:
@@ -501,6 +501,7 @@ def test_a_server_that_ends_says_so_and_goes_on_for_a_while(model: Path, listene
             assert health.json() == {"alive": True, "ready": False} and health.headers["connection"] == "close"
             answer = client.post("/predict", content=npy(rows(1)), headers={"content-type": NPY})
             assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+            server.terminate()  # which ends that while
             assert server.wait(30) == 0
     finally:
         server.kill()
