@@ -335,7 +335,7 @@ def test_a_failure_is_looked_at_where_it_is(mode: str, executables: dict[str, vm
     with Debugger(executables[mode]) as debugger:
         stop = debugger.run("falls", 3)
         assert (stop.reason, stop.depth) == ("error", 4)
-        assert stop.about == "RelvmArithmeticError: floordiv_i64: integer division by zero"
+        assert stop.about == "RelvmArithmeticError: floordiv_i64(10, 0): integer division by zero"
         assert debugger["n"] == 0
         assert debugger.value("n", frame=3) == 3
         with pytest.raises(RelvmArithmeticError, match="division by zero"):
