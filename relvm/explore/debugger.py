@@ -505,7 +505,7 @@ def _expect_stops(executable: Executable, code: ProgramCode) -> None:
     if not code.functions and any(entry.kind == "native" for entry in executable.program.functions):
         raise RelvmUnsupportedError(
             "Debugger: all functions of the executable are native code that was not built for debugging;"
-            " build it with debug=True"
+            " build it with debug=True, or by relvm compile --debug"
         )
 
 
