@@ -130,6 +130,18 @@ def test_compile_then_run_the_saved_executable(folder: Path, mode: str, file: st
     assert "output1: float32[1, 3]" in done.stdout
 
 
+def test_options_for_building_are_refused_where_it_is_built(folder: Path) -> None:
+    assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
+    for given, named in [
+        (("--exec-mode", "bytecode"), "--exec-mode"),
+        (("--target", "numpy", "--unfused"), "--target, --unfused"),
+        (("--dim", "n=2"), "--dim"),
+    ]:
+        done = relvm("run", "m.rvm", "--input", "x=x.npy", *given, cwd=folder)
+        assert done.returncode == 1 and f": {named}: for building, and m.rvm is built already" in done.stderr
+    assert relvm("run", "m.rvm", "--random", "--dim", "n=2", cwd=folder).returncode == 0
+
+
 def test_a_build_over_a_second_says_what_it_is_doing(folder: Path) -> None:
     slow = folder / "slow-cc"
     slow.write_text('#!/bin/sh\n[ "$1" = --version ] || sleep 1.2\nexec cc "$@"\n')

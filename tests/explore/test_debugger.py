@@ -452,6 +452,19 @@ def test_executables_that_were_not_built_for_it(executables: dict[str, vm.Execut
         Debugger(3)
 
 
+def test_options_that_have_no_meaning_are_refused(tmp_path: Path, executables: dict[str, vm.Executable]) -> None:
+    path = tmp_path / "small.rvm"
+    executables["bytecode"].save(path)
+    for option in ({"exec_mode": "bytecode"}, {"target": "c"}, {"fused": False}, {"dims": {"n": 2}}):
+        name = next(iter(option))
+        with pytest.raises(RelvmArgumentError, match=f"^{name}: for building, and the executable is built already"):
+            Debugger(executables["bytecode"], **option)
+        with pytest.raises(RelvmArgumentError, match=f"^{name}: for building, and {path} is built already"):
+            Debugger(path, **option)
+    with pytest.raises(RelvmArgumentError, match="dims: n: the sizes of a module are its own"):
+        Debugger(parse_module(TEXT), dims={"n": 2})
+
+
 @both_modes
 def test_saved_and_loaded_again(mode: str, tmp_path: Path, executables: dict[str, vm.Executable]) -> None:
     path = tmp_path / "small.rvm"
