@@ -118,7 +118,7 @@ def near_matches(name: str, known) -> str:
 
 
 def expect_choice(name: str, got: object, choices: tuple[str, ...]) -> None:
-    """Raises RelvmArgumentError: the argument `name` is none of the choices."""
+    """Raises RelvmArgumentError: what was got for the argument `name`, `got`, is none of the `choices`."""
     if got not in choices:
         raise RelvmArgumentError(
             f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(str(got), choices)}"
