@@ -29,22 +29,34 @@ rvm_budget *rvm_budget_set(rvm_budget *next) {
   return before;
 }
 
-static int may_allocate(size_t size_bytes) {
-  if (budget) budget->refused = 0;
-  if (RVM_ALLOCATION_FAILS()) return 0;
-  if (!budget || size_bytes <= (uint64_t)budget->left) return 1;
-  if (budget->reclaim) budget->reclaim(budget->host);
-  budget->refused = size_bytes > (uint64_t)budget->left;
-  return !budget->refused;
+static int fits(size_t size_bytes) {
+  return size_bytes == 0 || (budget->left > 0 && size_bytes <= (uint64_t)budget->left);
 }
 
-int rvm_budget_refused(void) { return budget && budget->refused; }
+static int may_allocate(size_t size_bytes) {
+  int counts = budget && !budget->refuses_nothing;
+  if (counts) budget->refused = 0;
+  if (RVM_ALLOCATION_FAILS()) return 0;
+  if (!counts || fits(size_bytes)) return 1;
+  if (budget->reclaim) budget->reclaim(budget->host);
+  if (fits(size_bytes)) return 1;
+  budget->refused = size_bytes;
+  return 0;
+}
+
+const rvm_budget *rvm_budget_refusing(void) {
+  return budget && !budget->refuses_nothing && budget->refused > 0 ? budget : NULL;
+}
+
+void rvm_budget_relax(int relaxed) {
+  if (budget) budget->refuses_nothing = relaxed;
+}
 
 /* A block is as large as the allocator says: so much does freeing it give back. */
 static void *charged(void *block) {
   if (!budget || !block) return block;
   int64_t size_bytes = (int64_t)malloc_usable_size(block);
-  budget->left = budget->left > size_bytes ? budget->left - size_bytes : 0;
+  budget->left -= size_bytes;
   *budget->fuel -= size_bytes / 64;
   return block;
 }

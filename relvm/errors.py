@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 
 class RelvmError(Exception):
     """Base of all of them.
@@ -119,8 +117,8 @@ def near_matches(name: str, known) -> str:
     return f"; did you mean {', '.join(near)}?" if near else ""
 
 
-def expect_choice(name: str, got: object, choices: Sequence[str]) -> None:
-    """Raises RelvmArgumentError: the argument `name` is none of the choices."""
+def expect_choice(name: str, got: object, choices: tuple[str, ...]) -> None:
+    """Raises RelvmArgumentError: what was got for the argument `name`, `got`, is none of the `choices`."""
     if got not in choices:
         raise RelvmArgumentError(
             f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(str(got), choices)}"

@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from relvm import __version__
 from relvm.errors import RelvmError
@@ -123,6 +124,7 @@ def _add_run(commands) -> None:
         "--roofline",
         nargs="?",
         const="",
+        type=_picture_file,
         metavar="OUT.svg",
         help="run once more and print how far each kernel is from what this machine can do, or draw it",
     )
@@ -135,6 +137,9 @@ def _add_compile(commands) -> None:
     _add_model(command, "an .onnx model or a .relvm text")
     command.add_argument("-o", "--output", required=True, metavar="MODEL.rvm", help="or LIBRARY.so, for C")
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
+    command.add_argument(
+        "--debug", action="store_true", help="for relvm debug: with places in the source; compiled functions stop, too"
+    )
     command.set_defaults(run=_later("compile.compile_model"))
 
 
@@ -216,6 +221,15 @@ def _add_verify(commands) -> None:
     command = commands.add_parser("verify", help="check an executable, and run nothing of it")
     command.add_argument("model", metavar="EXECUTABLE", help=".rvm, or .so with one inside")
     command.set_defaults(run=_later("verify.verify_file"))
+
+
+def _picture_file(text: str) -> str:
+    """The value of an option that needs none: of `--roofline model.onnx` the model would be taken for it."""
+    from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
+
+    if Path(text).suffix in (".onnx", ".relvm", *EXECUTABLE_SUFFIXES):
+        raise argparse.ArgumentTypeError(f"expected a picture's file, got {text}; give MODEL before the options")
+    return text
 
 
 def _later(function: str) -> Callable[[argparse.Namespace], int]:

@@ -1,8 +1,12 @@
-"""What a build makes of a module on its way, and the function of it that somebody asks for."""
+"""The module that somebody gives, what a build makes of it on its way, and the function of it that is asked for."""
 
 from __future__ import annotations
 
-from relvm.errors import RelvmNameError, expect_choice, near_matches
+from collections.abc import Mapping
+from pathlib import Path
+
+from relvm.errors import RelvmArgumentError, RelvmNameError, expect_choice, near_matches
+from relvm.frontend.files import read_model
 from relvm.ir.expr import Module
 from relvm.ir.stages import Stage
 from relvm.transform.passes import run_passes
@@ -24,6 +28,28 @@ def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Modu
     """
     expect_choice("target", target, TARGETS)
     return run_passes(module, [step for step in build_pipeline(target, fused=fused) if step.to <= stage])
+
+
+def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, int]] | None) -> Module:
+    """The module that is given, or in a file.
+
+    Parameters
+    ----------
+    dims
+        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+
+    Raises
+    ------
+    RelvmArgumentError
+        There are `dims` for a module or a text, whose sizes are its own.
+    RelvmFormatError
+        A file of another kind.
+    """
+    if not isinstance(model, Module):
+        return read_model(Path(model), dims)
+    if dims:
+        raise RelvmArgumentError(f"dims: {', '.join(dims)}: the sizes of a module are its own")
+    return model
 
 
 def function_name(built: Module, name: str | None) -> str:

@@ -219,6 +219,16 @@ class _Entries:
         return FunctionEntry(name, "bytecode", routine.params, registers, code, private=routine.private)
 
 
+def expect_to_build(program: object, options: Mapping[str, object]) -> None:
+    """Raises RelvmArgumentError: options for building are given, and `program`, as the message calls it, is built.
+
+    options: by name, None where one is not given.
+    """
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise RelvmArgumentError(f"{', '.join(given)}: for building, and {program} is built already")
+
+
 def _expect_modes(exec_mode: str | Mapping[str, str]) -> None:
     if not isinstance(exec_mode, Mapping):
         expect_choice("exec_mode", exec_mode, EXEC_MODES)

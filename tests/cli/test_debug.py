@@ -105,6 +105,25 @@ def test_what_cannot_begin_is_one_line(tmp_path: Path, options: list[str], words
     assert all(word in done.stderr for word in words)
 
 
+def test_a_saved_executable_is_debugged_where_it_is_compiled_for_that(tmp_path: Path) -> None:
+    (tmp_path / "model.relvm").write_text(TEXT)
+    np.save(tmp_path / "x.npy", np.float32([1, 2]))
+    inputs = ("--input", "x=x.npy", "--input", "k=0")
+
+    def relvm(*arguments: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "relvm", *arguments]
+        return subprocess.run(command, cwd=tmp_path, input="break 2\nrun\n", capture_output=True, text=True)
+
+    compiling = ("compile", "model.relvm", "--exec-mode", "compiled")
+    assert relvm(*compiling, "-o", "plain.rvm").returncode == 0
+    assert relvm(*compiling, "-o", "debug.rvm", "--debug").returncode == 0
+    done = relvm("debug", "plain.rvm", *inputs)
+    assert done.returncode == 1 and "by relvm compile --debug" in done.stderr
+    done = relvm("debug", "debug.rvm", *inputs)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "breakpoint\nin main, model.relvm:2:3:  a = add(x, x)\n" in done.stdout
+
+
 @pytest.mark.parametrize("text", ["1.5", "k.npy", ""])
 def test_a_scalar_that_is_no_number(tmp_path: Path, text: str) -> None:
     (tmp_path / "model.relvm").write_text("def main(k: i64) -> i64 = k")
