@@ -97,7 +97,7 @@ enum { STACK_RESERVE_BYTES = 640 << 10 };
 const char *rvm_lowest_of_stack(void) {
   static _Thread_local char *lowest;
   pthread_attr_t attributes;
-  if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) {
+  if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) { /* never: that it fails, but without memory */
     void *start = NULL;
     size_t size_bytes;
     pthread_attr_getstack(&attributes, &start, &size_bytes);

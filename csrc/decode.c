@@ -94,9 +94,8 @@ static enum class class_of(const rvm_executable *executable, const rvm_function_
 
 static enum type join(enum type a, enum type b) { return a == NEVER || a == b ? b : b == NEVER ? a : ANY; }
 
-static enum type type_of_tag(int64_t tag) {
-  return tag == RVM_TAG_INT ? INT : tag == RVM_TAG_FLOAT ? FLOAT : tag == RVM_TAG_BOOL ? BOOL : ANY;
-}
+/* Of a constant: there are none that are bools. */
+static enum type type_of_tag(int64_t tag) { return tag == RVM_TAG_INT ? INT : tag == RVM_TAG_FLOAT ? FLOAT : ANY; }
 
 static enum type type_of_letter(char letter) { return letter == 'i' ? INT : letter == 'f' ? FLOAT : BOOL; }
 
@@ -194,7 +193,7 @@ static void type_parameters(decoder *d, int32_t index) {
   unsigned char *types = d->types + d->first[index];
   memset(types, NEVER, function->registers);
   memset(types, ANY, (size_t)function->parameter_count);
-  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
+  for (uint32_t pc = 0;; pc += rvm_instruction_words(code + pc, function->code_count - pc)) { /* the last is no call */
     const uint32_t *at = code + pc;
     int32_t parameter;
     enum type type;
@@ -317,7 +316,7 @@ static void put_prim(decoder *d, const rvm_function_record *function, const unsi
   uint32_t row = at[2], count = at[3];
   const uint32_t *next = at + 4 + count;
   int known = is_scalar(types[at[1]]) && rvm_argument_kind(at[4]) == RVM_ARGUMENT_REGISTER &&
-              function->registers <= MOST_IN_BYTES && d->literal_count < MOST_IN_BYTES;
+              function->registers <= MOST_IN_BYTES && d->literal_count < MOST_IN_BYTES; /* never: more; files of MBs have */
   for (uint32_t i = 0; i < count; i++)
     known &= type_of_argument(d, types, at[4 + i]) == type_of_letter(prims[row].operands[i]);
   int32_t a = operand(d, at[4]);
@@ -369,11 +368,13 @@ static void put_tail_call(decoder *d, int32_t index, const unsigned char *types,
     put_list(d, list);
     return;
   }
-  int holds = 1, parameter;
-  enum type type;
-  for (uint32_t pc = 0; pc < entry; pc += rvm_instruction_words(code + pc, function->code_count - pc))
-    holds &= is_entry_check(d, function, code + pc, &parameter, &type) &&
-             type_of_argument(d, types, list[1 + parameter]) == type;
+  int holds = 1;
+  for (uint32_t pc = 0; pc < entry; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
+    int32_t parameter = 0;
+    enum type type = ANY;
+    is_entry_check(d, function, code + pc, &parameter, &type);
+    holds &= type_of_argument(d, types, list[1 + parameter]) == type;
+  }
   int32_t *start = d->steps + d->step_count, *sources = start + 4, order[MOST_MOVES], moves;
   put(d, RVM_STEP_tail_self);
   put(d, (int32_t)(d->positions[function->code_start + (holds ? entry : 0)] - (start - d->steps)));
@@ -402,7 +403,7 @@ static uint32_t find_entry(const decoder *d, const rvm_function_record *function
 
 static void put_instruction(decoder *d, int32_t index, const uint32_t *at, uint32_t entry) {
   const unsigned char *types = d->types + d->first[index];
-  switch ((enum rvm_opcode)at[0]) {
+  switch ((enum rvm_opcode)at[0]) { /* never: another opcode */
     case RVM_OP_call: put_call(d, types, at); return;
     case RVM_OP_prim: put_prim(d, &d->executable->functions[index], types, at); return;
     case RVM_OP_tail_call: put_tail_call(d, index, types, at, entry); return;

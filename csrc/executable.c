@@ -265,7 +265,7 @@ static rvm_status check_code_ranges(rvm_executable *executable, rvm_value *error
 static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_functions],
                     *code = &executable->sections[RVM_SECTION_code];
-  if (code->size_bytes % sizeof(uint32_t) != 0 || code->size_bytes / sizeof(uint32_t) > INT32_MAX)
+  if (code->size_bytes % sizeof(uint32_t) != 0 || code->size_bytes / sizeof(uint32_t) > INT32_MAX) /* never: 8 GB */
     return BAD(error, "the code section has a wrong size");
   executable->code = (const uint32_t *)code->bytes;
   executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));
@@ -319,7 +319,8 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
 
 static rvm_status read_constant(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
                                 uint32_t dims_total, int32_t index, rvm_value *result) {
-  if (record->dims_start > dims_total || record->rank > dims_total - record->dims_start || record->rank > INT32_MAX)
+  if (record->dims_start > dims_total || record->rank > dims_total - record->dims_start ||
+      record->rank > INT32_MAX) /* never: in less than 16 GB of dimensions */
     return BAD(result, "the dimensions of constant %d exceed the table", index);
   dims += record->dims_start;
   switch (record->tag) {

@@ -1,4 +1,4 @@
-/* native_library.c: a native section by hand, for test_native.c.  Function table: see build() there. */
+/* native_library.c: a native section by hand, for test_native.c.  Function table: see build_of() there. */
 #include "native.h"
 
 static const rvm_native_api *api;
@@ -30,7 +30,7 @@ rvm_status descend(rvm_machine *machine, rvm_value *r, const rvm_value *c, const
     return RVM_OK;
   }
   r[2] = (rvm_value){.tag = RVM_TAG_INT, .as.i = r[0].as.i - 1};
-  return api->call(machine, f[2], &r[2], 1, &r[1]);
+  return api->call(machine, f[4], &r[2], 1, &r[1]);
 }
 
 /* endless(x): only polled */
@@ -46,6 +46,46 @@ rvm_status endless(rvm_machine *machine, rvm_value *r, const rvm_value *c, const
 rvm_status silent(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
   (void)machine, (void)r, (void)c, (void)f;
   return RVM_INDEX_ERROR;
+}
+
+/* pass(callee, x) = callee(x), which it ends with; the callee of the table's place x is what an int stands for */
+rvm_status pass(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
+  (void)c;
+  return api->tail_call(machine, r[0].tag == RVM_TAG_INT ? f[r[0].as.i] : r[0], &r[1], 1, &r[2]);
+}
+
+static rvm_value taken(rvm_value *from) {
+  const rvm_value value = *from;
+  *from = (rvm_value){.tag = RVM_TAG_NIL};
+  return value;
+}
+
+/* direct(callee, x) calls `pass` as generated code calls routines of its own: in a window above its own */
+rvm_status direct(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
+  rvm_machine_head *head = (rvm_machine_head *)machine;
+  rvm_value *window = head->top;
+  if (head->stack_end - window < 3) return api->fail(&r[2], RVM_STACK_OVERFLOW, "direct: no room");
+  window[0] = taken(&r[0]);
+  window[1] = taken(&r[1]);
+  head->top += 3;
+  const rvm_status status = pass(machine, window, c, f);
+  if (status == RVM_TAIL_CALL) return api->finish_tail_call(machine, window, 2, &r[2]);
+  r[2] = taken(&window[2]);
+  api->release(&window[0]);
+  api->release(&window[1]);
+  head->top = window;
+  return status;
+}
+
+/* typed(n) = untyped(n) = -n, which in bytecode count down to 0 */
+rvm_status typed(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
+  (void)machine, (void)c, (void)f;
+  r[1] = (rvm_value){.tag = RVM_TAG_INT, .as.i = -r[0].as.i};
+  return RVM_OK;
+}
+
+rvm_status untyped(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
+  return typed(machine, r, c, f);
 }
 
 /* add_one(x, y): y[0] = x[0] + 1 */

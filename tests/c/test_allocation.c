@@ -40,6 +40,7 @@ static void sweep(int64_t n, rvm_status expected, const char *text) {
   image program = {0};
   int64_t size_bytes;
   program_build(&program);
+  image_tensor(&program, RVM_DTYPE_str, 1, (int64_t[]){1}, "\3\0\0\0\0\0\0\0abc", 11);
   unsigned char *bytes = image_finish(&program, &size_bytes);
   long allocation = 0;
   for (;; allocation++) {

@@ -52,6 +52,7 @@ static rvm_status host_bad(void *self, const rvm_value *arguments, int32_t count
     case 3: return rvm_string_new("lost", 4, result), RVM_TYPE_ERROR;
     case 4: *result = (rvm_value){.tag = RVM_TAG_CONTEXT}; return RVM_OK;
     case 5: return rvm_fail(result, RVM_TYPE_ERROR, "not OK"), RVM_OK;
+    case 6: *result = (rvm_value){.tag = -5}; return RVM_OK;
     default: *result = (rvm_value){.tag = 77}; return RVM_OK;
   }
 }
@@ -288,6 +289,7 @@ static void a_host_function_that_breaks_its_contract_is_an_error(void) {
                   {RVM_CALLBACK_ERROR, "no valid status"},
                   {RVM_CALLBACK_ERROR, "no valid status"},
                   {RVM_TYPE_ERROR, "test.bad failed without saying why"},
+                  {RVM_CALLBACK_ERROR, "no valid status"},
                   {RVM_CALLBACK_ERROR, "no valid status"},
                   {RVM_CALLBACK_ERROR, "no valid status"},
                   {RVM_CALLBACK_ERROR, "no valid status"}};

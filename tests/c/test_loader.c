@@ -183,17 +183,21 @@ static void a_gap_that_is_not_empty(unsigned char *file) {
   file[place[0] + place[1]] = 1;
 }
 
-static void overlapping_code(unsigned char *file) { /* of the last function and the one before */
+/* The code of the function `last` before the end of the table, and of the one before it. */
+static void overlap(unsigned char *file, uint32_t last) {
   uint64_t functions;
   uint32_t count, start;
   memcpy(&functions, file + 64 + 32 + 8, sizeof functions);
   memcpy(&count, file + functions, sizeof count);
-  unsigned char *code_start = file + functions + 8 + 32 * (count - 1) + 24;
+  unsigned char *code_start = file + functions + 8 + 32 * (count - 1 - last) + 24;
   memcpy(&start, code_start, sizeof start);
   start -= 2;
   memcpy(code_start, &start, sizeof start);
   image_reseal(file);
 }
+static void overlapping_code(unsigned char *file) { overlap(file, 0); }
+static void overlapping_code_before_others(unsigned char *file) { overlap(file, 1); }
+static void one_more_function(image *to) { image_bytecode(to, "f", "x", 1), RET(to, 0); }
 
 static void a_twin_name(image *to) { image_packed(to, "vm.builtin.make_tuple"); }
 static void an_unknown_kind(image *to) {
@@ -333,6 +337,7 @@ static void each_fault_is_named(void) {
   expect_fault(too_many_registers, NULL, bad, "more registers than");
   expect_fault(no_code, NULL, bad, "instructions of function f exceed");
   expect_fault(NULL, overlapping_code, bad, "functions second and main overlap");
+  expect_fault(one_more_function, overlapping_code_before_others, bad, "overlap");
   expect_fault(text_that_is_no_utf8, NULL, bad, "malformed");
   expect_fault(overlong_utf8, NULL, bad, "malformed");
   expect_fault(a_surrogate, NULL, bad, "malformed");
@@ -372,6 +377,58 @@ static void native_code_needs_trust(void) {
   rvm_executable_release(executable);
   no_strings_section(bytes); /* what is wrong besides goes first */
   CHECK_FAILS(load(bytes, size_bytes, &executable, &error), RVM_BAD_EXECUTABLE, "mandatory section", error);
+  free(bytes);
+}
+
+/* A section of any id: the names of those that there are; others are passed over. */
+static void damaged_sections_are_named(void) {
+  static const char *const names[] = {"of no known id", "strings", "functions", "constants", "code", "native",
+                                      "source",         "signature", "debug",   "data",      "of no known id"};
+  for (uint32_t id = 0; id < COUNT_OF(names); id++)
+    for (int is_damaged = 0; is_damaged < 2; is_damaged++) {
+      image program = {0};
+      int64_t size_bytes;
+      rvm_executable *executable;
+      rvm_value error = {0};
+      char message[64];
+      program_build(&program);
+      buffer_add(&program.source, "int x;", 6);
+      unsigned char *bytes = image_finish(&program, &size_bytes);
+      memcpy(bytes + 64 + 32 * 4, &id, sizeof id); /* the section behind the code */
+      bytes[section_place(bytes, 4)[0]] ^= (unsigned char)is_damaged;
+      image_seal(bytes);
+      const rvm_status status = load(bytes, size_bytes, &executable, &error);
+      snprintf(message, sizeof message, "damaged section 4 (%s)", names[id]);
+      if (is_damaged)
+        CHECK_FAILS(status, RVM_BAD_EXECUTABLE, message, error);
+      else
+        CHECK((status == RVM_OK) == (id == 0 || id == RVM_SECTION_source || id == RVM_SECTION_signature ||
+                                     id == RVM_SECTION_debug || id > RVM_SECTION_COUNT));
+      if (status == RVM_OK) rvm_executable_release(executable);
+      if (!is_damaged) rvm_value_release(&error);
+      free(bytes);
+    }
+}
+
+static void release_bytes(void *argument) { ++*(int *)argument; }
+
+/* Tensors of strings, which are counted among what an executable holds; and the bytes are given back in the end. */
+static void strings_and_bytes_are_released(void) {
+  image program = {0};
+  int64_t size_bytes;
+  int released = 0;
+  rvm_executable *executable;
+  rvm_value error = {0};
+  program_build(&program);
+  image_tensor(&program, RVM_DTYPE_str, 1, (int64_t[]){2}, "\1\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0abc", 19);
+  unsigned char *bytes = image_finish(&program, &size_bytes);
+  const rvm_load_options options = {.release = release_bytes, .release_argument = &released};
+  CHECK_OK(rvm_executable_load(bytes, size_bytes, &options, &executable, &error), error);
+  const rvm_value strings = executable->constants[executable->constant_count - 1];
+  CHECK(strings.tag == RVM_TAG_TENSOR && strings.as.tensor->dtype == RVM_DTYPE_str);
+  CHECK_INT(released, 0);
+  rvm_executable_release(executable);
+  CHECK_INT(released, 1);
   free(bytes);
 }
 
@@ -448,6 +505,7 @@ static void an_executable_says_what_it_has(void) {
   CHECK_INT(rvm_executable_function_parameters(executable, 0), -1);
   CHECK(rvm_executable_function_name(executable, 15) == NULL && rvm_executable_function_name(executable, -1) == NULL);
   CHECK_INT(rvm_executable_function_kind(executable, 15), -1);
+  CHECK_INT(rvm_executable_function_parameters(executable, 15), -1);
   const unsigned char *data = executable->constants[2].as.tensor->dl.data;
   CHECK(data > what.bytes && (intptr_t)data % 64 == 0); /* used in place */
   loaded_release(&what);
@@ -458,6 +516,8 @@ int main(void) {
   every_flipped_bit_is_found();
   damage_with_right_checksums_is_survived();
   each_fault_is_named();
+  damaged_sections_are_named();
+  strings_and_bytes_are_released();
   bytes_that_are_no_file_are_refused();
   only_much_data_is_not_checked_unless_asked_for();
   native_code_needs_trust();

@@ -1,8 +1,9 @@
 /* Native sections: loaded from memory, checked against this machine, called like everything else.
    The library is native_library.c, its path the first argument. */
-#include "check.h"
-#include "image.h"
-#include "machine.h"
+#include <pthread.h>
+
+#include "prim.h"
+#include "run.h"
 
 #if defined(__x86_64__)
 #define TRIPLE "x86_64-linux-gnu"
@@ -21,11 +22,26 @@ static void read_library(const char *path) {
   fclose(file);
 }
 
-enum { MAKE_TUPLE, PAIR, DESCEND, ENDLESS, SILENT, ADD_ONE, MAIN };
+enum { MAKE_TUPLE, CHECK, HOST, PAIR, DESCEND, ENDLESS, SILENT, ADD_ONE, MAIN, PASS, DIRECT, TYPED, UNTYPED, TWICE, INVOKE, CLOSURE, INVOKED, BOUND, STOPPED };
 
-/* main(x, y) = add_one(x, y); pair(x) */
-static void build(image *to) {
+/* name(n), of which `again` is the index: counts down to 0, by calls of itself; the type of n is known where it is checked. */
+static void build_countdown(image *to, const char *name, uint32_t again, int is_typed) {
+  image_bytecode(to, name, "n", 3);
+  if (is_typed) CALL(to, NONE, CHECK, R(0), C(1), C(0));
+  PRIM(to, 2, RVM_PRIM_gt_i64, R(0), I(0));
+  IF(to, 2, 3 + 5 + 6 + 4);
+  CALL(to, NONE, HOST, R(0));
+  PRIM(to, 1, RVM_PRIM_sub_i64, R(0), I(1));
+  TAIL_CALL(to, again, R(1));
+  RET(to, 0);
+}
+
+
+/* main(x, y) = add_one(x, y); pair(x).  twice(f, x) = f(f(x)).   kind: of the functions that count down. */
+static void build_of(image *to, uint32_t kind) {
   image_packed(to, "vm.builtin.make_tuple");
+  image_packed(to, "vm.builtin.check_prim_value_info");
+  image_packed(to, "test.host");
   image_function(to, RVM_KIND_native, "pair", "x", 2);
   image_function(to, RVM_KIND_native, "descend", "n", 3);
   image_function(to, RVM_KIND_native, "endless", "x", 2);
@@ -36,7 +52,35 @@ static void build(image *to) {
   CALL(to, 2, PAIR, R(1));
   RET(to, 2);
   image_text(to, "constant");
+  image_dtype(to, RVM_DTYPE_i64);
+  image_function(to, RVM_KIND_native, "pass", "callee x", 3);
+  image_function(to, RVM_KIND_native, "direct", "callee x", 3);
+  for (uint32_t function = TYPED; function <= UNTYPED; function++) {
+    const char *name = function == TYPED ? "typed" : "untyped";
+    if (kind == RVM_KIND_native)
+      image_function(to, kind, name, "n", 2);
+    else
+      build_countdown(to, name, function, function == TYPED);
+  }
+  image_bytecode(to, "twice", "callee x", 3);
+  CALL(to, 2, PASS, R(0), R(1));
+  CALL(to, 2, DIRECT, R(0), R(2));
+  RET(to, 2);
+  image_packed(to, "vm.builtin.invoke_closure");
+  image_packed(to, "vm.builtin.make_closure");
+  image_bytecode(to, "invoked", "callee x", 2);
+  TAIL_CALL(to, INVOKE, X, R(0), R(1));
+  image_bytecode(to, "bound", "callee x", 4); /* pass(callee with x nine times, x) */
+  CALL(to, 2, CLOSURE, R(0), R(1), R(1), R(1), R(1), R(1), R(1), R(1), R(1), R(1));
+  CALL(to, 3, PASS, R(2), R(1));
+  RET(to, 3);
+  image_bytecode(to, "stopped", "x y", 2);
+  CALL(to, NONE, HOST, R(0));
+  CALL(to, NONE, ADD_ONE, R(0), R(1));
+  RET(to, 0);
 }
+
+static void build(image *to) { build_of(to, RVM_KIND_bytecode); }
 
 static rvm_status load(const char *triple, const char *cpu, size_t size_bytes, loaded *what, rvm_value *error) {
   image program = {0};
@@ -98,9 +142,11 @@ static void a_missing_symbol_is_named(void) {
   loaded_release(&what);
 }
 
+static int stops;
+
 static rvm_status stop(void *host, rvm_value *error) {
   (void)host;
-  return rvm_fail(error, RVM_INTERRUPTED, "stopped");
+  return stops ? rvm_fail(error, RVM_INTERRUPTED, "stopped") : RVM_OK;
 }
 
 static void native_and_bytecode_call_each_other(void) {
@@ -124,7 +170,9 @@ static void native_and_bytecode_call_each_other(void) {
   CHECK(strstr(result.as.error->trace, "  in descend\n  in descend\n") && result.as.error->frames > 2000);
   rvm_value_release(&result);
   CHECK_FAILS(rvm_machine_call(machine, DESCEND, &nil, 1, &result), RVM_TYPE_ERROR, "condition: expected", result);
+  stops = 1;
   CHECK_FAILS(rvm_machine_call(machine, ENDLESS, &one, 1, &result), RVM_INTERRUPTED, "stopped", result);
+  stops = 0;
   CHECK_FAILS(rvm_machine_call(machine, SILENT, &one, 1, &result), RVM_INDEX_ERROR, "silent failed without saying why",
               result);
   CHECK_FAILS(rvm_machine_call(machine, PAIR, NULL, 0, &result), RVM_ARGUMENT_ERROR,
@@ -155,15 +203,230 @@ static void each_executable_has_a_library_of_its_own(void) {
   for (int i = 0; i < COPIES; i++) loaded_release(&what[i]);
 }
 
+/* ---- calls that a routine ends with ---- */
+
+static rvm_machine *machine;
+static rvm_value result;
+static loaded compiled;
+
+/* What a call of host(x) does before it gives x: nothing; all of the C stack seems used; the run is interrupted; native
+   code of `compiled` comes, but for the first calls. */
+static enum { NOTHING, SHRINK, INTERRUPT, UPGRADE } what_happens;
+static int64_t first_calls;
+
+static rvm_status host_function(void *self, const rvm_value *arguments, int32_t count, rvm_value *value) {
+  (void)self, (void)count;
+  if (what_happens == SHRINK) machine->head.lowest = (const char *)UINTPTR_MAX;
+  if (what_happens == INTERRUPT) rvm_machine_interrupt(machine);
+  if (what_happens == UPGRADE && first_calls-- == 0) {
+    const rvm_status status = rvm_machine_upgrade(machine, compiled.executable, value);
+    if (status) return status;
+  }
+  *value = arguments[0];
+  rvm_value_retain(*value);
+  return RVM_OK;
+}
+
+#define RUN(function, ...) RUN_ON(machine, result, function, ##__VA_ARGS__)
+
+static void open_machine(loaded *what, const rvm_machine_options *options) {
+  CHECK_OK(load(TRIPLE, "", library_bytes, what, &result), result);
+  CHECK_OK(rvm_machine_new(what->executable, options, &machine, &result), result);
+}
+
+static void close_machine(loaded *what) {
+  check_idle(machine);
+  rvm_value_release(&result);
+  rvm_machine_release(machine);
+  loaded_release(what);
+}
+
+static rvm_status before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
+                         rvm_value *error) {
+  (void)host, (void)function, (void)arguments, (void)count, (void)skip, (void)error;
+  return RVM_OK;
+}
+
+static void a_routine_may_end_with_a_call(void) {
+  loaded what;
+  rvm_value text = string_value("text");
+  for (uint32_t kinds = 0; kinds < 1u << RVM_KIND_COUNT; kinds++) {
+    open_machine(&what, NULL);
+    const rvm_instrument instrument = {.kinds = kinds, .before = before};
+    if (kinds) CHECK_OK(rvm_machine_instrument(machine, &instrument, &result), result);
+    for (int32_t function = PASS; function <= TWICE; function += function == PASS ? 1 : TWICE - DIRECT) {
+      CHECK_OK(RUN(function, int_value(TYPED), int_value(3)), result);
+      CHECK_INT(result.as.i, 0);
+      CHECK_OK(RUN(function, int_value(DESCEND), int_value(2)), result);
+      CHECK_INT(result.as.i, 1);
+      CHECK_FAILS(RUN(function, int_value(ADD_ONE), int_value(2)), RVM_ARGUMENT_ERROR, "add_one: expected 2", result);
+      CHECK_FAILS(RUN(function, text, int_value(2)), RVM_TYPE_ERROR, "expected", result);
+      CHECK_OK(RUN(function, int_value(HOST), int_value(2)), result);
+      CHECK_INT(result.as.i, 2);
+    }
+    CHECK_FAILS(RUN(INVOKED, rvm_machine_function(machine, ADD_ONE), int_value(2)), RVM_ARGUMENT_ERROR, "add_one: expected 2",
+                result);
+    CHECK_OK(RUN(PASS, int_value(PAIR), text), result);
+    CHECK(result.as.tuple->items[0].as.string == text.as.string);
+    close_machine(&what);
+  }
+  CHECK_INT(text.as.object->references, 1);
+  rvm_value_release(&text);
+}
+
+static void the_stacks_end_somewhere(void) {
+  loaded what;
+  for (int64_t values = 0; values < 40; values++) {
+    const rvm_machine_options options = {.stack_values = values};
+    const rvm_instrument instrument = {.kinds = values % 2 ? 1u << RVM_KIND_bytecode : 0, .before = before};
+    open_machine(&what, &options);
+    CHECK_OK(rvm_machine_instrument(machine, &instrument, &result), result);
+    for (int32_t callee = HOST; callee <= TYPED; callee += TYPED - HOST) {
+      const rvm_status status = RUN(TWICE, int_value(callee), int_value(0));
+      CHECK(status == RVM_OK || status == RVM_STACK_OVERFLOW);
+      rvm_value_release(&result);
+    }
+    const rvm_status status = RUN(BOUND, rvm_machine_function(machine, TYPED), int_value(0));
+    CHECK(status == RVM_ARGUMENT_ERROR || status == RVM_STACK_OVERFLOW);
+    close_machine(&what);
+  }
+  const rvm_machine_options shallow = {.call_depth = 20};
+  open_machine(&what, &shallow);
+  CHECK_FAILS(RUN(DESCEND, int_value(30)), RVM_STACK_OVERFLOW, "descend: calls nest more than 20 deep", result);
+  what_happens = SHRINK;
+  CHECK_FAILS(RUN(TWICE, int_value(HOST), int_value(0)), RVM_STACK_OVERFLOW, "direct: calls nest deeper than this", result);
+  what_happens = NOTHING;
+  close_machine(&what);
+}
+
+/* ---- threads with small stacks ---- */
+
+static void *descend_deep(void *unused) {
+  (void)unused;
+  CHECK_FAILS(RUN(DESCEND, int_value(1000000)), RVM_STACK_OVERFLOW, "descend: calls nest deeper than this thread's", result);
+  return NULL;
+}
+
+static void half_of_a_small_stack_is_kept(void) {
+  loaded what;
+  pthread_t thread;
+  pthread_attr_t attributes;
+  const rvm_machine_options options = {.call_depth = 1 << 24, .stack_values = 1 << 24};
+  open_machine(&what, &options);
+  pthread_attr_init(&attributes);
+  CHECK_INT(pthread_attr_setstacksize(&attributes, 1 << 20), 0);
+  CHECK_INT(pthread_create(&thread, &attributes, descend_deep, NULL), 0);
+  CHECK_INT(pthread_join(thread, NULL), 0);
+  pthread_attr_destroy(&attributes);
+  close_machine(&what);
+}
+
+/* ---- native code that comes while a function runs ---- */
+
+static rvm_status upgrade(void *host, rvm_value *error) {
+  (void)host;
+  const rvm_status status = rvm_machine_upgrade(machine, compiled.executable, error);
+  if (status != RVM_BUSY) return status;
+  rvm_value_release(error); /* it was there before */
+  *error = (rvm_value){.tag = RVM_TAG_NIL};
+  return RVM_OK;
+}
+
+/* It comes while the function looks at its limits, or is in a call. */
+static void a_function_goes_on_in_native_code(void) {
+  for (int k = 0; k < 4; k++) {
+    const int32_t function = k % 2 ? UNTYPED : TYPED;
+    const rvm_machine_options options = {.poll = k < 2 ? upgrade : NULL};
+    what_happens = k < 2 ? NOTHING : UPGRADE;
+    first_calls = 7;
+    loaded what;
+    image program = {0};
+    build_of(&program, RVM_KIND_native);
+    image_native(&program, TRIPLE, "", library, library_bytes);
+    CHECK_OK(image_load(&program, &compiled, &result), result);
+    open_machine(&what, &options);
+    CHECK_INT(rvm_machine_function_kind(machine, function), RVM_KIND_bytecode);
+    CHECK_OK(RUN(function, int_value(1000000)), result);
+    CHECK(result.as.i < 0 && result.as.i > -1000000 && (k < 2 || result.as.i == 8 - 1000000));
+    CHECK_INT(rvm_machine_function_kind(machine, function), RVM_KIND_native);
+    close_machine(&what);
+    loaded_release(&compiled);
+  }
+  what_happens = NOTHING;
+}
+
+static rvm_status go_on(void *host, const rvm_value *failure, rvm_value *error) {
+  (void)host, (void)failure, (void)error;
+  return RVM_OK;
+}
+
+static void a_run_ends_before_a_kernel_begins(void) {
+  loaded what;
+  rvm_value tensors[] = {tensor_value(RVM_DTYPE_f32, 0, NULL), tensor_value(RVM_DTYPE_f32, 0, NULL)};
+  for (int is_stepped = 0; is_stepped < 2; is_stepped++) {
+    const rvm_debugger debugger = {.stop = go_on};
+    open_machine(&what, NULL);
+    CHECK_OK(rvm_machine_debug(machine, is_stepped ? &debugger : NULL, &result), result);
+    what_happens = INTERRUPT;
+    CHECK_FAILS(RUN(STOPPED, tensors[0], tensors[1]), RVM_INTERRUPTED, "interrupted", result);
+    what_happens = NOTHING;
+    CHECK_OK(RUN(STOPPED, tensors[0], tensors[1]), result);
+    rvm_value_release(&result);
+    CHECK_OK(RUN(ADD_ONE, tensors[0], tensors[1]), result);
+    close_machine(&what);
+  }
+  CHECK(*(float *)tensors[1].as.tensor->dl.data == 1);
+  rvm_value_release(&tensors[0]);
+  rvm_value_release(&tensors[1]);
+}
+
+/* ---- loading ---- */
+
+static void what_trusted_native_code_may_call(void) {
+  loaded what;
+  CHECK_OK(load(TRIPLE, "", library_bytes, &what, &result), result);
+  CHECK(rvm_executable_may_call(what.executable, "anything"));
+  loaded_release(&what);
+}
+
+static void code_for_elsewhere_may_be_loaded(void) {
+  for (int is_here = 0; is_here < 2; is_here++) {
+    image program = {0};
+    loaded what = {0};
+    const char *const all[] = {"*"};
+    const rvm_load_options options = {.trust_native = 1, .elsewhere = 1, .functions = all, .function_count = 1};
+    build(&program);
+    image_native(&program, is_here ? TRIPLE : "riscv64-linux-gnu", "", library, library_bytes);
+    what.bytes = image_finish(&program, &what.size_bytes);
+    CHECK_OK(rvm_executable_load(what.bytes, what.size_bytes, &options, &what.executable, &result), result);
+    rvm_status status = rvm_machine_new(what.executable, NULL, &machine, &result);
+    if (is_here)
+      CHECK_OK(status, result);
+    else
+      CHECK_FAILS(status, RVM_UNSUPPORTED, "native code is for riscv64", result);
+    if (is_here) rvm_machine_release(machine);
+    loaded_release(&what);
+  }
+}
+
 int main(int count, char **arguments) {
   if (count < 2) return 2;
   read_library(arguments[1]);
+  CHECK_OK(rvm_register("test.host", host_function, NULL, 0, &result), result);
   code_for_another_machine_is_refused();
   another_abi_version_is_refused();
   a_malformed_header_is_refused();
   a_missing_symbol_is_named();
   native_and_bytecode_call_each_other();
   each_executable_has_a_library_of_its_own();
+  a_routine_may_end_with_a_call();
+  the_stacks_end_somewhere();
+  half_of_a_small_stack_is_kept();
+  a_function_goes_on_in_native_code();
+  a_run_ends_before_a_kernel_begins();
+  what_trusted_native_code_may_call();
+  code_for_elsewhere_may_be_loaded();
+  CHECK_OK(rvm_unregister("test.host", &result), result);
   free(library);
   return CHECK_RESULT();
 }

@@ -180,6 +180,29 @@ static void check_too_many_jumps(int forward) {
   loaded_release(&what);
 }
 
+/* Loops whose heads stand in the opposite order of their ends: each walk finds of one more that register 1, which is
+   reset in the end, is not written. */
+static void check_entangled_loops(int32_t count, rvm_status expected, const char *text) {
+  image program = {0};
+  loaded what;
+  rvm_value error = {0};
+  image_packed(&program, "vm.builtin.make_tuple");
+  image_bytecode(&program, "f", "x y", 2);
+  for (int32_t i = 0; i < count; i++) {
+    IF(&program, 0, 3 + 2);
+    GOTO(&program, i > 0 ? -(3 + 3 + 2) : 0);
+  }
+  RESET(&program, 1);
+  IF(&program, 0, count > 0 ? -(2 + 3 + 2) : 3);
+  RET(&program, 0);
+  rvm_status status = image_load(&program, &what, &error);
+  if (expected)
+    CHECK_FAILS(status, expected, text, error);
+  else
+    CHECK_OK(status, error);
+  loaded_release(&what);
+}
+
 int main(void) {
   rvm_value error = {0};
   REFUSED(unknown_opcode, "function f, instruction 0: unknown opcode 7");
@@ -242,5 +265,7 @@ int main(void) {
   check_long_function(100000, 1);
   check_too_many_jumps(0);
   check_too_many_jumps(1);
+  check_entangled_loops(30, RVM_OK, "");
+  check_entangled_loops(100, RVM_UNSUPPORTED, "the loops of function f are too entangled");
   return CHECK_RESULT();
 }
