@@ -142,7 +142,8 @@ static rvm_status call_native(rvm_machine *machine, const rvm_function *function
   registers[count].tag = RVM_TAG_NIL;
   close_window(machine, registers);
   status = check_result(function, status, result);
-  if (status) rvm_error_add_frame(*result, function->name, -1);
+  if (status) rvm_error_add_frame(*result, function->name, machine->head.failed_at);
+  machine->head.failed_at = -1;
   return status;
 }
 

@@ -18,6 +18,16 @@
     if (status_ != RVM_OK) return status_;         \
   } while (0)
 
+/* The same of an instruction of a routine that is built for debugging. */
+#define RVM_TRY_AT(place, call)                    \
+  do {                                             \
+    rvm_status status_ = (call);                   \
+    if (status_ != RVM_OK) {                       \
+      rvm_head(ctx)->failed_at = (place);          \
+      return status_;                              \
+    }                                              \
+  } while (0)
+
 #define RVM_HELPER static __attribute__((noinline, unused)) rvm_status
 
 /* Puts the error of a failed call where the machine looks for it. */

@@ -55,6 +55,7 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
                                rvm_value *error) {
   if (options) machine->options = *options;
   int64_t stack_values = machine->options.stack_values ? machine->options.stack_values : DEFAULT_STACK_VALUES;
+  machine->head.failed_at = -1;
   machine->head.frame_limit = machine->options.call_depth ? machine->options.call_depth : DEFAULT_CALL_DEPTH;
   if (stack_values < 0 || machine->head.frame_limit < 0 || stack_values > LARGEST_STACK ||
       machine->head.frame_limit > LARGEST_STACK)

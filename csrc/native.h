@@ -19,6 +19,7 @@ typedef struct rvm_machine_head {
   int64_t nesting;        /* native functions being run */
   int64_t frame_count, frame_limit; /* of bytecode; together with `nesting` they are at most frame_limit */
   rvm_value *top, *stack_end;       /* of the value stack: what comes next is not in use, and no object */
+  int64_t failed_at;                /* the instruction at which a routine that is built for debugging failed; -1: none */
   const char *lowest;               /* of the C stack of the thread that is inside: what is below may not be used */
   rvm_value error;                  /* of a scalar function that failed */
   const rvm_value *constants;       /* c and f of its routines: the constants and the function table */

@@ -130,7 +130,7 @@ def print_routine(
     printer = _Printer(routine, functions, routines, places)
     body = printer.block(routine.body, "  ")
     if not ends_in_calls(routine.body):
-        body += printer.step("  ")
+        body += printer.last_step("  ")
     comment = f"/* {comment_text(routine.name)}({comment_text(', '.join(routine.params))}) */"
     start = ["start:;"] if printer.restarts else []
     body = [*start, "  RVM_TRY(rvm_enter(ctx, failure));", *body]
@@ -182,7 +182,7 @@ class _Printer:
     def block(self, body: tuple[Statement, ...], indent: str) -> list[str]:
         """The lines of a block; calls of its parts where it is long."""
         if len(body) <= PART_STATEMENTS:
-            return [line for statement in body for line in (*self.step(indent), *self.statement(statement, indent))]
+            return [line for statement in body for line in self.placed(statement, indent)]
         lines = []
         for start in range(0, len(body), PART_STATEMENTS):
             part = self.block(body[start : start + PART_STATEMENTS], "  ")
@@ -192,11 +192,21 @@ class _Printer:
             lines.append(f"{indent}RVM_TRY({name}(ctx, r, c, f));")
         return lines
 
-    def step(self, indent: str) -> list[str]:
+    def placed(self, statement: Statement, indent: str) -> list[str]:
+        """The lines of a statement; for debugging, the machine is told of it before, and where it fails."""
         if self.places is None:
-            return []
-        function, place = self.functions[self.routine.name], next(self.places)
-        return [f"{indent}RVM_TRY(rvm_step(ctx, r, {function}, {place}, failure));"]
+            return self.statement(statement, indent)
+        place = next(self.places)
+        lines = [self.step(place, indent), *self.statement(statement, indent)]
+        return [line.replace("RVM_TRY(", f"RVM_TRY_AT({place}, ") for line in lines]
+
+    def step(self, place: int, indent: str) -> str:
+        function = self.functions[self.routine.name]
+        return f"{indent}RVM_TRY_AT({place}, rvm_step(ctx, r, {function}, {place}, failure));"
+
+    def last_step(self, indent: str) -> list[str]:
+        """That of the jump, or the return, behind a block."""
+        return [] if self.places is None else [self.step(next(self.places), indent)]
 
     def statement(self, statement: Statement, indent: str) -> list[str]:
         match statement:
@@ -217,7 +227,7 @@ class _Printer:
                     f"{indent}  RVM_TRY(rvm_condition({operand_text(cond)}, &truth, failure));",
                     f"{indent}  if (truth) {{",
                     *self.block(then, indent + "    "),
-                    *([] if ends_in_calls(then) else self.step(indent + "    ")),
+                    *([] if ends_in_calls(then) else self.last_step(indent + "    ")),
                     f"{indent}  }} else {{",
                     *self.block(orelse, indent + "    "),
                     f"{indent}  }}",

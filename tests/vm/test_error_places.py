@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
+import numpy as np
 import pytest
+from modes import MODES
 
 from relvm import ops, vm
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError, located
@@ -126,3 +128,43 @@ def test_a_place_is_stated_once() -> None:
     assert str(located(error, "b:2")) == "a:1: no" and isinstance(error, RelvmTypeError)
     unknown_place = RelvmTypeError("no")
     assert located(unknown_place, "") is unknown_place
+
+
+# ---- while it runs ----
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("failing", ["matched", "branch", "operator", "tail"])
+def test_a_run_that_fails_says_where_in_the_source_each_call_is(mode: str, failing: str) -> None:
+    """Compiled functions that are built for debugging know it as well as bytecode."""
+    text = """
+def matched(x: f32[n], k: i64) -> f32[4] {
+  y = match_cast(x, f32[4])
+  return y
+}
+def branch(x: f32[n], k: i64) -> i64 {
+  a = if k == 0 then {
+    b = k + 1
+    c = 7 % k
+    return b + c
+  } else k
+  return a
+}
+def operator(x: f32[n], k: i64) -> i64 {
+  return 7 // k
+}
+def tail(x: f32[n], k: i64) -> i64 {
+  z = k + 1
+  return @operator(x, z - 1)
+}
+"""
+    places = {
+        "matched": ["in matched at instruction 2 (<text>:3:3)"],
+        "branch": ["in branch at instruction 5: c (<text>:9:5)"],
+        "operator": ["in operator at instruction 2: result (<text>:15:10)"],
+        "tail": ["in operator at instruction 2: result (<text>:15:10)"],
+    }
+    machine = vm.VirtualMachine(vm.build(parse_module(text), mode, debug=True))
+    with pytest.raises(RelvmError) as caught:
+        machine[failing](np.ones(3, np.float32), 0)
+    assert [line.strip() for line in caught.value.__notes__[0].splitlines()] == places[failing]
