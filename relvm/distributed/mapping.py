@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relvm.distributed.batches import Batch, FileBatch, batches_of, files_of
-from relvm.distributed.folder import OutputFolder
+from relvm.distributed.folder import Output, OutputFolder
 from relvm.distributed.progress import progress_bar
 from relvm.distributed.stream import Stream
 from relvm.distributed.worker import Runner
@@ -101,8 +102,8 @@ def map_batches(
 
 
 def _results(stream: Stream, batches: Iterator[Batch | FileBatch], bar: Any, *, raises: bool) -> Iterator[Any]:
-    with bar as step:
-        for outcome in stream.outcomes(batches):
+    with bar as step, closing(stream.outcomes(batches)) as outcomes:
+        for outcome in outcomes:
             step()
             if outcome.error and raises:
                 raise outcome.error
@@ -184,10 +185,11 @@ def map_files(
     return _mapped(stream, sources, outputs, there, progress_bar(len(sources), shown=progress))
 
 
-def _mapped(stream: Stream, sources: list, outputs: dict, there: set[Path], bar: Any) -> Iterator[MappedFile]:
+def _mapped(
+    stream: Stream, sources: list[Path], outputs: dict[Path, Output], there: set[Path], bar: Any
+) -> Iterator[MappedFile]:
     missing = (FileBatch(source) for source in sources if outputs[source].path not in there)
-    outcomes = stream.outcomes(missing, lambda batch: outputs[batch.path])
-    with bar as step:
+    with bar as step, closing(stream.outcomes(missing, lambda batch: outputs[batch.path])) as outcomes:
         for source in sources:
             target = outputs[source].path
             skipped = target in there

@@ -12,7 +12,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client, KilledWorker
+from distributed import Client, Future, KilledWorker
 from functions import NAMES, tries, workers_of
 
 from relvm import vm
@@ -23,6 +23,7 @@ from relvm.errors import (
     RelvmAssertionError,
     RelvmBatchError,
     RelvmFormatError,
+    RelvmInterrupted,
     RelvmNameError,
     RelvmShapeError,
     RelvmTimeoutError,
@@ -290,6 +291,15 @@ def test_a_run_that_is_left_takes_its_tasks_away(client: Client) -> None:
     while [key for key in tasks(client) if "relvm" in str(key)]:
         assert time.monotonic() < deadline, tasks(client)
         time.sleep(0.05)
+
+
+def test_a_run_that_somebody_else_cancels_says_so(client: Client) -> None:
+    loop = build("def main(i: i64) -> i64 = if i > 0 then @main(i - 1) else i")
+    results = map_batches(loop, [(0,), (50_000_000,), (0,)], client=client)
+    assert next(results) == 0
+    client.cancel([Future(key, client) for key in tasks(client) if "relvm-batch" in str(key)], force=True)
+    with pytest.raises(RelvmInterrupted, match="batch 1: the cluster does not have it any more"):
+        next(results)
 
 
 def tasks(client: Client) -> list:
