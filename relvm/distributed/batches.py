@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from relvm.distributed.worker import Runner
+from relvm.distributed.inputs import Signature
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError
 
 SUFFIXES = (".npy", ".npz")
@@ -36,10 +36,6 @@ class Batch:
     arguments: tuple = ()
     named: Mapping[str, Any] = field(default_factory=dict)
 
-    def read(self, runner: Runner) -> tuple[tuple, Mapping[str, Any]]:
-        """The arguments, as they are; runner: for what is read of files."""
-        return self.arguments, self.named
-
 
 @dataclass(frozen=True)
 class FileBatch:
@@ -57,27 +53,6 @@ class FileBatch:
     def name(self) -> str:
         """The path."""
         return str(self.path)
-
-    def read(self, runner: Runner) -> tuple[tuple, Mapping[str, Any]]:
-        """The arguments, of which scalars are scalars as `runner`'s function has them.
-
-        Raises
-        ------
-        RelvmFormatError
-            It is no such file.
-        RelvmArgumentError
-            It has an array that the function has no input for.
-        OSError
-            It cannot be read.
-        """
-        try:
-            found = np.load(self.path, allow_pickle=False)
-            if not isinstance(found, np.ndarray):
-                with found:
-                    return (), runner.named(dict(found))
-        except (ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise RelvmFormatError(f"{self.path} is not a {self.path.suffix} file: {error}") from None
-        return (runner.only(found),), {}
 
 
 class Deferred(NamedTuple):
@@ -158,16 +133,45 @@ def separated(batch: Batch | FileBatch) -> tuple[Batch | FileBatch, list[Any]]:
     return replace(batch, arguments=arguments, named=named), deferred
 
 
-def joined(batch: Batch | FileBatch, computed: Sequence[Any]) -> Batch | FileBatch:
-    """What `separated` took apart, with what has been computed."""
+def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: Signature) -> tuple[tuple, dict]:
+    """The arguments of a batch by position and by parameter, where they are used.
+
+    Parameters
+    ----------
+    batch
+        As `separated` gave it.
+    computed
+        The results of what it separated.
+    signature
+        Of the function: a file has its inputs' names.
+
+    Raises
+    ------
+    RelvmFormatError
+        It is no such file.
+    RelvmArgumentError
+        It has an array that the function has no input for.
+    OSError
+        It cannot be read.
+    """
     if isinstance(batch, FileBatch):
-        return batch
+        return _arguments_in(batch.path, signature)
 
     def filled(value: Any) -> Any:
         return computed[value.index] if isinstance(value, Deferred) else value
 
-    named = {name: filled(value) for name, value in batch.named.items()}
-    return replace(batch, arguments=tuple(map(filled, batch.arguments)), named=named)
+    return tuple(map(filled, batch.arguments)), {name: filled(value) for name, value in batch.named.items()}
+
+
+def _arguments_in(path: Path, signature: Signature) -> tuple[tuple, dict]:
+    try:
+        found = np.load(path, allow_pickle=False)
+        if not isinstance(found, np.ndarray):
+            with found:
+                return (), signature.named(dict(found))
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise RelvmFormatError(f"{path} is not a {path.suffix} file: {error}") from None
+    return (signature.first(found),), {}
 
 
 def _batch(number: int, item: Any) -> Batch | FileBatch:

@@ -45,7 +45,7 @@ def map_batches(
     batches
         An iterable of which each item is an array, a tuple of arguments, a dict of arguments by parameter, a `Batch`,
         or the path (a pathlib.Path) of a .npy or .npz file; the values are sent through the scheduler.  A folder of
-        .npy and .npz files, or a pattern such as "in/*.npy": workers read them.  An array of Dask, or a dict of such
+        .npy and .npz files, or a pattern such as ``in/*.npy``: workers read them.  An array of Dask, or a dict of such
         by parameter: each block along the first axis is a batch, and is computed by the workers.
     client
         None: the client of Dask that was made last.
@@ -153,15 +153,17 @@ def map_files(
 
     Parameters
     ----------
-    executable, client, function, ahead, retries, progress, **options
+    executable, client, function, ahead, retries, progress
         As for `map_batches`.
     inputs
-        A folder, a pattern such as "in/*.npy", or one file.
+        A folder, a pattern such as ``in/*.npy``, or one file.
     out
         The folder of the outputs: `a.npy` becomes `a.npz`.  It is made where it is not there, and belongs to this
         function of this executable: a file in it, relvm-map.json, says so.
     overwrite
         Whether to remove the .npz files of `out` first, if it is such a folder.
+    **options
+        Of `Runner`, as for `map_batches`.
 
     Yields
     ------

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from relvm.distributed.batches import Batch, FileBatch, joined
+from relvm.distributed.batches import Batch, FileBatch, arguments_of
 from relvm.distributed.folder import Output
-from relvm.distributed.worker import Runner
+from relvm.distributed.worker import Runner, machine_of
 from relvm.errors import RelvmError
 from relvm.vm.runtime.arrays import named_outputs
 
@@ -35,16 +35,16 @@ def run_batch(runner: Runner, batch: Batch | FileBatch, output: Output | None, *
     computed: results of Dask that belong in the batch.
     """
     try:
-        with runner.machine():
+        with machine_of(runner):
             pass
     except RelvmError as error:
         return Failure(error.with_traceback(None), of_batch=False)
     try:
-        arguments, named = joined(batch, computed).read(runner)
+        arguments, named = arguments_of(batch, computed, runner.signature)
         result = runner(*arguments, **named)
         if output is None:
             return result
-        output.write(named_outputs(result, runner.outputs))
+        output.write(named_outputs(result, runner.signature.outputs))
         return None
     except RelvmError as error:
         return Failure(error.with_traceback(None), of_batch=True)

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.distributed.inputs import Signature
+from relvm.errors import RelvmNameError, RelvmTypeError, near_matches
 from relvm.vm import Executable, Shape, Tensor, VirtualMachine
 
 EXECUTABLES_KEPT = 4  # of a process, with their machines: those that were used last
 
-_SCALARS = ("bool", "i64", "f64")
 _PLAIN = (bool, int, float, str, type(None), np.dtype, Shape)
 
 
@@ -53,8 +52,12 @@ class Runner:
 
     Attributes
     ----------
-    digest
-        The SHA-256 of the executable's bytes, in hexadecimal.
+    content, digest
+        The executable's bytes, and their SHA-256 in hexadecimal.
+    signature
+        The function's inputs and outputs.
+    loading, options
+        What is said of the executable, and of its machines.
 
     Raises
     ------
@@ -99,11 +102,7 @@ class Runner:
         self.loading = (trust_native, None if functions is None else tuple(functions))
         limits = {"max_bytes": max_bytes, "max_steps": max_steps, "max_seconds": max_seconds}
         self.options = {"num_threads": num_threads, **limits}
-        signature = executable.signature.get(function, {})
-        attributes = signature.get("attributes", {})
-        self.types = {each["name"]: each["type"] for each in signature.get("params", ())}
-        self.inputs = dict(zip(attributes.get("input_names", self.types), self.types, strict=True))
-        self.outputs = attributes.get("output_names")
+        self.signature = Signature.of(executable, function)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """What the function gives for `arguments`, by position, and `named`, by parameter.
@@ -115,52 +114,25 @@ class Runner:
         RelvmTypeError
             A result that belongs to its machine: a function, a closure or an opaque value.
         """
-        with self.machine() as machine:
+        with machine_of(self) as machine:
             return _portable(self.function, machine[self.function](*arguments, **named))
-
-    @contextmanager
-    def machine(self) -> Iterator[VirtualMachine]:
-        """A machine of this process, which is nobody else's during the block.  Raises what making one does."""
-        made = _made_of(self)
-        machine = made.take() or VirtualMachine(made.executable, **self.options)
-        try:
-            yield machine
-        finally:
-            made.idle.append(machine)
-
-    def named(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Arrays of a file, which have names of inputs, as arguments by name of parameter.
-
-        Raises
-        ------
-        RelvmArgumentError
-            One that the function does not have, or not exactly one element for a scalar.
-        """
-        for name in arrays:
-            if self.types and name not in self.inputs:
-                known = ", ".join(self.inputs)
-                raise RelvmArgumentError(f"unknown input {name}: they are {known}{near_matches(name, self.inputs)}")
-        parameters = {self.inputs.get(name, name): array for name, array in arrays.items()}
-        return {name: self._fitting(name, array) for name, array in parameters.items()}
-
-    def only(self, array: np.ndarray) -> Any:
-        """The array of a file that has no names as the first argument."""
-        return self._fitting(next(iter(self.types)), array) if self.types else array
-
-    def _fitting(self, parameter: str, array: np.ndarray) -> Any:
-        """An array, or its only element for a parameter that is a scalar."""
-        kind = re.split(r"\W", self.types.get(parameter, ""))[0]
-        if kind not in _SCALARS:
-            return array
-        if array.size != 1:
-            raise RelvmArgumentError(f"input {parameter} is of type {kind}: expected 1 element, got {array.size}")
-        return array.item()
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + len(self.content)  # so that Dask knows what sending it takes
 
     def __repr__(self) -> str:
         return f"<Runner of {self.function} of the executable {self.digest[:12]}>"
+
+
+@contextmanager
+def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
+    """A machine of this process for a runner, which is nobody else's during the block.  Raises what making one does."""
+    made = _made_of(runner)
+    machine = made.take() or VirtualMachine(made.executable, **runner.options)
+    try:
+        yield machine
+    finally:
+        made.idle.append(machine)
 
 
 def runnable(content: bytes, *, trust_native: bool, functions: tuple[str, ...] | None) -> Executable:
