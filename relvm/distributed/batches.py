@@ -170,7 +170,8 @@ def _arguments_in(path: Path, signature: Signature) -> tuple[tuple, dict]:
             with found:
                 return (), signature.named(dict(found))
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise RelvmFormatError(f"{path} is not a {path.suffix} file: {error}") from None
+        reason = str(error).partition(". ")[0]  # what follows is how to load objects, which may run anything
+        raise RelvmFormatError(f"{path} is not a {path.suffix} file: {reason}") from None
     return (signature.first(found),), {}
 
 

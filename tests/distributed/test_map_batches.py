@@ -151,14 +151,15 @@ def test_files_are_read_by_the_workers(client: Client, tmp_path: Path, monkeypat
 def test_files_that_do_not_fit_are_named(client: Client, tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.ones(2, np.float32), i=np.int64([1, 2]))
     np.savez(tmp_path / "b.npz", x=np.ones(2, np.float32), other=np.ones(1))
-    (tmp_path / "c.npy").write_bytes(b"nonsense")
+    np.save(tmp_path / "c.npy", np.array([{}]), allow_pickle=True)
     np.savez(tmp_path / "d.npz", x=np.ones(2, np.float32), i=1)
     (tmp_path / "e.npz").write_bytes((tmp_path / "d.npz").read_bytes()[:-30])
     executable = build("def main(x: f32[n], i: i64) -> i64 = i")
     a, b, c, d, e = map_batches(executable, tmp_path, client=client, on_error="return")
     assert "a.npz: RelvmArgumentError: input i is of type i64: expected 1 element, got 2" in str(a)
     assert "b.npz: RelvmArgumentError: unknown input other: they are x, i" in str(b)
-    assert "c.npy is not a .npy file" in str(c) and isinstance(c.__cause__, RelvmFormatError)
+    assert str(c).endswith("c.npy is not a .npy file: Object arrays cannot be loaded when allow_pickle=False")
+    assert isinstance(c.__cause__, RelvmFormatError)
     assert d == 1
     assert "e.npz is not a .npz file" in str(e)
 
@@ -319,6 +320,25 @@ def test_a_worker_has_an_executable_once(client: Client) -> None:
     for _ in range(2):
         list(map_batches(executable, numbered(20), client=client))
     assert set(client.run(count).values()) == {1}
+
+
+# ---- the bar ----
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_bar_is_shown_on_a_terminal_alone(
+    client: Client, terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")  # by which rich takes anything for a terminal
+    executable = build("def main(x: f32[n]) -> f32[n] = relu(x)")
+    assert len(list(map_batches(executable, numbered(7), client=client, progress=True))) == 7
+    assert len(list(map_batches(executable, iter(numbered(7)), client=client, progress=True))) == 7
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    if terminal:
+        assert "7/7" in shown.err and "7/?" in shown.err
+    else:
+        assert shown.err == ""
 
 
 # ---- what is refused ----
