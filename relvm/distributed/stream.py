@@ -5,16 +5,23 @@ from __future__ import annotations
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from relvm.distributed.batches import Batch, FileBatch, separated
 from relvm.distributed.folder import Output
-from relvm.distributed.tasks import Failure, hand_on, run_batch
+from relvm.distributed.tasks import Failure, hand_on, prepare, run_batch
 from relvm.distributed.worker import Runner
-from relvm.errors import RelvmArgumentError, RelvmBatchError, RelvmInterrupted, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmBatchError,
+    RelvmError,
+    RelvmInterrupted,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+)
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -87,8 +94,9 @@ class Stream:
             A worker cannot run the executable at all.
         """
         runner = self._submit(hand_on, self.runner, key=f"relvm-runner-{uuid.uuid4().hex}")
-        waiting: deque[tuple[Batch | FileBatch, Output | None, Future]] = deque()
+        waiting: deque[tuple[Batch | FileBatch, Output | None, Future | RelvmBatchError]] = deque()
         try:
+            self._prepare(runner)
             more = True
             while True:
                 while more and len(waiting) < self._limit():
@@ -100,12 +108,27 @@ class Stream:
                 if not waiting:
                     return
                 batch, output, future = waiting.popleft()
-                outcome = self._outcome(runner, batch, output, future, [each for _, _, each in waiting])
+                outcome = self._outcome(runner, batch, output, future, _futures(waiting))
                 del future  # the cluster forgets the result, whatever the caller does with it
                 yield outcome
         finally:
             with suppress(Exception):  # a cluster that has gone has nothing to cancel; what failed is on its way up
-                self.client.cancel([runner, *(each for _, _, each in waiting)], force=True)
+                self.client.cancel([runner, *_futures(waiting)], force=True)
+
+    def _prepare(self, runner: Future) -> None:
+        """Have all workers make the executable runnable.
+
+        Else the first batches would go to the one worker that has it, as Dask sends tasks to where their data are.
+        """
+        from distributed import wait
+
+        prepared = []
+        for address in self.client.nthreads():
+            key = f"relvm-prepare-{uuid.uuid4().hex}"
+            elsewhere = {"workers": [address], "allow_other_workers": True}  # the worker may be gone by then
+            prepared.append(self._submit(prepare, runner, key=key, **elsewhere))
+        if prepared:
+            wait(prepared)
 
     def _limit(self) -> int:
         if self.ahead is not None:
@@ -116,25 +139,36 @@ class Stream:
             self._counted = now
         return self._room
 
-    def _start(self, runner: Future, batch: Batch | FileBatch, output: Output | None) -> Future:
+    def _start(self, runner: Future, batch: Batch | FileBatch, output: Output | None) -> Future | RelvmBatchError:
+        """The task of a batch; an error where its arguments cannot be sent."""
         sent, deferred = separated(batch)
-        computed = [self.client.compute(each, retries=self.retries) for each in deferred]
         self._submitted += 1
         key = f"{self._name}-{self._submitted}"
-        return self._submit(run_batch, runner, sent, output, *computed, key=key)
+        try:
+            computed = [self.client.compute(each, retries=self.retries) for each in deferred]
+            return self._submit(run_batch, runner, sent, output, *computed, key=key)
+        except TypeError as error:  # what Dask raises for what does not pickle
+            return _failed(batch, error.__cause__ if isinstance(error.__cause__, RelvmError) else error)
 
-    def _submit(self, task: Callable, *arguments: Any, key: str) -> Future:
+    def _submit(self, task: Callable, *arguments: Any, key: str, **options: Any) -> Future:
         """A task that is tried again, and whose arguments may be large without a warning."""
         import dask
 
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):
-            return self.client.submit(task, *arguments, key=key, retries=self.retries, pure=False)
+            return self.client.submit(task, *arguments, key=key, retries=self.retries, pure=False, **options)
 
     def _outcome(
-        self, runner: Future, batch: Batch | FileBatch, output: Output | None, future: Future, others: list[Future]
+        self,
+        runner: Future,
+        batch: Batch | FileBatch,
+        output: Output | None,
+        future: Future | RelvmBatchError,
+        others: list[Future],
     ) -> Outcome:
         from distributed import CancelledError, KilledWorker, wait
 
+        if isinstance(future, RelvmBatchError):
+            return Outcome(batch, error=future)
         try:
             try:
                 result = future.result()
@@ -152,6 +186,10 @@ class Stream:
         if not result.of_batch:
             raise result.error
         return Outcome(batch, error=_failed(batch, result.error))
+
+
+def _futures(waiting: Iterable[tuple]) -> list[Future]:
+    return [future for _, _, future in waiting if not isinstance(future, RelvmBatchError)]
 
 
 def _failed(batch: Batch | FileBatch, cause: Exception) -> RelvmBatchError:

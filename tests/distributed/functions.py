@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import uuid
 from pathlib import Path
 
@@ -25,7 +26,7 @@ class Functions(WorkerPlugin):
         self.marks = marks
 
     def setup(self, worker: object) -> None:
-        for function in (self.tried, self.killed_once, self.killed, self.failed):
+        for function in (self.tried, self.met, self.killed_once, self.killed_together, self.killed, self.failed):
             vm.register_func(f"test.distributed.{function.__name__}", function, override=True)
 
     def tried(self, x: vm.Tensor) -> np.ndarray:
@@ -33,11 +34,25 @@ class Functions(WorkerPlugin):
         (self.marks / f"{int(x.numpy()[0])}-{os.getpid()}-{uuid.uuid4()}").touch()
         return x.numpy()
 
+    def met(self, x: vm.Tensor) -> np.ndarray:
+        """x, once two processes are inside."""
+        (self.marks / f"inside-{os.getpid()}").touch()
+        self._wait_for_two()
+        return x.numpy()
+
     def killed_once(self, x: vm.Tensor) -> np.ndarray:
         """x, but the first time kills the process where the first element is 3."""
         place = self.marks / "killed"
         if x.numpy()[0] == 3 and not place.exists():
             place.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return x.numpy()
+
+    def killed_together(self, x: vm.Tensor) -> np.ndarray:
+        """x, but the first two processes that come here kill themselves once both are inside."""
+        if len(list(self.marks.iterdir())) < 2:
+            (self.marks / f"inside-{os.getpid()}").touch()
+            self._wait_for_two()
             os.kill(os.getpid(), signal.SIGKILL)
         return x.numpy()
 
@@ -52,6 +67,13 @@ class Functions(WorkerPlugin):
         if x.numpy()[0] != 3:
             return x.numpy()
         raise {"relvm": RelvmAssertionError, "python": OSError}[how]("the third")
+
+    def _wait_for_two(self) -> None:
+        deadline = time.monotonic() + 30
+        while len(list(self.marks.iterdir())) < 2:
+            if time.monotonic() > deadline:
+                raise RelvmAssertionError("the other process does not come")
+            time.sleep(0.01)
 
 
 def tries(marks: Path, number: int) -> int:

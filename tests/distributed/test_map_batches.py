@@ -80,6 +80,12 @@ def test_both_processes_work_and_each_batch_runs_once(client: Client, marks: Pat
     assert len(workers_of(marks)) == 2
 
 
+def test_both_processes_begin_at_once(client: Client, marks: Path) -> None:
+    """Each batch waits for the other one, so that one process alone would not come to an end."""
+    found = list(map_batches(packed("met"), numbered(2), client=client, functions=[NAMES]))
+    assert [int(each[0]) for each in found] == [0, 1]
+
+
 def test_values_of_every_kind_come_back(client: Client) -> None:
     executable = build("""
     def main(x: bf16[n], s: str[2], i: i64) -> (bf16[n], (str[2], i64), f64, bool) = (x, (s, i * 2), 0.5, i < 3)
@@ -208,11 +214,24 @@ def test_a_worker_that_is_killed_costs_a_retry_and_nothing_is_lost_or_doubled(cl
     assert [int(each[0]) for each in found] == list(range(12))
 
 
+def test_all_workers_that_have_the_executable_may_be_killed(client: Client) -> None:
+    found = list(map_batches(packed("killed_together"), numbered(8), client=client, functions=[NAMES]))
+    assert [int(each[0]) for each in found] == list(range(8))
+
+
 def test_a_batch_that_kills_its_worker_fails_and_its_neighbours_do_not(client: Client) -> None:
     options = {"client": client, "functions": [NAMES], "on_error": "return"}
     found = list(map_batches(packed("killed"), numbered(7), **options))
     assert [int(each[0]) for number, each in enumerate(found) if number != 3] == [0, 1, 2, 4, 5, 6]
     assert found[3].batch == "3" and isinstance(found[3].__cause__, KilledWorker)
+
+
+def test_a_batch_that_cannot_be_sent_is_named(client: Client) -> None:
+    double = build("def main(x: f32[n]) -> f32[n] = add(x, x)")
+    of_a_machine = vm.VirtualMachine(double)["main"](numbered(1)[0])
+    first, second, third = map_batches(double, [of_a_machine, *numbered(2)], client=client, on_error="return")
+    assert isinstance(first, RelvmBatchError) and "batch 0: RelvmTypeError: a Tensor cannot be copied" in str(first)
+    assert (second.tolist(), third.tolist()) == ([0, 0, 0], [2, 2, 2])
 
 
 def test_limits_and_threads_are_those_of_the_machines(client: Client) -> None:

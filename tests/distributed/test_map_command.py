@@ -17,6 +17,7 @@ from distributed import Client
 from relvm import vm
 from relvm.distributed import map_files
 from relvm.errors import RelvmArgumentError, RelvmFormatError
+from relvm.frontend.files import read_model
 from relvm.frontend.text import parse_module
 
 # Some 30 ms a file.
@@ -84,6 +85,24 @@ def test_a_cluster_that_is_there_is_used(folder: Path, client: Client) -> None:
     done = relvm("map", "double.relvm", *arguments, cwd=folder)
     assert (done.returncode, done.stderr) == (0, "relvm: wrote 10 files to new/out\n")
     assert outputs(folder, "new/out") == {f"0{number}": [[2 * number]] for number in range(10)}
+
+
+def test_inputs_and_outputs_have_the_names_of_the_model(folder: Path, client: Client) -> None:
+    onnx = pytest.importorskip("onnx")
+    kinds = [
+        onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, ["n"]) for n in ("in/x:0", "in/y:0", "out:0")
+    ]
+    nodes = [onnx.helper.make_node("Sub", ["in/x:0", "in/y:0"], ["out:0"])]
+    graph = onnx.helper.make_graph(nodes, "names", kinds[:2], kinds[2:])
+    opset = onnx.helper.make_opsetid("", 17)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8), folder / "model.onnx")
+    (folder / "named").mkdir()
+    np.savez(folder / "named/a.npz", **{"in/y:0": np.float32([1]), "in/x:0": np.float32([3])})
+    executable = vm.build(read_model(folder / "model.onnx"), target="numpy")
+    (mapped,) = map_files(executable, folder / "named", folder / "out", client=client)
+    assert mapped.error is None
+    with np.load(mapped.output) as arrays:
+        assert {name: arrays[name].tolist() for name in arrays.files} == {"out:0": [2]}
 
 
 @pytest.mark.parametrize(
