@@ -7,14 +7,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import dask
+import distributed
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-dask = pytest.importorskip("dask")
-distributed = pytest.importorskip("distributed")
-
-from functions import Functions  # noqa: E402
+from functions import Functions
 
 
 @pytest.fixture(scope="session")
