@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 AHEAD_PER_THREAD = 2  # one that runs, and one that waits for it on the worker
 _COUNT_SECONDS = 1.0  # how long a count of the workers' threads is believed
+_PREPARATION_SECONDS = 30  # the most that batches wait for workers that have not got the executable
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,8 @@ class Stream:
                         waiting.append((batch, output, self._start(runner, batch, output)))
                 if not waiting:
                     return
-                batch, output, future = waiting.popleft()
-                outcome = self._outcome(runner, batch, output, future, _futures(waiting))
-                del future  # the cluster forgets the result, whatever the caller does with it
+                outcome = self._outcome(runner, *waiting[0], others=_futures(waiting)[1:])
+                waiting.popleft()  # and the cluster forgets the result, whatever the caller does with it
                 yield outcome
         finally:
             with suppress(Exception):  # a cluster that has gone has nothing to cancel; what failed is on its way up
@@ -128,7 +128,8 @@ class Stream:
             elsewhere = {"workers": [address], "allow_other_workers": True}  # the worker may be gone by then
             prepared.append(self._submit(prepare, runner, key=key, **elsewhere))
         if prepared:
-            wait(prepared)
+            with suppress(TimeoutError):  # somebody else's tasks may keep a worker busy for hours
+                wait(prepared, timeout=_PREPARATION_SECONDS)
 
     def _limit(self) -> int:
         if self.ahead is not None:
@@ -163,6 +164,7 @@ class Stream:
         batch: Batch | FileBatch,
         output: Output | None,
         future: Future | RelvmBatchError,
+        *,
         others: list[Future],
     ) -> Outcome:
         from distributed import CancelledError, KilledWorker, wait

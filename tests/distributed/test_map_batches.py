@@ -16,7 +16,7 @@ from distributed import Client, Future, KilledWorker
 from functions import NAMES, tries, workers_of
 
 from relvm import vm
-from relvm.distributed import Batch, map_batches
+from relvm.distributed import Batch, Runner, map_batches, stream
 from relvm.errors import (
     RelvmArgumentError,
     RelvmArithmeticError,
@@ -333,8 +333,6 @@ def test_a_worker_has_an_executable_once(client: Client) -> None:
         return sum(digest == wanted for digest, *_ in worker._made)
 
     executable = build("def main(x: f32[n]) -> f32[n] = add(x, relu(x))")
-    from relvm.distributed import Runner
-
     wanted = Runner(executable).digest
     for _ in range(2):
         list(map_batches(executable, numbered(20), client=client))
@@ -358,6 +356,14 @@ def test_a_bar_is_shown_on_a_terminal_alone(
         assert "7/7" in shown.err and "7/?" in shown.err
     else:
         assert shown.err == ""
+
+
+def test_a_worker_that_is_busy_is_not_waited_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "_PREPARATION_SECONDS", 0.2)
+    others = client.submit(time.sleep, 2, workers=[next(iter(client.nthreads()))], pure=False)
+    results = map_batches(build("def main(x: f32[n]) -> f32[n] = relu(x)"), numbered(6), client=client, ahead=1)
+    assert [int(each[0]) for each in results] == list(range(6))
+    del others
 
 
 # ---- what is refused ----
