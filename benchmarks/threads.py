@@ -3,13 +3,15 @@
     python -m benchmarks.threads
 
 Each thread has a machine of its own over one executable.  Beside them stand as many processes, which share nothing:
-what threads lose to those is what they wait for each other.  All take turns; a row shows the best of each, as the
+what threads lose to those is what they wait for each other; and a `relvm.ThreadPoolRunner` of as many workers: what it
+loses to threads is what handing over an input and a result costs.  All take turns; a row shows the best of each, as the
 machines are noisy.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import struct
 import threading
@@ -17,6 +19,7 @@ import time
 
 import numpy as np
 
+import relvm
 from relvm import vm
 from relvm.frontend.text import parse_module
 
@@ -87,9 +90,26 @@ def of_processes(executable: vm.Executable, arguments: tuple, count: int) -> flo
     return total
 
 
+def of_runner(executable: vm.Executable, arguments: tuple, count: int) -> float:
+    """Runs a second of a runner with `count` workers, its results taken in order."""
+    with relvm.ThreadPoolRunner(executable, count) as runner:
+        results = runner.map(itertools.repeat(arguments))
+        for _ in range(2 * count):  # all workers are there
+            next(results)
+        began, runs = time.perf_counter(), 0
+        while (now := time.perf_counter()) - began < SECONDS:
+            next(results)
+            runs += 1
+        results.close()
+    return runs / (now - began)
+
+
+WAYS = {"threads": of_threads, "processes": of_processes, "workers": of_runner}
+
+
 def best(executable: vm.Executable, arguments: tuple) -> list[float]:
-    """The best of TURNS of one thread, and for each of COUNTS of as many threads and of as many processes."""
-    ways = [(of_threads, 1), *((way, count) for count in COUNTS for way in (of_threads, of_processes))]
+    """The best of TURNS of one thread, and for each of COUNTS in each of WAYS."""
+    ways = [(of_threads, 1), *((way, count) for count in COUNTS for way in WAYS.values())]
     found = dict.fromkeys(ways, 0.0)
     for _ in range(TURNS):
         for way, count in ways:
@@ -100,8 +120,8 @@ def best(executable: vm.Executable, arguments: tuple) -> list[float]:
 def main() -> None:
     """Print the table, as Markdown."""
     argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
-    print(f"| | mode | runs a second | {' | '.join(f'{n} threads | {n} processes' for n in COUNTS)} |")
-    print(f"|---|---|---|{'---|---|' * len(COUNTS)}")
+    print(f"| | mode | runs a second | {' | '.join(f'{count} {way}' for count in COUNTS for way in WAYS)} |")
+    print(f"|---|---|---|{'---|' * len(COUNTS) * len(WAYS)}")
     for name, (text, arguments) in WORK.items():
         for mode in MODES:
             one, *more = best(vm.build(parse_module(text), mode), arguments)

@@ -29,22 +29,34 @@ rvm_budget *rvm_budget_set(rvm_budget *next) {
   return before;
 }
 
-static int may_allocate(size_t size_bytes) {
-  if (budget) budget->refused = 0;
-  if (RVM_ALLOCATION_FAILS()) return 0;
-  if (!budget || size_bytes <= (uint64_t)budget->left) return 1;
-  if (budget->reclaim) budget->reclaim(budget->host);
-  budget->refused = size_bytes > (uint64_t)budget->left;
-  return !budget->refused;
+static int fits(size_t size_bytes) {
+  return size_bytes == 0 || (budget->left > 0 && size_bytes <= (uint64_t)budget->left);
 }
 
-int rvm_budget_refused(void) { return budget && budget->refused; }
+static int may_allocate(size_t size_bytes) {
+  int counts = budget && !budget->refuses_nothing;
+  if (counts) budget->refused = 0;
+  if (RVM_ALLOCATION_FAILS()) return 0;
+  if (!counts || fits(size_bytes)) return 1;
+  if (budget->reclaim) budget->reclaim(budget->host);
+  if (fits(size_bytes)) return 1;
+  budget->refused = size_bytes;
+  return 0;
+}
+
+const rvm_budget *rvm_budget_refusing(void) {
+  return budget && !budget->refuses_nothing && budget->refused > 0 ? budget : NULL;
+}
+
+void rvm_budget_relax(int relaxed) {
+  if (budget) budget->refuses_nothing = relaxed;
+}
 
 /* A block is as large as the allocator says: so much does freeing it give back. */
 static void *charged(void *block) {
   if (!budget || !block) return block;
   int64_t size_bytes = (int64_t)malloc_usable_size(block);
-  budget->left = budget->left > size_bytes ? budget->left - size_bytes : 0;
+  budget->left -= size_bytes;
   *budget->fuel -= size_bytes / 64;
   return block;
 }
@@ -63,6 +75,16 @@ void rvm_free(void *block) {
     budget->left = size_bytes < budget->most - budget->left ? budget->left + size_bytes : budget->most;
   }
   free(block);
+}
+
+void *rvm_grow(void *array, int64_t count, int64_t capacity, size_t element_bytes) {
+  int64_t size_bytes;
+  if (!rvm_multiply(capacity, (int64_t)element_bytes, &size_bytes)) return NULL;
+  void *grown = rvm_allocate((size_t)size_bytes);
+  if (!grown) return NULL;
+  if (count > 0) memcpy(grown, array, (size_t)count * element_bytes);
+  rvm_free(array);
+  return grown;
 }
 
 void *rvm_map(size_t size_bytes) {

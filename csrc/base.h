@@ -14,6 +14,9 @@
 void *rvm_allocate(size_t size_bytes);
 void *rvm_allocate_zeroed(size_t size_bytes);
 void rvm_free(void *block);
+/* A block for `capacity` elements, count or more, that begins with the first `count` of `array`, which is freed.  NULL when
+   there is no memory, or int64 has no such size: `array` is as it was. */
+void *rvm_grow(void *array, int64_t count, int64_t capacity, size_t element_bytes);
 
 /* Zeroed memory whose pages are there once they are written to, and are the system's again when it is given back; it counts
    towards no limit. */
@@ -22,18 +25,21 @@ void rvm_unmap(void *block, size_t size_bytes);
 
 /* What a run may still allocate: at most `left` bytes more than it frees.  What it allocates is work, too. */
 typedef struct rvm_budget {
-  int64_t most, left;
+  int64_t most, left; /* left: below 0 where a block was larger than asked for, or nothing was refused */
   int64_t *fuel; /* 1 less for each 64 bytes */
   /* Asked to free what is only kept for later, where there are not enough left; or NULL. */
   void (*reclaim)(void *host);
   void *host;
-  int32_t refused; /* the last allocation */
+  size_t refused; /* the bytes that the last allocation asked for, where they are more than there were; else 0 */
+  int32_t refuses_nothing;
 } rvm_budget;
 
 /* From now on this thread allocates within `budget`; NULL: without limits.  The one before, for who sets it again. */
 rvm_budget *rvm_budget_set(rvm_budget *budget);
-/* Whether it was the budget that refused the last allocation. */
-int rvm_budget_refused(void);
+/* The budget that refused the last allocation; NULL: none did. */
+const rvm_budget *rvm_budget_refusing(void);
+/* 1: from now on this thread's budget, if any, counts what is allocated and refuses nothing; 0: it does again. */
+void rvm_budget_relax(int relaxed);
 
 /* Memory that is kept for later is not to be touched; AddressSanitizer sees to that. */
 #ifdef __SANITIZE_ADDRESS__

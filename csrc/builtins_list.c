@@ -67,10 +67,8 @@ RVM_BUILTIN(list_append) {
 static rvm_status grow(rvm_list *list, rvm_value *result) {
   if (list->size < list->capacity) return RVM_OK;
   int64_t capacity = list->capacity + list->capacity / 2 + 4;
-  rvm_value *items = list->size < INT32_MAX ? rvm_allocate((size_t)capacity * sizeof *items) : NULL;
+  rvm_value *items = list->size < INT32_MAX ? rvm_grow(list->items, list->size, capacity, sizeof *items) : NULL;
   if (!items) return rvm_out_of_memory(result);
-  if (list->size > 0) memcpy(items, list->items, (size_t)list->size * sizeof *items);
-  rvm_free(list->items);
   list->items = items;
   list->capacity = capacity;
   return RVM_OK;

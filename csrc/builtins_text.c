@@ -6,10 +6,8 @@
 rvm_status rvm_buffer_add(rvm_buffer *buffer, rvm_text text, rvm_value *error) {
   if (text.length > buffer->room - buffer->length) {
     int64_t room = buffer->length + text.length + buffer->room / 2 + 16;
-    char *bytes = rvm_allocate((size_t)room);
+    char *bytes = rvm_grow(buffer->bytes, buffer->length, room, sizeof *bytes);
     if (!bytes) return rvm_out_of_memory(error);
-    if (buffer->length > 0) memcpy(bytes, buffer->bytes, (size_t)buffer->length);
-    rvm_free(buffer->bytes);
     buffer->bytes = bytes;
     buffer->room = room;
   }

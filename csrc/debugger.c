@@ -26,10 +26,8 @@ static int64_t depth_of(const rvm_machine *machine) { return machine->head.frame
 static rvm_status make_room(rvm_debugging *debugging, int64_t depth, rvm_value *error) {
   int64_t room = debugging->room ? 2 * debugging->room : 64;
   if (room < depth) room = depth;
-  rvm_stop *stops = rvm_allocate((size_t)room * sizeof *stops);
+  rvm_stop *stops = rvm_grow(debugging->stops, debugging->depth, room, sizeof *stops);
   if (!stops) return rvm_out_of_memory(error);
-  if (debugging->depth > 0) memcpy(stops, debugging->stops, (size_t)debugging->depth * sizeof *stops);
-  rvm_free(debugging->stops);
   debugging->stops = stops;
   debugging->room = room;
   return RVM_OK;
@@ -121,10 +119,9 @@ rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t ins
   rvm_breaks *breaks = &machine->debugging->breaks[function];
   if (place >= breaks->count) {
     if (!stops) return RVM_OK;
-    unsigned char *more = rvm_allocate_zeroed((size_t)place + 1);
+    unsigned char *more = rvm_grow(breaks->stops, breaks->count, place + 1, sizeof *more);
     if (!more) return rvm_out_of_memory(error);
-    if (breaks->count > 0) memcpy(more, breaks->stops, (size_t)breaks->count);
-    rvm_free(breaks->stops);
+    memset(more + breaks->count, 0, (size_t)(place + 1 - breaks->count));
     *breaks = (rvm_breaks){.stops = more, .count = place + 1};
   }
   breaks->stops[place] = stops != 0;

@@ -312,17 +312,17 @@ enum { MOST_IN_BYTES = 1 << 26 };
 
 static int is_comparison(uint32_t row) { return row >= RVM_PRIM_eq_i64 && row <= RVM_PRIM_ge_i64; }
 
-/* `next`: the instruction after it, or NULL. */
-static void put_prim(decoder *d, const rvm_function_record *function, const unsigned char *types, const uint32_t *at,
-                     const uint32_t *next) {
+/* An `if` right behind an i64 comparison becomes part of its step: there is always an instruction behind. */
+static void put_prim(decoder *d, const rvm_function_record *function, const unsigned char *types, const uint32_t *at) {
   uint32_t row = at[2], count = at[3];
+  const uint32_t *next = at + 4 + count;
   int known = is_scalar(types[at[1]]) && rvm_argument_kind(at[4]) == RVM_ARGUMENT_REGISTER &&
               function->registers <= MOST_IN_BYTES && d->literal_count < MOST_IN_BYTES;
   for (uint32_t i = 0; i < count; i++)
     known &= type_of_argument(d, types, at[4 + i]) == type_of_letter(prims[row].operands[i]);
   int32_t a = operand(d, at[4]);
   int32_t b = count > 1 ? operand(d, at[5]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
-  int jumps = known && is_comparison(row) && next && next[0] == RVM_OP_if && next[1] == at[1] && (int32_t)next[2] > 0;
+  int jumps = known && is_comparison(row) && next[0] == RVM_OP_if && next[1] == at[1] && (int32_t)next[2] > 0;
   if (!known)
     put(d, (int32_t)(RVM_STEP_any_add_i64 + row));
   else if (jumps)
@@ -332,7 +332,7 @@ static void put_prim(decoder *d, const rvm_function_record *function, const unsi
   put(d, known ? in_bytes((int32_t)at[1]) : (int32_t)at[1]);
   put(d, known ? in_bytes(a) : a);
   put(d, known ? in_bytes(b) : b);
-  if (jumps) put(d, 0); /* patched with the jump of the `unless` */
+  if (jumps) put(d, 0); /* patched with the jump of the `if` */
 }
 
 /* Orders moves so that each can be made after those before it: `sources[i]` to i.  How many there are, not counting those
@@ -400,12 +400,11 @@ static uint32_t find_entry(const decoder *d, const rvm_function_record *function
   return pc;
 }
 
-/* `next`: the instruction after it, or NULL. */
-static void put_instruction(decoder *d, int32_t index, const uint32_t *at, const uint32_t *next, uint32_t entry) {
+static void put_instruction(decoder *d, int32_t index, const uint32_t *at, uint32_t entry) {
   const unsigned char *types = d->types + d->first[index];
   switch ((enum rvm_opcode)at[0]) {
     case RVM_OP_call: put_call(d, types, at); return;
-    case RVM_OP_prim: put_prim(d, &d->executable->functions[index], types, at, next); return;
+    case RVM_OP_prim: put_prim(d, &d->executable->functions[index], types, at); return;
     case RVM_OP_tail_call: put_tail_call(d, index, types, at, entry); return;
     case RVM_OP_ret: put(d, RVM_STEP_ret); break;
     case RVM_OP_if: put(d, types[at[1]] == BOOL && (int32_t)at[2] > 0 ? RVM_STEP_unless_bool : RVM_STEP_unless); break;
@@ -417,21 +416,14 @@ static void put_instruction(decoder *d, int32_t index, const uint32_t *at, const
   if (at[0] == RVM_OP_if) put(d, (int32_t)at[2]);
 }
 
-/* Whether the step at `position` is that of the instruction right before `pc`. */
-static int is_before(const decoder *d, const rvm_function_record *function, uint32_t pc, int32_t position) {
-  const uint32_t *code = d->executable->code + function->code_start;
-  return pc >= 6 && code[pc - 6] == RVM_OP_prim && d->positions[function->code_start + pc - 6] == position;
-}
-
 /* Jumps were put as in the code, in words of it: now that all steps have their places, in words of steps. */
 static void patch_jump(decoder *d, const rvm_function_record *function, uint32_t pc) {
   const uint32_t *at = d->executable->code + function->code_start + pc;
-  if (at[0] != RVM_OP_if && at[0] != RVM_OP_goto) return;
-  int32_t from = d->positions[function->code_start + pc], place = at[0] == RVM_OP_if ? 2 : 1;
-  int64_t target = (int64_t)function->code_start + pc + (int32_t)at[place];
-  d->steps[from + place] = d->positions[target] - from;
-  if (from >= 5 && d->steps[from - 5] >= RVM_STEP_unless_rr_eq_i64 && at[0] == RVM_OP_if && is_before(d, function, pc, from - 5))
-    d->steps[from - 1] = d->positions[target] - (from - 5);
+  const int32_t *positions = d->positions + function->code_start;
+  int32_t *step = d->steps + positions[pc];
+  if (at[0] == RVM_OP_goto) step[1] = positions[(int32_t)pc + (int32_t)at[1]] - positions[pc];
+  if (at[0] == RVM_OP_if) step[2] = positions[(int32_t)pc + (int32_t)at[2]] - positions[pc];
+  if (*step >= RVM_STEP_unless_rr_eq_i64) step[4] = positions[(int32_t)pc + 6 + (int32_t)at[8]] - positions[pc];
 }
 
 static void decode_function(decoder *d, int32_t index) {
@@ -449,8 +441,7 @@ static void decode_function(decoder *d, int32_t index) {
   }
   for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
     d->positions[function->code_start + pc] = (int32_t)d->step_count;
-    uint32_t next = pc + rvm_instruction_words(code + pc, function->code_count - pc);
-    put_instruction(d, index, code + pc, next < function->code_count ? code + next : NULL, entry);
+    put_instruction(d, index, code + pc, entry);
   }
   for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc))
     patch_jump(d, function, pc);

@@ -532,12 +532,10 @@ rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_
   rvm_budget budget = {.most = most, .left = most, .fuel = &unused};
   rvm_budget *outer = rvm_budget_set(&budget);
   rvm_status status = load(bytes, size_bytes, options, executable, error);
+  int is_refused = rvm_budget_refusing() != NULL; /* which ended the load: it does without no allocation */
+  if (is_refused) rvm_release(error);
   rvm_budget_set(outer);
-  if (status == RVM_OUT_OF_MEMORY && budget.refused) {
-    rvm_release(error);
-    return BAD(error, "it needs more memory than a file of its %lld bytes may", (long long)size_bytes);
-  }
-  return status;
+  return is_refused ? BAD(error, "it needs more memory than a file of its %lld bytes may", (long long)size_bytes) : status;
 }
 
 void rvm_executable_retain(rvm_executable *executable) { atomic_fetch_add(&executable->users, 1); }

@@ -138,11 +138,11 @@ static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, const i
   return rvm_machine_start(machine, call, entered, result);
 }
 
-/* Whether a frame of the callee may simply be pushed. */
+/* Whether a frame of the callee, which is not watched, may simply be pushed. */
 static inline int is_direct(const rvm_machine *machine, const rvm_function *callee) {
   const rvm_machine_head *head = &machine->head;
-  return callee->kind == RVM_KIND_bytecode && head->watched_kinds == 0 &&
-         head->stack_end - head->top >= callee->registers && head->frame_count + head->nesting < head->frame_limit;
+  return callee->kind == RVM_KIND_bytecode && head->stack_end - head->top >= callee->registers &&
+         head->frame_count + head->nesting < head->frame_limit;
 }
 
 #ifdef RVM_STEPPED
@@ -180,6 +180,7 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
   int entered;
 
 #ifdef RVM_STEPPED
+#define WATCHED 1
 #define NEXT(words)                                                                                       \
   do {                                                                                                    \
     pc += (words);                                                                                        \
@@ -189,6 +190,7 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
     goto *bodies[*pc];                                                                                    \
   } while (0)
 #else
+#define WATCHED (machine->head.watched_kinds != 0)
 #define NEXT(words)        \
   do {                     \
     pc += (words);         \
@@ -196,7 +198,6 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
   } while (0)
 #endif
 #define S(place) (*operand(registers, literals, pc[place]))
-#define WATCHED (machine->head.watched_kinds != 0)
 /* Goes on in the callee, whose parameters are in the window. */
 #define PUSH(callee, window)                             \
   do {                                                   \
@@ -220,7 +221,7 @@ do_call: {
   int32_t count = pc[3];
   rvm_value *window = machine->head.top;
   frame->pc = pc;
-  if (!is_direct(machine, callee) || --machine->head.fuel <= 0) goto call;
+  if (WATCHED || !is_direct(machine, callee) || --machine->head.fuel <= 0) goto call;
   for (int32_t i = 0; i < count; i++) {
     const rvm_value *value = &S(4 + i);
     if (rvm_value_is_object(*value)) rvm_retain(*value);
@@ -234,7 +235,7 @@ do_invoke: {
   const rvm_value *captured;
   int32_t given = pc[3] - 2, captured_count;
   frame->pc = pc;
-  if (target.tag != RVM_TAG_FUNCTION && target.tag != RVM_TAG_CLOSURE) goto call;
+  if (WATCHED || (target.tag != RVM_TAG_FUNCTION && target.tag != RVM_TAG_CLOSURE)) goto call;
   const rvm_function *callee = rvm_callee_function(target, &captured, &captured_count);
   if (callee->machine != machine || given + captured_count != callee->parameter_count || !is_direct(machine, callee) ||
       --machine->head.fuel <= 0)
@@ -305,15 +306,15 @@ do_item: {
 }
 
 do_check_int:
-  if (S(4).tag != RVM_TAG_INT || WATCHED) goto do_call_builtin;
+  if (WATCHED || S(4).tag != RVM_TAG_INT) goto do_call_builtin;
   NEXT(7);
 
 do_check_float:
-  if (S(4).tag != RVM_TAG_FLOAT || WATCHED) goto do_call_builtin;
+  if (WATCHED || S(4).tag != RVM_TAG_FLOAT) goto do_call_builtin;
   NEXT(7);
 
 do_check_bool:
-  if (S(4).tag != RVM_TAG_BOOL || WATCHED) goto do_call_builtin;
+  if (WATCHED || S(4).tag != RVM_TAG_BOOL) goto do_call_builtin;
   NEXT(7);
 
 do_check_tensor: {

@@ -1,5 +1,6 @@
 #include "prim.h"
 
+#include "numbers.h"
 #include "value.h"
 
 static const struct {
@@ -12,6 +13,11 @@ static const struct {
 
 int32_t rvm_prim_operand_count(int32_t row) { return rows[row].operands[1] ? 2 : 1; }
 
+/* An int or a float; no row of bools fails. */
+static void number_write(rvm_value value, char text[RVM_NUMBER_BYTES]) {
+  rvm_number_write(value.tag == RVM_TAG_INT ? RVM_DTYPE_i64 : RVM_DTYPE_f64, &value.as, text);
+}
+
 rvm_status rvm_prim_fail(int32_t row, rvm_value a, rvm_value b, rvm_value *error) {
   const rvm_value operands[] = {a, b};
   for (int32_t i = 0; i < rvm_prim_operand_count(row); i++) {
@@ -22,5 +28,10 @@ rvm_status rvm_prim_fail(int32_t row, rvm_value a, rvm_value b, rvm_value *error
       return rvm_fail(error, RVM_TYPE_ERROR, "%s: expected operand %d to be %s, got %s", rows[row].name, (int)i, expected,
                       rvm_value_describe(operands[i], text));
   }
-  return rvm_fail(error, RVM_ARITHMETIC_ERROR, "%s: %s", rows[row].name, rows[row].fails);
+  char first[RVM_NUMBER_BYTES], second[RVM_NUMBER_BYTES] = "";
+  number_write(a, first);
+  int32_t has_second = rvm_prim_operand_count(row) > 1;
+  if (has_second) number_write(b, second);
+  return rvm_fail(error, RVM_ARITHMETIC_ERROR, "%s(%s%s%s): %s", rows[row].name, first, has_second ? ", " : "", second,
+                  rows[row].fails);
 }

@@ -73,10 +73,8 @@ static int is_builtin(const rvm_profile *profile, int32_t function) {
 
 static rvm_status make_room(rvm_profile *profile, rvm_value *error) {
   int64_t room = profile->room ? 2 * profile->room : 16;
-  open_call *open = rvm_allocate((size_t)room * sizeof *open);
+  open_call *open = rvm_grow(profile->open, profile->depth, room, sizeof *open);
   if (!open) return rvm_out_of_memory(error);
-  if (profile->depth > 0) memcpy(open, profile->open, (size_t)profile->depth * sizeof *open);
-  rvm_free(profile->open);
   profile->open = open;
   profile->room = room;
   return RVM_OK;

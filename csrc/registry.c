@@ -77,10 +77,8 @@ int32_t rvm_is_registered(const char *name) {
 static int32_t entries_grow(void) {
   if (entry_count < entry_capacity) return 1;
   int32_t capacity = entry_capacity ? entry_capacity * 2 : 16;
-  entry *grown = rvm_allocate((size_t)capacity * sizeof *grown);
+  entry *grown = rvm_grow(entries, entry_count, capacity, sizeof *grown);
   if (!grown) return 0;
-  if (entry_count > 0) memcpy(grown, entries, (size_t)entry_count * sizeof *grown);
-  rvm_free(entries);
   entries = grown;
   entry_capacity = capacity;
   return 1;

@@ -94,14 +94,17 @@ void rvm_object_release(rvm_object *object) {
 
 static const rvm_error out_of_memory = {
     .base = {.tag = RVM_TAG_ERROR, .references = -1}, .status = RVM_OUT_OF_MEMORY, .message = (char *)"out of memory"};
-static const rvm_error over_budget = {.base = {.tag = RVM_TAG_ERROR, .references = -1},
-                                      .status = RVM_OUT_OF_MEMORY,
-                                      .message = (char *)"out of memory: more than the limit (max_bytes) allows"};
 
 rvm_status rvm_out_of_memory(rvm_value *result) {
-  const rvm_error *error = rvm_budget_refused() ? &over_budget : &out_of_memory;
-  if (result) *result = rvm_object_value((rvm_object *)error);
-  return RVM_OUT_OF_MEMORY;
+  const rvm_budget *budget = rvm_budget_refusing();
+  if (result) *result = rvm_object_value((rvm_object *)&out_of_memory);
+  if (!result || !budget) return RVM_OUT_OF_MEMORY;
+  rvm_budget_relax(1); /* there is memory, only none left to the run */
+  rvm_status status = rvm_fail(result, RVM_OUT_OF_MEMORY,
+                               "out of memory: a block of %lld bytes, with %lld of at most %lld (max_bytes) in use",
+                               (long long)budget->refused, (long long)(budget->most - budget->left), (long long)budget->most);
+  rvm_budget_relax(0);
+  return status;
 }
 
 rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...) {

@@ -52,7 +52,7 @@ static inline rvm_value *rvm_value_items(rvm_value value, int32_t *size) {
   return value.as.tuple->items;
 }
 
-/* The allocation failed: an error that needs no memory. */
+/* The allocation failed: an error that needs no memory; where a budget refused it, one that says by how much. */
 rvm_status rvm_out_of_memory(rvm_value *result);
 /* Adds "  in NAME at instruction K" to an error's trace, or "  in NAME" when `instruction` is negative. */
 void rvm_error_add_frame(rvm_value error, const char *name, int64_t instruction);

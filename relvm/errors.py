@@ -127,3 +127,11 @@ def near_matches(name: str, known) -> str:
 
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
     return f"; did you mean {', '.join(near)}?" if near else ""
+
+
+def expect_choice(name: str, got: object, choices: tuple[str, ...]) -> None:
+    """Raises RelvmArgumentError: what was got for the argument `name`, `got`, is none of the `choices`."""
+    if got not in choices:
+        raise RelvmArgumentError(
+            f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(str(got), choices)}"
+        )

@@ -15,7 +15,8 @@ from relvm.cli.main import main
 from relvm.tables import csrc_directory
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")])
+FOLDERS = ("docs", "benchmarks", "examples")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in ROOT.glob(f"{folder}/**/*.md"))])
 
 
 def blocks(document: Path) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from relvm.aot.c_words import identifier
-from relvm.errors import RelvmArgumentError, near_matches
+from relvm.errors import RelvmArgumentError, expect_choice
 from relvm.tables import csrc_directory
 
 _CHOICES = {
@@ -92,9 +92,8 @@ class AotConfig:
     def __post_init__(self) -> None:
         for option, choices in _CHOICES.items():
             got = getattr(self, option)
-            if got not in choices and not (option in ("workspace", "favour") and got is None):
-                expected = f"expected one of {', '.join(choices)}{near_matches(str(got), choices)}"
-                raise RelvmArgumentError(f"{option}={got!r}: {expected}")
+            if option not in ("workspace", "favour") or got is not None:
+                expect_choice(option, got, choices)
         if not _is_name(self.name):
             raise RelvmArgumentError(f"name={self.name!r}: expected {_NAME}")
         if self.name in _HEADERS_OF_C or (csrc_directory() / f"{self.name}.h").exists():

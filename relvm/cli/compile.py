@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from relvm.cli.models import EXECUTABLES, build_model, note, read_module
+from relvm.cli.models import build_model, note, read_module
 from relvm.errors import RelvmFormatError
+from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
 
 
 def compile_model(options: argparse.Namespace) -> int:
     """Builds a model and writes the executable, or a shared library that holds it for programs in C."""
     suffix = Path(options.output).suffix
-    if suffix not in EXECUTABLES:
+    if suffix not in EXECUTABLE_SUFFIXES:
         raise RelvmFormatError(f"-o {options.output}: expected a name in .rvm, or in .so for a shared library")
-    executable = build_model(read_module(options), options, options.exec_mode)
+    executable = build_model(read_module(options), options, options.exec_mode, debug=options.debug)
     write = executable.export_library if suffix == ".so" else executable.save
     write(options.output)
     note(f"wrote {options.output}, {Path(options.output).stat().st_size:,} bytes")

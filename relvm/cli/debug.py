@@ -45,11 +45,6 @@ class Prompt(cmd.Cmd):
         self.function = function
         self.arguments = arguments
         self.frame = 0  # that is looked at: 0 is the innermost
-        self.aliases = {
-            **{"b": self.do_break, "r": self.do_run, "c": self.do_continue, "s": self.do_step, "n": self.do_next},
-            **{"si": self.do_stepi, "ni": self.do_nexti, "bt": self.do_where, "p": self.do_print, "q": self.do_quit},
-            **{"l": self.do_list, "EOF": self.do_quit},
-        }
         self.prompt = "(relvm) " if sys.stdin.isatty() else ""
         self.intro = f"{function} is not started yet; `help` lists the commands" if sys.stdin.isatty() else None
 
@@ -156,11 +151,12 @@ class Prompt(cmd.Cmd):
 
     # ---- for all of these ----
 
-    def default(self, line: str) -> bool | None:
-        name, _, rest = line.partition(" ")
-        if name not in self.aliases:
-            raise RelvmNameError(f"no command {name}; `help` lists them")
-        return self.aliases[name](rest.strip())
+    do_b, do_r, do_c, do_s, do_n = do_break, do_run, do_continue, do_step, do_next
+    do_si, do_ni, do_bt, do_p, do_l = do_stepi, do_nexti, do_where, do_print, do_list
+    do_q = do_EOF = do_quit
+
+    def default(self, line: str) -> None:
+        raise RelvmNameError(f"no command {line.partition(' ')[0]}; `help` lists them")
 
     def onecmd(self, line: str) -> bool:
         """One command; an error is printed, and the next command read."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from relvm import __version__
 from relvm.errors import RelvmError
@@ -60,7 +62,7 @@ def make_parser() -> argparse.ArgumentParser:
         ("opcodes", "the instruction set"),
     ):
         command = commands.add_parser(name, help=f"list {help_text}, from their declarations")
-        command.set_defaults(run=_run_table, table=name)
+        command.set_defaults(run=_later("table.print_table"), table=name)
     _add_cache(commands)
     return parser
 
@@ -68,7 +70,7 @@ def make_parser() -> argparse.ArgumentParser:
 def _add_cache(commands) -> None:
     command = commands.add_parser("cache", help="where compiled code is kept for the next build, and how much of it")
     command.add_argument("--clear", action="store_true", help="remove it")
-    command.set_defaults(run=_run_cache)
+    command.set_defaults(run=_later("cache.show_cache"))
 
 
 def _add_model(command: argparse.ArgumentParser, what: str) -> None:
@@ -123,11 +125,12 @@ def _add_run(commands) -> None:
         "--roofline",
         nargs="?",
         const="",
+        type=_picture_file,
         metavar="OUT.svg",
         help="run once more and print how far each kernel is from what this machine can do, or draw it",
     )
     _add_trust_native(command)
-    command.set_defaults(run=_run_run)
+    command.set_defaults(run=_later("run.run"))
 
 
 def _add_map(commands) -> None:
@@ -160,7 +163,7 @@ def _add_map(commands) -> None:
     )
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
     _add_trust_native(command)
-    command.set_defaults(run=_run_map)
+    command.set_defaults(run=_later("map.map_model"))
 
 
 def _add_compile(commands) -> None:
@@ -168,7 +171,10 @@ def _add_compile(commands) -> None:
     _add_model(command, "an .onnx model or a .relvm text")
     command.add_argument("-o", "--output", required=True, metavar="MODEL.rvm", help="or LIBRARY.so, for C")
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
-    command.set_defaults(run=_run_compile)
+    command.add_argument(
+        "--debug", action="store_true", help="for relvm debug: with places in the source; compiled functions stop, too"
+    )
+    command.set_defaults(run=_later("compile.compile_model"))
 
 
 def _add_export(commands) -> None:
@@ -201,7 +207,7 @@ def _add_export(commands) -> None:
     command.add_argument("--show", choices=("storage", "lowered", "placement"), help="print it, and write nothing")
     command.add_argument("--draw", metavar="FILE.svg", help="draw the placement, too (or .png, .pdf)")
     _add_inputs(command)
-    command.set_defaults(run=_run_export)
+    command.set_defaults(run=_later("export.export"))
 
 
 def _add_show(commands) -> None:
@@ -218,7 +224,7 @@ def _add_show(commands) -> None:
     command.add_argument("--function", help="of --picture (default: the first public one)")
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="of --html")
     command.add_argument("--full-constants", action="store_true", help="print large constants whole")
-    command.set_defaults(run=_run_show)
+    command.set_defaults(run=_later("show.show"))
 
 
 def _add_compare(commands) -> None:
@@ -232,7 +238,7 @@ def _add_compare(commands) -> None:
         help="reference, bytecode, compiled and for .onnx onnxruntime (default: all); held against the first",
     )
     command.add_argument("--tolerance", type=float, default=1e-4, help="of floats relative to the largest of a tensor")
-    command.set_defaults(run=_run_compare)
+    command.set_defaults(run=_later("compare.compare_model"))
 
 
 def _add_debug(commands) -> None:
@@ -242,70 +248,29 @@ def _add_debug(commands) -> None:
     _add_inputs(command)
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
     _add_trust_native(command)
-    command.set_defaults(run=_run_debug)
+    command.set_defaults(run=_later("debug.debug"))
 
 
 def _add_verify(commands) -> None:
     command = commands.add_parser("verify", help="check an executable, and run nothing of it")
     command.add_argument("model", metavar="EXECUTABLE", help=".rvm, or .so with one inside")
-    command.set_defaults(run=_run_verify)
+    command.set_defaults(run=_later("verify.verify_file"))
 
 
-def _run_run(options: argparse.Namespace) -> int:
-    from relvm.cli.run import run
+def _picture_file(text: str) -> str:
+    """The value of an option that needs none: of `--roofline model.onnx` the model would be taken for it."""
+    from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
 
-    return run(options)
-
-
-def _run_map(options: argparse.Namespace) -> int:
-    from relvm.cli.map import map_model
-
-    return map_model(options)
+    if Path(text).suffix in (".onnx", ".relvm", *EXECUTABLE_SUFFIXES):
+        raise argparse.ArgumentTypeError(f"expected a picture's file, got {text}; give MODEL before the options")
+    return text
 
 
-def _run_compile(options: argparse.Namespace) -> int:
-    from relvm.cli.compile import compile_model
+def _later(function: str) -> Callable[[argparse.Namespace], int]:
+    """What runs "FILE.FUNCTION" of this package: only the command that is asked for is imported, with all it needs."""
 
-    return compile_model(options)
+    def run(options: argparse.Namespace) -> int:
+        file, _, name = function.partition(".")
+        return getattr(importlib.import_module(f"relvm.cli.{file}"), name)(options)
 
-
-def _run_export(options: argparse.Namespace) -> int:
-    from relvm.cli.export import export
-
-    return export(options)
-
-
-def _run_show(options: argparse.Namespace) -> int:
-    from relvm.cli.show import show
-
-    return show(options)
-
-
-def _run_compare(options: argparse.Namespace) -> int:
-    from relvm.cli.compare import compare_model
-
-    return compare_model(options)
-
-
-def _run_verify(options: argparse.Namespace) -> int:
-    from relvm.cli.verify import verify_file
-
-    return verify_file(options)
-
-
-def _run_debug(options: argparse.Namespace) -> int:
-    from relvm.cli.debug import debug
-
-    return debug(options)
-
-
-def _run_cache(options: argparse.Namespace) -> int:
-    from relvm.cli.cache import show_cache
-
-    return show_cache(options)
-
-
-def _run_table(options: argparse.Namespace) -> int:
-    from relvm.cli.table import print_table
-
-    return print_table(options.table)
+    return run

@@ -11,11 +11,10 @@ from pathlib import Path
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.files import read_model
 from relvm.ir.expr import Module
-from relvm.vm.building import build
+from relvm.vm.building import build, expect_to_build
 from relvm.vm.runtime import Executable, load
+from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
 from relvm.vm.toolchain import find_compiler
-
-EXECUTABLES = (".rvm", ".so")  # saved executables, and shared libraries that hold one
 
 
 def read_module(options: argparse.Namespace) -> Module:
@@ -70,10 +69,13 @@ def executable_of(options: argparse.Namespace, *, debug: bool = False) -> Execut
     RelvmArgumentError
         Options for building, and a file that is built already.
     """
-    if Path(options.model).suffix in EXECUTABLES:
-        if options.exec_mode or options.target != "auto" or options.unfused:
-            building = "--exec-mode, --target and --unfused are for building"
-            raise RelvmArgumentError(f"{building}; {options.model} is built already")
+    if Path(options.model).suffix in EXECUTABLE_SUFFIXES:
+        given = {"--exec-mode": options.exec_mode, "--target": None if options.target == "auto" else options.target}
+        given |= {
+            "--unfused": options.unfused or None,
+            "--dim": None if getattr(options, "random", False) else options.dim or None,
+        }
+        expect_to_build(options.model, given)
         return load(options.model, trust_native=options.trust_native)
     return build_model(read_module(options), options, options.exec_mode or "bytecode", debug=debug)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from relvm.cli.models import EXECUTABLES, build_model, chosen_target, note, read_module
+from relvm.cli.models import build_model, chosen_target, note, read_module
 from relvm.codegen.c import print_c
 from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.ir.expr import Module
@@ -17,13 +17,13 @@ from relvm.transform.pipelines import build_pipeline
 from relvm.vm.building import lower
 from relvm.vm.runtime.assembly import as_text, listing
 from relvm.vm.runtime.decode import decode
-from relvm.vm.runtime.files import map_executable
+from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES, map_executable
 from relvm.vm.target import parse_target
 
 
 def show(options: argparse.Namespace) -> int:
     """Prints a model at one stage."""
-    if Path(options.model).suffix in EXECUTABLES:
+    if Path(options.model).suffix in EXECUTABLE_SUFFIXES:
         print(_of_executable(options))
         return 0
     if not options.picture and (options.output or options.function):

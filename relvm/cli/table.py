@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+
 from relvm.tables import BUILTINS, OPCODES
 
 
-def print_table(name: str) -> int:
+def print_table(options: argparse.Namespace) -> int:
     """Prints one of the tables."""
-    rows = {"ops": _ops, "builtins": _builtins, "opcodes": _opcodes}[name]()
+    rows = {"ops": _ops, "builtins": _builtins, "opcodes": _opcodes}[options.table]()
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]

@@ -14,7 +14,7 @@ from relvm.distributed.folder import Output, OutputFolder
 from relvm.distributed.progress import progress_bar
 from relvm.distributed.stream import Stream
 from relvm.distributed.worker import Runner
-from relvm.errors import RelvmArgumentError, RelvmBatchError
+from relvm.errors import RelvmBatchError, expect_choice
 from relvm.vm import Executable
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ def map_batches(
     ...     list(map_batches(executable, [np.float32([1]), np.float32([2, 3])], client=client))
     [array([2.], dtype=float32), array([4., 6.], dtype=float32)]
     """
-    if on_error not in ("raise", "return"):
-        raise RelvmArgumentError(f'on_error is {on_error!r}, expected "raise" or "return"')
+    expect_choice("on_error", on_error, ("raise", "return"))
     stream = Stream(client, Runner(executable, function, **options), ahead=ahead, retries=retries)
     found = batches_of(batches)
     step = progress_bar(found.count, shown=progress)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from relvm.distributed.batches import Batch, FileBatch, separated
 from relvm.distributed.folder import Output
-from relvm.distributed.tasks import Failure, hand_on, prepare, run_batch
+from relvm.distributed.tasks import Failure, hand_on, run_batch
 from relvm.distributed.worker import Runner
 from relvm.errors import (
     RelvmArgumentError,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 AHEAD_PER_THREAD = 2  # one that runs, and one that waits for it on the worker
 _COUNT_SECONDS = 1.0  # how long a count of the workers' threads is believed
-_PREPARATION_SECONDS = 30  # the most that batches wait for workers that have not got the executable
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,7 @@ class Stream:
         self.retries = _expect_count("retries", retries, least=0)
         self._name = f"relvm-batch-{uuid.uuid4().hex}"
         self._submitted = 0
+        self._slots: list[str] = []
         self._room, self._counted = 0, 0.0
 
     def outcomes(
@@ -97,7 +97,7 @@ class Stream:
         runner = self._submit(hand_on, self.runner, key=f"relvm-runner-{uuid.uuid4().hex}")
         waiting: deque[tuple[Batch | FileBatch, Output | None, Future | RelvmBatchError]] = deque()
         try:
-            self._prepare(runner)
+            self._slots = [address for address, threads in self.client.nthreads().items() for _ in range(threads)]
             more = True
             while True:
                 while more and len(waiting) < self._limit():
@@ -115,22 +115,6 @@ class Stream:
             with suppress(Exception):  # a cluster that has gone has nothing to cancel; what failed is on its way up
                 self.client.cancel([runner, *_futures(waiting)], force=True)
 
-    def _prepare(self, runner: Future) -> None:
-        """Have all workers make the executable runnable.
-
-        Else the first batches would go to the one worker that has it, as Dask sends tasks to where their data are.
-        """
-        from distributed import wait
-
-        prepared = []
-        for address in self.client.nthreads():
-            key = f"relvm-prepare-{uuid.uuid4().hex}"
-            elsewhere = {"workers": [address], "allow_other_workers": True}  # the worker may be gone by then
-            prepared.append(self._submit(prepare, runner, key=key, **elsewhere))
-        if prepared:
-            with suppress(TimeoutError):  # somebody else's tasks may keep a worker busy for hours
-                wait(prepared, timeout=_PREPARATION_SECONDS)
-
     def _limit(self) -> int:
         if self.ahead is not None:
             return self.ahead
@@ -147,9 +131,19 @@ class Stream:
         key = f"{self._name}-{self._submitted}"
         try:
             computed = [self.client.compute(each, retries=self.retries) for each in deferred]
-            return self._submit(run_batch, runner, sent, output, *computed, key=key)
+            return self._submit(run_batch, runner, sent, output, *computed, key=key, **self._place(computed))
         except TypeError as error:  # what Dask raises for what does not pickle
             return _failed(batch, error.__cause__ if isinstance(error.__cause__, RelvmError) else error)
+
+    def _place(self, computed: list[Future]) -> dict[str, Any]:
+        """Where a batch is to run, if it may: the first ones on all workers in turn.
+
+        Dask sends a task to where its data are, which of the first batches would be the one worker that has the
+        executable.  Later it sees a group of tasks that is larger than the cluster, and spreads that.
+        """
+        if computed or self._submitted > AHEAD_PER_THREAD * len(self._slots):
+            return {}
+        return {"workers": [self._slots[self._submitted % len(self._slots)]], "allow_other_workers": True}
 
     def _submit(self, task: Callable, *arguments: Any, key: str, **options: Any) -> Future:
         """A task that is tried again, and whose arguments may be large without a warning."""

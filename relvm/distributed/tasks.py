@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,12 +27,6 @@ def hand_on(runner: Runner) -> Runner:
     """The task whose result all others take.  A worker gets it from another one that has it; where all that had it are
     gone, the scheduler, which has the task, has it made again."""
     return runner
-
-
-def prepare(runner: Runner) -> None:
-    """Make the executable runnable and a machine of it; a batch says why where that fails."""
-    with suppress(RelvmError), machine_of(runner):
-        pass
 
 
 def run_batch(runner: Runner, batch: Batch | FileBatch, output: Output | None, *computed: Any) -> Any:

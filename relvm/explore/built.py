@@ -1,10 +1,12 @@
-"""What a build makes of a module on its way, and the function of it that somebody asks for."""
+"""The module that somebody gives, what a build makes of it on its way, and the function of it that is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from pathlib import Path
 
-from relvm.errors import RelvmArgumentError, RelvmNameError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmNameError, expect_choice, near_matches
+from relvm.frontend.files import read_model
 from relvm.ir.expr import Module
 from relvm.ir.stages import Stage
 from relvm.transform.passes import run_passes
@@ -28,10 +30,26 @@ def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Modu
     return run_passes(module, [step for step in build_pipeline(target, fused=fused) if step.to <= stage])
 
 
-def expect_choice(name: str, got: str, choices: Sequence[str]) -> None:
-    """Raises RelvmArgumentError: the argument `name` is none of the choices."""
-    if got not in choices:
-        raise RelvmArgumentError(f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(got, choices)}")
+def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, int]] | None) -> Module:
+    """The module that is given, or in a file.
+
+    Parameters
+    ----------
+    dims
+        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+
+    Raises
+    ------
+    RelvmArgumentError
+        There are `dims` for a module or a text, whose sizes are its own.
+    RelvmFormatError
+        A file of another kind.
+    """
+    if not isinstance(model, Module):
+        return read_model(Path(model), dims)
+    if dims:
+        raise RelvmArgumentError(f"dims: {', '.join(dims)}: the sizes of a module are its own")
+    return model
 
 
 def function_name(built: Module, name: str | None) -> str:

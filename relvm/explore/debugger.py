@@ -16,18 +16,20 @@ from relvm.errors import (
     RelvmNameError,
     RelvmTypeError,
     RelvmUnsupportedError,
+    expect_choice,
     near_matches,
 )
 from relvm.explore.breakpoints import Breakpoint, line_of, resolve
+from relvm.explore.built import module_of
 from relvm.explore.instructions import FunctionCode, ProgramCode, is_version
 from relvm.explore.running import PausedRun
 from relvm.explore.shown import copied, nan_count, shown_value
 from relvm.explore.stops import Frame, Register, Stop
-from relvm.frontend.files import read_model
 from relvm.ir.expr import Module
-from relvm.vm.building import build
+from relvm.vm.building import build, expect_to_build
 from relvm.vm.runtime import Executable, VirtualMachine
 from relvm.vm.runtime.debugging import MOST_DEPTH
+from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
 
 
 class Debugger:
@@ -43,7 +45,7 @@ class Debugger:
         A module, the path of an .onnx or .relvm file, which are built with debug=True; or an executable, or the path of
         one.  An executable that was not built so has no places in the source, and its native functions do not stop.
     exec_mode, target, fused
-        As `vm.build` takes them.
+        As `vm.build` takes them, with its defaults; of what is to be built only.
     dims
         Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
     trust_native
@@ -53,6 +55,8 @@ class Debugger:
 
     Raises
     ------
+    RelvmArgumentError
+        There are options for building and an executable, or `dims` for a module or a text, whose sizes are its own.
     RelvmUnsupportedError
         Nothing of an executable can be stopped in: all its functions are native code that was not built for debugging.
 
@@ -74,14 +78,15 @@ class Debugger:
         self,
         program: Module | Executable | str | Path,
         *,
-        exec_mode: str | Mapping[str, str] = "bytecode",
-        target: str = "c",
-        fused: bool = True,
+        exec_mode: str | Mapping[str, str] | None = None,
+        target: str | None = None,
+        fused: bool | None = None,
         dims: Mapping[str, int | tuple[int, int]] | None = None,
         trust_native: bool = False,
         **machine_options: Any,
     ) -> None:
-        self.executable = _executable(program, exec_mode, target, fused, dims, trust_native)
+        options = {"exec_mode": exec_mode, "target": target, "fused": fused}
+        self.executable = _executable(program, options, dims, trust_native)
         self.machine = VirtualMachine(self.executable, **machine_options)
         self.code = ProgramCode(self.executable.program)
         _expect_stops(self.executable, self.code)
@@ -480,18 +485,18 @@ class _Values:
 
 def _executable(
     program: Any,
-    exec_mode: str | Mapping[str, str],
-    target: str,
-    fused: bool,
+    options: Mapping[str, Any],
     dims: Mapping[str, int | tuple[int, int]] | None,
     trust_native: bool,
 ) -> Executable:
-    if isinstance(program, str | Path) and Path(program).suffix in (".rvm", ".so"):
+    is_file = isinstance(program, str | Path)
+    if isinstance(program, Module) or (is_file and Path(program).suffix not in EXECUTABLE_SUFFIXES):
+        given = {name: value for name, value in options.items() if value is not None}
+        return build(module_of(program, dims), **given, debug=True)
+    if is_file or isinstance(program, Executable):
+        expect_to_build(program if is_file else "the executable", {**options, "dims": dims or None})
+    if is_file:
         program = Executable.open(program, trust_native=trust_native)
-    elif isinstance(program, str | Path):
-        program = read_model(Path(program), dims)
-    if isinstance(program, Module):
-        return build(program, exec_mode, target, fused=fused, debug=True)
     if not isinstance(program, Executable):
         raise RelvmTypeError(f"Debugger: expected a module, an executable or a path, got {type(program).__name__}")
     if program.upgrade is not None:
@@ -503,7 +508,7 @@ def _expect_stops(executable: Executable, code: ProgramCode) -> None:
     if not code.functions and any(entry.kind == "native" for entry in executable.program.functions):
         raise RelvmUnsupportedError(
             "Debugger: all functions of the executable are native code that was not built for debugging;"
-            " build it with debug=True"
+            " build it with debug=True, or by relvm compile --debug"
         )
 
 
@@ -514,6 +519,5 @@ def _source_line(origin: str) -> str:
 
 
 def _skips(by: str) -> bool:
-    if by not in ("value", "instruction"):
-        raise RelvmArgumentError(f"by={by!r}: expected value or instruction")
+    expect_choice("by", by, ("value", "instruction"))
     return by == "value"

@@ -13,12 +13,13 @@ _FRAME_HEIGHT = 640  # of a page in a notebook, in pixels
 
 
 def filled(name: str, scripts: Sequence[str], title: str, data: Any) -> str:
-    """The page `name`.html of page_files, with `name`.css, these scripts, and `data` as JSON."""
+    """The page page.html of page_files, with the body `name`.html, `name`.css, these scripts, and `data` as JSON."""
     # Inside a script element, what would end it is written so that JSON reads the same.
     text = json.dumps(data, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\u0021--")
     script = "\n".join(map(_read, scripts))
     given = {"TITLE": html.escape(title), "CSS": _read(f"{name}.css"), "JS": script, "DATA": text}
-    return re.sub(r"\$(TITLE|CSS|JS|DATA)\b", lambda match: given[match.group(1)], _read(f"{name}.html"))
+    template = _read("page.html").replace("$BODY", _read(f"{name}.html").rstrip())
+    return re.sub(r"\$(TITLE|CSS|JS|DATA)\b", lambda match: given[match.group(1)], template)
 
 
 def framed(page: str) -> str:

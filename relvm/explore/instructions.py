@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from relvm.tables import OPCODES
 from relvm.vm.runtime.assembly import instruction_text, quoted
@@ -56,7 +57,7 @@ class FunctionCode:
 
     def callee(self, instruction: int) -> str:
         """What an instruction calls; empty where it is no call."""
-        operands = dict(zip(_LETTERS[self.code[instruction].op], self.code[instruction].operands, strict=True))
+        operands = self._operands(instruction)
         return self.functions[operands["f"]] if "f" in operands else ""
 
     def is_housekeeping(self, instruction: int) -> bool:
@@ -75,8 +76,7 @@ class FunctionCode:
 
     def arguments(self, instruction: int) -> tuple[Argument, ...]:
         """Those of a call or of arithmetic."""
-        operands = dict(zip(_LETTERS[self.code[instruction].op], self.code[instruction].operands, strict=True))
-        return operands.get("A", ())
+        return self._operands(instruction).get("A", ())
 
     def written(self, instruction: int) -> tuple[int, ...]:
         """The registers whose values it makes: its destination; of a call without one the last of its arguments, which
@@ -103,6 +103,11 @@ class FunctionCode:
         """The instruction before another one that wrote each register last, in the order of the code."""
         return {register: number for number in range(instruction) for register in self.written(number)}
 
+    def _operands(self, instruction: int) -> dict[str, Any]:
+        """By their letters in csrc/opcodes.def."""
+        made = self.code[instruction]
+        return dict(zip(_LETTERS[made.op], made.operands, strict=True))
+
     def _walk(self, wanted: int, known: dict[int, dict[int, str]]) -> tuple[dict[int, str], bool]:
         """One walk over the code.  known: what is known at targets of jumps, which grows.  Returns what is known before
         the instruction `wanted`, and whether a jump back has changed `known`."""
@@ -118,11 +123,11 @@ class FunctionCode:
             if number == wanted:
                 found = dict(state)
             self._apply(number, state)
-            for letter, operand in zip(_LETTERS[made.op], made.operands, strict=True):
-                if letter == "j":
-                    merged = _merged(known.get(operand, {}), state) if operand in known else dict(state)
-                    changed |= operand <= number and merged != known.get(operand)
-                    known[operand] = merged
+            target = self._operands(number).get("j")
+            if target is not None:
+                merged = _merged(known[target], state) if target in known else dict(state)
+                changed |= target <= number and merged != known.get(target)
+                known[target] = merged
             if made.op in ("goto", "ret", "tail_call"):
                 state = None
         return found, changed

@@ -13,9 +13,8 @@ from relvm.codegen.bytecode import print_bytecode
 from relvm.codegen.c import print_c
 from relvm.codegen.c_kernel import print_kernel
 from relvm.codegen.c_names import kernel_symbol
-from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmNameError, near_matches
-from relvm.explore.built import expect_choice
-from relvm.frontend.files import read_model
+from relvm.errors import RelvmIndexError, RelvmNameError, expect_choice, near_matches
+from relvm.explore.built import module_of
 from relvm.ir.expr import Module
 from relvm.ir.printer import module_lines
 from relvm.lir.printer import routine_lines
@@ -185,10 +184,8 @@ def explore(
     """
     expect_choice("exec_mode", exec_mode, MODES)
     expect_choice("target", target, TARGETS)
-    if dims and isinstance(model, Module):
-        raise RelvmArgumentError(f"dims: {', '.join(dims)}: the sizes of a module are its own")
     started = time.perf_counter()
-    module = model if isinstance(model, Module) else read_model(Path(model), dims)
+    module = module_of(model, dims)
     title = title or ("module" if isinstance(model, Module) else Path(model).name)
     collector = _Collector()
     collector.add(GIVEN, "As it was read or built.", time.perf_counter() - started, _module_lines(module), is_ir=True)

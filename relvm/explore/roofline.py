@@ -30,10 +30,8 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
 
     Parameters
     ----------
-    profile
-        As `VirtualMachine.profile` gives it.
-    peaks
-        By default what `measured_peaks` measures, now, here, with as many threads as the run had.
+    profile, peaks
+        As `draw_profile` takes them.
     most
         Only so many of what took longest are looked at.
 
@@ -45,7 +43,7 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
     Raises
     ------
     RelvmArgumentError
-        `most` is less than 1, or a peak is not positive.
+        As `draw_profile` does.
     RelvmToolchainError
         The peak of arithmetic is not known: there is no C compiler.
     RelvmUnsupportedError

@@ -51,7 +51,7 @@ def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
         It has none for these operands.
     """
     if not has_value(row, operands):
-        raise RelvmArithmeticError(f"{row.name}: {row.fails}")
+        raise RelvmArithmeticError(f"{row.name}({', '.join(map(str, operands))}): {row.fails}")
     result = _meaning(row)(*operands)
     match row.result:
         case "i":

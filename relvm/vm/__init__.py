@@ -1,4 +1,4 @@
-"""Building and running: `build`, `load`, `Executable`, `VirtualMachine`, `register_func`.
+"""Building and running: `build`, `load`, `Executable`, `VirtualMachine`, `ThreadPoolRunner`, `register_func`.
 
 The compiler's names, and what is for people who write bytecode, are imported at first use, so that a program which only
 loads and runs an executable never imports them.
@@ -27,6 +27,7 @@ from relvm.vm.runtime import (
 
 _AT_FIRST_USE = {
     "ExecBuilder": "relvm.vm.runtime.exec_builder",
+    "ThreadPoolRunner": "relvm.vm.thread_pool",
     "build": "relvm.vm.building",
     "lower": "relvm.vm.building",
     "export_library": "relvm.vm.exporting",
@@ -41,6 +42,7 @@ __all__ = [
     "Profile",
     "Shape",
     "Tensor",
+    "ThreadPoolRunner",
     "Timing",
     "VirtualMachine",
     "build",

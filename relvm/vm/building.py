@@ -11,7 +11,7 @@ from relvm.codegen.c import print_c
 from relvm.codegen.c_names import kernel_symbol, routine_symbol
 from relvm.codegen.debug_section import debug_section
 from relvm.codegen.routine import lower_to_routines
-from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, expect_choice, near_matches
 from relvm.ir.expr import Module
 from relvm.lir.coalesce_copies import coalesce_copies
 from relvm.lir.direct_calls import direct_calls
@@ -219,16 +219,19 @@ class _Entries:
         return FunctionEntry(name, "bytecode", routine.params, registers, code, private=routine.private)
 
 
+def expect_to_build(program: object, options: Mapping[str, object]) -> None:
+    """Raises RelvmArgumentError: options for building are given, and `program`, as the message calls it, is built.
+
+    options: by name, None where one is not given.
+    """
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise RelvmArgumentError(f"{', '.join(given)}: for building, and {program} is built already")
+
+
 def _expect_modes(exec_mode: str | Mapping[str, str]) -> None:
     if not isinstance(exec_mode, Mapping):
-        _expect_choice("exec_mode", exec_mode, EXEC_MODES)
+        expect_choice("exec_mode", exec_mode, EXEC_MODES)
         return
     for name, mode in exec_mode.items():
-        _expect_choice(f"exec_mode[{name!r}]", mode, ("bytecode", "compiled"))
-
-
-def _expect_choice(name: str, got: str, choices: tuple[str, ...]) -> None:
-    if got not in choices:
-        raise RelvmArgumentError(
-            f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(str(got), choices)}"
-        )
+        expect_choice(f"exec_mode[{name!r}]", mode, ("bytecode", "compiled"))

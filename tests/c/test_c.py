@@ -57,6 +57,12 @@ def compile_c(*arguments: object) -> None:
     assert result.returncode == 0, result.stderr
 
 
+def compile_native_library(folder: Path) -> Path:
+    library = folder / "library.so"
+    compile_c(*WARNINGS, *INCLUDES, "-O1", "-shared", "-fPIC", HERE / "native_library.c", "-o", library)
+    return library
+
+
 @pytest.fixture(scope="session")
 def runtime(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path]]:
     """The runtime's objects for given sanitizers, built once; its allocations fail when allocation.c says so."""
@@ -81,9 +87,7 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Pa
 @pytest.fixture(scope="session")
 def native_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What test_native.c puts into native sections."""
-    library = tmp_path_factory.mktemp("native") / "library.so"
-    compile_c(*WARNINGS, *INCLUDES, "-O1", "-shared", "-fPIC", HERE / "native_library.c", "-o", library)
-    return library
+    return compile_native_library(tmp_path_factory.mktemp("native"))
 
 
 def sanitizer_flags(sanitizers: str) -> list[str]:

@@ -1,11 +1,7 @@
 /* Debuggers: where runs stop, what can be seen there, and that they leave nothing behind. */
-#include <stdarg.h>
-
 #include "allocation.h"
-#include "check.h"
-#include "image.h"
-#include "machine.h"
 #include "prim.h"
+#include "run.h"
 
 static image program;
 static loaded what;
@@ -14,16 +10,6 @@ static rvm_value result;
 static uint32_t add, invoke, make_closure, square, outer, loop, failing, deep;
 
 /* ---- the program ---- */
-
-/* add(a, b): the sum of ints. */
-static rvm_status host_add(void *self, const rvm_value *arguments, int32_t count, rvm_value *sum) {
-  (void)self;
-  if (count != 2 || arguments[0].tag != RVM_TAG_INT || arguments[1].tag != RVM_TAG_INT) return RVM_TYPE_ERROR;
-  *sum = int_value(arguments[0].as.i + arguments[1].as.i);
-  return RVM_OK;
-}
-
-#define PRIM(to, destination, row, a, b) WORDS(to, RVM_OP_prim, destination, row, 2, a, b)
 
 static void build(void) {
   add = image_packed(&program, "test.add");
@@ -42,7 +28,7 @@ static void build(void) {
   PRIM(&program, 2, RVM_PRIM_gt_i64, R(0), I(0));
   IF(&program, 2, 3 + 6 + 4);
   PRIM(&program, 0, RVM_PRIM_sub_i64, R(0), I(1));
-  WORDS(&program, RVM_OP_tail_call, loop, 1, R(0));
+  TAIL_CALL(&program, loop, R(0));
   RET(&program, 0);
   failing = image_bytecode(&program, "failing", "", 1);
   CALL(&program, 0, square, N);
@@ -52,12 +38,10 @@ static void build(void) {
   RET(&program, 0);
 }
 
-#define RUN(function, ...)                                                                           \
-  rvm_machine_call(machine, (int32_t)(function), (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1,     \
-                   COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1, &result)
+#define RUN(function, ...) RUN_ON(machine, result, function, ##__VA_ARGS__)
 
-static void check_idle(void) {
-  CHECK(machine->head.top == machine->stack && machine->head.frame_count == 0 && machine->entries == 0);
+static void check_over(void) {
+  check_idle(machine);
   CHECK_INT(rvm_machine_depth(machine), 0);
   CHECK_INT(rvm_machine_place(machine, 0).function, -1);
 }
@@ -65,27 +49,19 @@ static void check_idle(void) {
 /* ---- a debugger that writes down where it is ---- */
 
 typedef struct diary {
-  char text[2000];
+  char text[NOTES_BYTES];
   int32_t ends_at; /* the stop that ends the run; 0: none */
   int32_t stops;
 } diary;
-
-static void note(diary *to, const char *format, ...) {
-  va_list arguments;
-  size_t used = strlen(to->text);
-  va_start(arguments, format);
-  vsnprintf(to->text + used, sizeof to->text - used, format, arguments);
-  va_end(arguments);
-}
 
 static rvm_status stop(void *host, const rvm_value *failure, rvm_value *error) {
   diary *to = host;
   int64_t depth = rvm_machine_depth(machine);
   rvm_place place = rvm_machine_place(machine, depth - 1);
-  note(to, failure ? "!%d:%s:%d" : "%d:%s:%d", (int)depth, rvm_executable_function_name(what.executable, place.function),
+  note(to->text, failure ? "!%d:%s:%d" : "%d:%s:%d", (int)depth, rvm_executable_function_name(what.executable, place.function),
        (int)place.instruction);
-  if (place.count > 0 && place.registers[0].tag == RVM_TAG_INT) note(to, "(%d)", (int)place.registers[0].as.i);
-  note(to, " ");
+  if (place.count > 0 && place.registers[0].tag == RVM_TAG_INT) note(to->text, "(%d)", (int)place.registers[0].as.i);
+  note(to->text, " ");
   return ++to->stops == to->ends_at ? rvm_fail(error, RVM_ASSERTION_ERROR, "enough") : RVM_OK;
 }
 
@@ -103,7 +79,7 @@ static void every_instruction_of_every_function(void) {
   CHECK_INT(result.as.i, 18);
   CHECK_TEXT(seen.text, "1:outer:0(3) 2:square:0(3) 2:square:1(3) 1:outer:1(3) 1:outer:2(3) 2:square:0(3) 2:square:1(3) "
                         "1:outer:3(3) 1:outer:4(3) ");
-  check_idle();
+  check_over();
 }
 
 static void or_of_the_outer_ones_only(void) {
@@ -113,7 +89,7 @@ static void or_of_the_outer_ones_only(void) {
   debug(0);
   CHECK_OK(RUN(outer, int_value(3)), result);
   CHECK_TEXT(seen.text, "");
-  check_idle();
+  check_over();
 }
 
 /* A comparison and its jump are one step elsewhere, and a round of the loop a jump. */
@@ -124,7 +100,7 @@ static void rounds_of_a_loop(void) {
   debug(0);
   CHECK_OK(RUN(loop, int_value(100000)), result);
   CHECK_INT(result.as.i, 0);
-  check_idle();
+  check_over();
 }
 
 static void breakpoints(void) {
@@ -142,7 +118,7 @@ static void breakpoints(void) {
   debug(0); /* another debugger: the breakpoints have gone */
   CHECK_OK(RUN(outer, int_value(3)), result);
   CHECK_TEXT(seen.text, "");
-  check_idle();
+  check_over();
 }
 
 static void a_failure_is_told_once_before_anything_is_released(void) {
@@ -153,7 +129,7 @@ static void a_failure_is_told_once_before_anything_is_released(void) {
   CHECK_FAILS(RUN(failing), RVM_TYPE_ERROR, "mul_i64", result);
   CHECK_FAILS(RUN(deep), RVM_STACK_OVERFLOW, "deep: calls nest ", result);
   CHECK(strstr(seen.text, "!5000:deep:0"));
-  check_idle();
+  check_over();
 }
 
 static void it_may_end_the_run(void) {
@@ -162,7 +138,7 @@ static void it_may_end_the_run(void) {
     seen.ends_at = at;
     CHECK_FAILS(RUN(outer, int_value(3)), RVM_ASSERTION_ERROR, "enough", result);
     CHECK_INT(seen.stops, at);
-    check_idle();
+    check_over();
   }
 }
 
@@ -188,7 +164,7 @@ static void it_may_call_the_machine_and_not_change_it(void) {
   CHECK_OK(rvm_machine_debug(machine, &(rvm_debugger){.stop = change}, &result), result);
   rvm_machine_stop_within(machine, INT64_MAX);
   CHECK_FAILS(RUN(outer, int_value(3)), RVM_BUSY, "debugger cannot be changed", result);
-  check_idle();
+  check_over();
 }
 
 static rvm_status count_calls(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
@@ -212,7 +188,7 @@ static void beside_an_instrument(void) {
   CHECK_INT(calls, 10);
   CHECK_FAILS(rvm_machine_break(machine, (int32_t)outer, 0, 1, &result), RVM_ARGUMENT_ERROR, "no debugger", result);
   CHECK_OK(rvm_machine_instrument(machine, NULL, &result), result);
-  check_idle();
+  check_over();
 }
 
 static void without_memory(void) {
@@ -231,12 +207,12 @@ static void without_memory(void) {
   allocations_left = -1;
   rvm_value_release(&result);
   CHECK_OK(RUN(square, int_value(3)), result);
-  check_idle();
+  check_over();
 }
 
 int main(void) {
   const rvm_machine_options options = {.call_depth = 5000};
-  CHECK_OK(rvm_register("test.add", host_add, NULL, 0, &result), result);
+  CHECK_OK(rvm_register("test.add", host_add_two, NULL, 0, &result), result);
   build();
   MAKE(what, image_load(&program, &what, &result));
   MAKE(machine, rvm_machine_new(what.executable, &options, &machine, &result));

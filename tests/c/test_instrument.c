@@ -1,10 +1,7 @@
 /* Instruments: what they see, what they can stop, and that they leave nothing behind; profiles. */
 #include <math.h>
-#include <stdarg.h>
 
-#include "check.h"
-#include "image.h"
-#include "machine.h"
+#include "run.h"
 
 static image program;
 static loaded what;
@@ -13,14 +10,6 @@ static rvm_value result;
 static uint32_t add, make_closure, invoke, inner, outer, failing, deep, check, checked, unchecked;
 
 /* ---- the program ---- */
-
-/* add(a, b): the sum of ints. */
-static rvm_status host_add(void *self, const rvm_value *arguments, int32_t count, rvm_value *sum) {
-  (void)self;
-  if (count != 2 || arguments[0].tag != RVM_TAG_INT || arguments[1].tag != RVM_TAG_INT) return RVM_TYPE_ERROR;
-  *sum = int_value(arguments[0].as.i + arguments[1].as.i);
-  return RVM_OK;
-}
 
 static void build(void) {
   add = image_packed(&program, "test.add");
@@ -53,39 +42,22 @@ static void build(void) {
   RET(&program, 0);
 }
 
-#define RUN(function, ...)                                                                           \
-  rvm_machine_call(machine, (int32_t)(function), (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1,     \
-                   COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1, &result)
-
-static void check_idle(void) {
-  CHECK(machine->head.top == machine->stack && machine->head.frame_count == 0 && machine->head.nesting == 0 && machine->entries == 0);
-  int64_t left = 0;
-  for (const rvm_value *value = machine->stack; value < machine->head.stack_end; value++) left += rvm_value_is_object(*value);
-  CHECK_INT(left, 0);
-}
+#define RUN(function, ...) RUN_ON(machine, result, function, ##__VA_ARGS__)
 
 /* ---- an instrument that writes down what it sees ---- */
 
 typedef struct diary {
-  char text[1000];
+  char text[NOTES_BYTES];
   int32_t skipped, stopped_before, stopped_after; /* functions; -1: none */
 } diary;
-
-static void note(diary *to, const char *format, ...) {
-  va_list arguments;
-  size_t used = strlen(to->text);
-  va_start(arguments, format);
-  vsnprintf(to->text + used, sizeof to->text - used, format, arguments);
-  va_end(arguments);
-}
 
 static rvm_status before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                          rvm_value *error) {
   diary *to = host;
-  note(to, "%s(", rvm_executable_function_name(what.executable, function));
+  note(to->text, "%s(", rvm_executable_function_name(what.executable, function));
   for (int32_t i = 0; i < count; i++)
-    note(to, arguments[i].tag == RVM_TAG_INT ? "%s%d" : "%s?", i > 0 ? "," : "", (int)arguments[i].as.i);
-  note(to, ") ");
+    note(to->text, arguments[i].tag == RVM_TAG_INT ? "%s%d" : "%s?", i > 0 ? "," : "", (int)arguments[i].as.i);
+  note(to->text, ") ");
   *skip = function == to->skipped;
   if (function != to->stopped_before) return RVM_OK;
   return rvm_fail(error, RVM_ASSERTION_ERROR, "stopped before");
@@ -96,10 +68,10 @@ static rvm_status after(void *host, int32_t function, const rvm_value *arguments
   diary *to = host;
   (void)error;
   if (status) {
-    note(to, "!%d ", status);
+    note(to->text, "!%d ", status);
   } else {
-    note(to, value->tag == RVM_TAG_INT ? "=%d" : "=?", (int)value->as.i);
-    note(to, count > 0 && arguments[0].tag == RVM_TAG_INT ? "of%d " : " ", (int)arguments[0].as.i);
+    note(to->text, value->tag == RVM_TAG_INT ? "=%d" : "=?", (int)value->as.i);
+    note(to->text, count > 0 && arguments[0].tag == RVM_TAG_INT ? "of%d " : " ", (int)arguments[0].as.i);
   }
   return function == to->stopped_after ? RVM_INDEX_ERROR : RVM_OK; /* without an error */
 }
@@ -124,7 +96,7 @@ static void every_call_is_seen_before_and_after(void) {
   CHECK_TEXT(seen.text,
              "outer(1) inner(1,10) test.add(1,10) =11of1 =11of1 vm.builtin.make_closure(?,20) =? "
              "inner(1,20) test.add(1,20) =21of1 =21of1 test.add(11,21) =32of11 =32of1 ");
-  check_idle();
+  check_idle(machine);
 }
 
 static void kinds_choose_what_is_seen(void) {
@@ -149,7 +121,7 @@ static void a_call_that_is_skipped_gives_nil(void) {
   seen.skipped = (int32_t)outer;
   CHECK_OK(RUN(outer, int_value(1)), result);
   CHECK_INT(result.tag, RVM_TAG_NIL);
-  check_idle();
+  check_idle(machine);
 }
 
 static void a_check_that_is_skipped_makes_no_other_types(void) {
@@ -163,7 +135,7 @@ static void a_check_that_is_skipped_makes_no_other_types(void) {
   CHECK_OK(RUN(unchecked, text), result);
   CHECK_INT(text.as.object->references, 1);
   rvm_value_release(&text);
-  check_idle();
+  check_idle(machine);
 }
 
 static void an_instrument_may_end_the_run(void) {
@@ -176,7 +148,7 @@ static void an_instrument_may_end_the_run(void) {
     CHECK_FAILS(RUN(outer, int_value(1)), RVM_ASSERTION_ERROR, "stopped before", result);
     seen.stopped_before = -1, seen.stopped_after = (int32_t)functions[i];
     CHECK_FAILS(RUN(outer, int_value(1)), RVM_INDEX_ERROR, "stopped by the host's instrument", result);
-    check_idle();
+    check_idle(machine);
   }
 }
 
@@ -191,14 +163,14 @@ static void a_failure_is_seen_and_stays_what_it_is(void) {
   rvm_value_release(&result);
   CHECK_TEXT(seen.text, "failing() inner(?,?) test.add(?,?) !1 !1 !1 ");
   CHECK_FAILS(RUN(inner, int_value(1)), RVM_ARGUMENT_ERROR, "inner: expected 2 arguments (x, y), got 1", result);
-  check_idle();
+  check_idle(machine);
 }
 
 static void recursion_without_end_is_an_error_still(void) {
   rvm_instrument instrument = {.kinds = 1u << RVM_KIND_bytecode};
   instrument_with(&instrument);
   CHECK_FAILS(RUN(deep), RVM_STACK_OVERFLOW, "deep: calls nest ", result);
-  check_idle();
+  check_idle(machine);
 }
 
 static rvm_status change_instrument(void *host, int32_t function, const rvm_value *arguments, int32_t count,
@@ -225,7 +197,7 @@ static void an_instrument_may_call_its_machine_and_not_change_it(void) {
   instrument.before = change_instrument;
   instrument_with(&instrument);
   CHECK_FAILS(RUN(outer, int_value(1)), RVM_BUSY, "instrument cannot be changed", result);
-  check_idle();
+  check_idle(machine);
 }
 
 static void a_profile_counts_calls_and_bytes(void) {
@@ -245,7 +217,7 @@ static void a_profile_counts_calls_and_bytes(void) {
   CHECK_INT(rvm_profile_read(profile, (int32_t)inner).count, 0);
   CHECK_INT(rvm_profile_read(profile, 1000).count, 0);
   rvm_profile_release(profile);
-  check_idle();
+  check_idle(machine);
 }
 
 /* Calls of `add` with two arguments, the first a tensor or not; operations and bytes after that. */
@@ -283,7 +255,7 @@ static void a_profile_counts_operations_as_it_is_told(void) {
   CHECK_FAILS(rvm_profile_count(profile, 1000, known, 14, &result), RVM_ARGUMENT_ERROR, "function 1000", result);
   CHECK_FAILS(rvm_profile_count(profile, (int32_t)add, known, -1, &result), RVM_ARGUMENT_ERROR, "-1 numbers", result);
   rvm_profile_release(profile);
-  check_idle();
+  check_idle(machine);
 }
 
 static void functions_are_values(void) {
@@ -296,7 +268,7 @@ static void functions_are_values(void) {
 
 int main(void) {
   const rvm_machine_options options = {.call_depth = 5000};
-  CHECK_OK(rvm_register("test.add", host_add, NULL, 0, &result), result);
+  CHECK_OK(rvm_register("test.add", host_add_two, NULL, 0, &result), result);
   build();
   MAKE(what, image_load(&program, &what, &result));
   MAKE(machine, rvm_machine_new(what.executable, &options, &machine, &result));

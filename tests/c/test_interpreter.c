@@ -2,9 +2,7 @@
 #include <limits.h>
 
 #include "allocation.h"
-#include "check.h"
-#include "image.h"
-#include "machine.h"
+#include "run.h"
 
 /* A loaded executable with a machine, and the result of the last call. */
 typedef struct bench {
@@ -19,14 +17,6 @@ static void bench_open(bench *b, const rvm_machine_options *options) {
   CHECK_OK(rvm_machine_new(b->what.executable, options, &b->machine, &b->result), b->result);
 }
 
-/* Nothing is left on the stacks. */
-static void check_idle(const rvm_machine *machine) {
-  CHECK(machine->head.top == machine->stack && machine->head.frame_count == 0 && machine->head.nesting == 0 && machine->entries == 0);
-  int64_t left = 0;
-  for (const rvm_value *value = machine->stack; value < machine->head.stack_end; value++) left += rvm_value_is_object(*value);
-  CHECK_INT(left, 0);
-}
-
 static void bench_close(bench *b) {
   check_idle(b->machine);
   rvm_value_release(&b->result);
@@ -34,9 +24,7 @@ static void bench_close(bench *b) {
   loaded_release(&b->what);
 }
 
-#define RUN(b, function, ...)                                                                        \
-  rvm_machine_call((b).machine, (int32_t)(function), (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1, \
-                   COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1, &(b).result)
+#define RUN(b, function, ...) RUN_ON((b).machine, (b).result, function, ##__VA_ARGS__)
 
 static rvm_value boolean(int truth) { return (rvm_value){.tag = RVM_TAG_BOOL, .as.i = truth}; }
 

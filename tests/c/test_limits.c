@@ -1,8 +1,6 @@
 /* Limits: of a run's memory, steps and time, and of what an executable may have and call. */
-#include "check.h"
-#include "image.h"
-#include "machine.h"
 #include "prim.h"
+#include "run.h"
 
 static image program;
 static loaded what;
@@ -15,10 +13,6 @@ static rvm_status host_seven(void *self, const rvm_value *arguments, int32_t cou
   *seven = int_value(7);
   return RVM_OK;
 }
-
-#define PRIM(to, destination, row, a, b) WORDS(to, RVM_OP_prim, destination, row, 2, a, b)
-#define TAIL_CALL(to, function, ...) \
-  WORDS(to, RVM_OP_tail_call, function, COUNT_OF(((uint32_t[]){__VA_ARGS__})), __VA_ARGS__)
 
 static void build(void) {
   uint32_t make_tuple = image_packed(&program, "vm.builtin.make_tuple");
@@ -51,9 +45,7 @@ static void build(void) {
   RET(&program, 0);
 }
 
-#define RUN(function, ...)                                                                           \
-  rvm_machine_call(machine, (int32_t)(function), (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1,     \
-                   COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1, &result)
+#define RUN(function, ...) RUN_ON(machine, result, function, ##__VA_ARGS__)
 
 static void with(rvm_machine_options options) {
   MAKE(machine, rvm_machine_new(what.executable, &options, &machine, &result));

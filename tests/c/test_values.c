@@ -1,4 +1,5 @@
 /* Values: reference counts, deep release, tensors over memory of every origin, descriptions, checksums. */
+#include "allocation.h"
 #include "check.h"
 #include "value.h"
 
@@ -164,6 +165,18 @@ static uint32_t slow_crc(uint32_t crc, const unsigned char *bytes, int64_t size_
   return ~crc;
 }
 
+static void arrays_grow_and_keep_what_they_have(void) {
+  int32_t *numbers = rvm_grow(NULL, 0, 2, sizeof *numbers);
+  numbers[0] = 7, numbers[1] = 8;
+  CHECK(!rvm_grow(numbers, 2, INT64_MAX / 2, sizeof *numbers)); /* no such size */
+  allocations_left = 0;
+  CHECK(!rvm_grow(numbers, 2, 1000, sizeof *numbers));
+  numbers = rvm_grow(numbers, 2, 1000, sizeof *numbers);
+  numbers[999] = 9;
+  CHECK_INT(numbers[0] * 100 + numbers[1] * 10 + numbers[999], 789);
+  rvm_free(numbers);
+}
+
 static void checksums_are_crc32c(void) {
   unsigned char bytes[100];
   for (int i = 0; i < 100; i++) bytes[i] = (unsigned char)(i * 37 + 11);
@@ -185,6 +198,7 @@ int main(void) {
   values_are_described();
   conditions_are_read_by_their_type();
   a_trace_has_twenty_lines_and_a_count();
+  arrays_grow_and_keep_what_they_have();
   checksums_are_crc32c();
   return CHECK_RESULT();
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
 import pytest
-from test_c import COMPILER, HERE, INCLUDES, LIBRARIES, ROOT, SOURCES, WARNINGS, compile_c
+from test_c import COMPILER, HERE, INCLUDES, LIBRARIES, ROOT, SOURCES, WARNINGS, compile_c, compile_native_library
 from verifier_mutants import Mutant, instrument
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
@@ -52,8 +52,7 @@ def mutants(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[Mutant, str]
         compile_c(*WARNINGS, "-O0", *INCLUDES, "-c", source, "-o", made)
     for program in (folder / stem for stem in TESTS):
         compile_c(*WARNINGS, "-O0", *INCLUDES, HERE / f"{program.name}.c", *objects, "-o", program, *LIBRARIES)
-    library = folder / "library.so"
-    compile_c(*WARNINGS, *INCLUDES, "-O1", "-shared", "-fPIC", HERE / "native_library.c", "-o", library)
+    compile_native_library(folder)
     return found, folder
 
 

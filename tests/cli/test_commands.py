@@ -85,6 +85,9 @@ def test_run_prints_or_draws_how_far_kernels_are_from_the_roof(folder: Path) -> 
     assert "<svg" in (folder / "roof.svg").read_text()
     done = relvm("run", "model.relvm", "--input", "x=x.npy", "--roofline", "roof.txt", cwd=folder)
     assert done.returncode == 1 and "--roofline roof.txt: expected a file of one of" in done.stderr
+    done = relvm("run", "--random", "--roofline", "model.relvm", cwd=folder)
+    message = "--roofline: expected a picture's file, got model.relvm; give MODEL before the options"
+    assert done.returncode == 2 and message in done.stderr
 
 
 @pytest.mark.parametrize("picture", PICTURES)
@@ -125,6 +128,18 @@ def test_compile_then_run_the_saved_executable(folder: Path, mode: str, file: st
     done = relvm("run", file, "--input", "x=x.npy", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "output1: float32[1, 3]" in done.stdout
+
+
+def test_options_for_building_are_refused_where_it_is_built(folder: Path) -> None:
+    assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
+    for given, named in [
+        (("--exec-mode", "bytecode"), "--exec-mode"),
+        (("--target", "numpy", "--unfused"), "--target, --unfused"),
+        (("--dim", "n=2"), "--dim"),
+    ]:
+        done = relvm("run", "m.rvm", "--input", "x=x.npy", *given, cwd=folder)
+        assert done.returncode == 1 and f": {named}: for building, and m.rvm is built already" in done.stderr
+    assert relvm("run", "m.rvm", "--random", "--dim", "n=2", cwd=folder).returncode == 0
 
 
 def test_a_build_over_a_second_says_what_it_is_doing(folder: Path) -> None:

@@ -83,6 +83,14 @@ def test_mistakes_are_said_and_the_session_goes_on(tmp_path: Path) -> None:
     assert lines[-1].strip() == "nan [off]: stop behind the first instruction that makes a NaN, or no longer."
 
 
+def test_help_knows_the_short_names_too(tmp_path: Path) -> None:
+    done = debug(tmp_path, "help b\nhelp si\nhelp\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("break WHERE [in FUNCTION]: stop there;")
+    assert "\nstepi: go on to the very next instruction.\n" in done.stdout
+    assert {"b", "si", "bt", "break", "stepi", "where"} < set(done.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -95,6 +103,25 @@ def test_what_cannot_begin_is_one_line(tmp_path: Path, options: list[str], words
     done = debug(tmp_path, "run\n", *options)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert all(word in done.stderr for word in words)
+
+
+def test_a_saved_executable_is_debugged_where_it_is_compiled_for_that(tmp_path: Path) -> None:
+    (tmp_path / "model.relvm").write_text(TEXT)
+    np.save(tmp_path / "x.npy", np.float32([1, 2]))
+    inputs = ("--input", "x=x.npy", "--input", "k=0")
+
+    def relvm(*arguments: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "relvm", *arguments]
+        return subprocess.run(command, cwd=tmp_path, input="break 2\nrun\n", capture_output=True, text=True)
+
+    compiling = ("compile", "model.relvm", "--exec-mode", "compiled")
+    assert relvm(*compiling, "-o", "plain.rvm").returncode == 0
+    assert relvm(*compiling, "-o", "debug.rvm", "--debug").returncode == 0
+    done = relvm("debug", "plain.rvm", *inputs)
+    assert done.returncode == 1 and "by relvm compile --debug" in done.stderr
+    done = relvm("debug", "debug.rvm", *inputs)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "breakpoint\nin main, model.relvm:2:3:  a = add(x, x)\n" in done.stdout
 
 
 @pytest.mark.parametrize("text", ["1.5", "k.npy", ""])

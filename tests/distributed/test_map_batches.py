@@ -16,7 +16,7 @@ from distributed import Client, Future, KilledWorker
 from functions import NAMES, tries, workers_of
 
 from relvm import vm
-from relvm.distributed import Batch, Runner, map_batches, stream
+from relvm.distributed import Batch, Runner, map_batches
 from relvm.errors import (
     RelvmArgumentError,
     RelvmArithmeticError,
@@ -358,14 +358,6 @@ def test_a_bar_is_shown_on_a_terminal_alone(
         assert shown.err == ""
 
 
-def test_a_worker_that_is_busy_is_not_waited_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "_PREPARATION_SECONDS", 0.2)
-    others = client.submit(time.sleep, 2, workers=[next(iter(client.nthreads()))], pure=False)
-    results = map_batches(build("def main(x: f32[n]) -> f32[n] = relu(x)"), numbered(6), client=client, ahead=1)
-    assert [int(each[0]) for each in results] == list(range(6))
-    del others
-
-
 # ---- what is refused ----
 
 
@@ -375,7 +367,7 @@ def test_what_does_not_fit_is_refused_by_the_call(client: Client, tmp_path: Path
     for error, message, arguments, options in [
         (RelvmTypeError, "expected an Executable, got str", ("m.rvm", x), {}),
         (RelvmNameError, "no function man: there are main; did you mean main", (double, x), {"function": "man"}),
-        (RelvmArgumentError, "on_error is 'skip', expected", (double, x), {"on_error": "skip"}),
+        (RelvmArgumentError, "on_error='skip': expected one of raise, return", (double, x), {"on_error": "skip"}),
         (RelvmArgumentError, "ahead is 0, expected an integer of 1 or more", (double, x), {"ahead": 0}),
         (RelvmArgumentError, "retries is -1, expected an integer of 0 or more", (double, x), {"retries": -1}),
         (RelvmTypeError, "client: expected a distributed.Client, got str", (double, x), {"client": "tcp://there"}),

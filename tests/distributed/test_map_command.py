@@ -79,10 +79,10 @@ def test_an_interrupted_run_goes_on_where_it_stopped(folder: Path) -> None:
 
 
 def test_a_cluster_that_is_there_is_used(folder: Path, client: Client) -> None:
-    (folder / "double.relvm").write_text(DOUBLE)
+    build().save(folder / "double.rvm")
     address = client.scheduler.address
-    arguments = ("--inputs", "in/0*.npy", "--out", "new/out", "--target", "numpy", "--scheduler", address)
-    done = relvm("map", "double.relvm", *arguments, cwd=folder)
+    arguments = ("--inputs", "in/0*.npy", "--out", "new/out", "--scheduler", address)
+    done = relvm("map", "double.rvm", *arguments, cwd=folder)
     assert (done.returncode, done.stderr) == (0, "relvm: wrote 10 files to new/out\n")
     assert outputs(folder, "new/out") == {f"0{number}": [[2 * number]] for number in range(10)}
 

@@ -335,7 +335,7 @@ def test_a_failure_is_looked_at_where_it_is(mode: str, executables: dict[str, vm
     with Debugger(executables[mode]) as debugger:
         stop = debugger.run("falls", 3)
         assert (stop.reason, stop.depth) == ("error", 4)
-        assert stop.about == "RelvmArithmeticError: floordiv_i64: integer division by zero"
+        assert stop.about == "RelvmArithmeticError: floordiv_i64(10, 0): integer division by zero"
         assert debugger["n"] == 0
         assert debugger.value("n", frame=3) == 3
         with pytest.raises(RelvmArithmeticError, match="division by zero"):
@@ -450,6 +450,19 @@ def test_executables_that_were_not_built_for_it(executables: dict[str, vm.Execut
         Debugger(vm.build(module, "auto"))
     with pytest.raises(RelvmTypeError, match="expected a module, an executable or a path, got int"):
         Debugger(3)
+
+
+def test_options_that_have_no_meaning_are_refused(tmp_path: Path, executables: dict[str, vm.Executable]) -> None:
+    path = tmp_path / "small.rvm"
+    executables["bytecode"].save(path)
+    for option in ({"exec_mode": "bytecode"}, {"target": "c"}, {"fused": False}, {"dims": {"n": 2}}):
+        name = next(iter(option))
+        with pytest.raises(RelvmArgumentError, match=f"^{name}: for building, and the executable is built already"):
+            Debugger(executables["bytecode"], **option)
+        with pytest.raises(RelvmArgumentError, match=f"^{name}: for building, and {path} is built already"):
+            Debugger(path, **option)
+    with pytest.raises(RelvmArgumentError, match="dims: n: the sizes of a module are its own"):
+        Debugger(parse_module(TEXT), dims={"n": 2})
 
 
 @both_modes

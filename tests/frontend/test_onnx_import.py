@@ -225,6 +225,23 @@ def test_a_branch_that_cannot_be_followed_fails_when_it_is_taken() -> None:
         from_onnx(make_model(nodes, inputs, ["y"], {"axes": np.array([1], I64)}))
 
 
+def test_a_branch_that_is_not_for_the_sizes_that_are_fixed_fails_when_it_is_taken() -> None:
+    then = branch("then", [helper.make_node("Add", ["x", "two"], ["a"])], "a")
+    orelse = branch("else", [helper.make_node("Add", ["x", "three"], ["b"])], "b")
+    nodes = [helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=orelse, name="which")]
+    constants = {"two": np.ones((2, 4), np.float32), "three": np.ones((3, 4), np.float32)}
+    proto = make_model(nodes, [("x", F, ["n", 4]), ("c", bool, [])], ["y"], constants)
+    for rows, taken in ((2, True), (3, False)):
+        module = from_onnx(proto, dims={"n": rows})
+        x = np.full((rows, 4), 2, np.float32)
+        np.testing.assert_array_equal(run_everywhere(module, x, np.array(taken)), x + 1)
+        for machine in machines(module).values():
+            with pytest.raises(RelvmTypeError, match=r"\(Add, opset 17\)"):
+                machine["main"](x, np.array(not taken))
+    with pytest.raises(RelvmShapeError, match=r"\(Add, opset 17\)"):
+        from_onnx(proto, dims={"n": 4})
+
+
 def test_a_dimension_may_be_fixed() -> None:
     proto = make_model([helper.make_node("Relu", ["x"], ["y"])], [("x", F, ["batch", 3])], ["y"])
     assert "f32[2, 3]" in str(from_onnx(proto, dims={"batch": 2})["main"].params[0].type)

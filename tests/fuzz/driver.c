@@ -73,6 +73,7 @@ static void write_file(const char *path, input what) {
 }
 
 static void keep_failure(void) {
+  fprintf(stderr, "input %lld\n", (long long)fuzz_counted.inputs);
   if (failure_path) write_file(failure_path, running);
 }
 

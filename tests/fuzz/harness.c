@@ -11,8 +11,9 @@
 #include "fuzz.h"
 #include "machine.h"
 
-enum { STACK_VALUES = 512, CALL_DEPTH = 40, MOST_STEPS = 60000, MOST_RUN_BYTES = 1 << 18, MOST_MEMORY_BYTES = 1 << 20 };
+enum { STACK_VALUES = 512, CALL_DEPTH = 40, MOST_STEPS = 20000, MOST_RUN_BYTES = 1 << 18, MOST_MEMORY_BYTES = 1 << 20 };
 enum { MOST_FUNCTIONS = 48, ROUNDS = 2, MOST_PARAMETERS = 12, KEPT = 6 };
+enum { MOST_LOOKS = 1 << 13 }; /* of those who look on, for a program: a loop may stop a million times */
 
 /* How a machine is run.  The results of the first three must be the same. */
 enum mode { PLAIN, WATCHED, STEPPED, SKIPPED, STARVED, MODES };
@@ -34,6 +35,7 @@ typedef struct session {
   outcome outcomes[MOST_FUNCTIONS * ROUNDS];
   int32_t outcome_count;
   int depth; /* of the host's functions inside each other */
+  int looks; /* of those who look on, so far */
 } session;
 
 fuzz_counts fuzz_counted;
@@ -95,11 +97,16 @@ static void register_host(const rvm_executable *executable, int is_there) {
 
 /* ---- those who look on ---- */
 
+static void look_at(session *s, const rvm_value *values, int32_t count) {
+  char text[RVM_DESCRIPTION_BYTES];
+  if (s->looks++ >= MOST_LOOKS) return;
+  for (int32_t i = 0; i < count; i++) rvm_value_describe(values[i], text);
+}
+
 static rvm_status before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                          rvm_value *error) {
   session *s = host;
-  char text[RVM_DESCRIPTION_BYTES];
-  for (int32_t i = 0; i < count; i++) rvm_value_describe(arguments[i], text);
+  look_at(s, arguments, count);
   EXPECT(rvm_executable_function_name(s->executable, function));
   if (s->mode != SKIPPED) return RVM_OK;
   *skip = fuzz_below(&s->whims, 4) == 0;
@@ -109,9 +116,8 @@ static rvm_status before(void *host, int32_t function, const rvm_value *argument
 static rvm_status after(void *host, int32_t function, const rvm_value *arguments, int32_t count, rvm_status status,
                         const rvm_value *result, rvm_value *error) {
   session *s = host;
-  char text[RVM_DESCRIPTION_BYTES];
-  for (int32_t i = 0; i < count; i++) rvm_value_describe(arguments[i], text);
-  rvm_value_describe(*result, text);
+  look_at(s, arguments, count);
+  look_at(s, result, 1);
   EXPECT(rvm_executable_function_name(s->executable, function) && (status == RVM_OK) != (result->tag == RVM_TAG_ERROR));
   if (s->mode != SKIPPED || fuzz_below(&s->whims, 32)) return RVM_OK;
   return rvm_fail(error, RVM_CALLBACK_ERROR, "the instrument did not like it");
@@ -119,14 +125,13 @@ static rvm_status after(void *host, int32_t function, const rvm_value *arguments
 
 static rvm_status stop_at(void *host, const rvm_value *failure, rvm_value *error) {
   session *s = host;
-  char text[RVM_DESCRIPTION_BYTES];
   (void)error;
   EXPECT(!failure || failure->tag == RVM_TAG_ERROR);
   const int64_t depth = rvm_machine_depth(s->machine);
   EXPECT(depth > 0);
   for (int64_t i = depth > 3 ? depth - 3 : 0; i < depth; i++) {
     const rvm_place place = rvm_machine_place(s->machine, i);
-    for (int32_t k = 0; k < place.count; k++) rvm_value_describe(place.registers[k], text);
+    look_at(s, place.registers, place.count);
   }
   return RVM_OK;
 }

@@ -1,4 +1,4 @@
-"""What a machine must withstand: copies, small stacks, drops from other threads, exceptions that cannot be shown."""
+"""What a machine must withstand: copies, drops from other threads, exceptions that cannot be shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from modes import MODES
 
 from relvm import vm
-from relvm.errors import RelvmRecursionError, RelvmTypeError
+from relvm.errors import RelvmTypeError
 from relvm.frontend.text import parse_module
 
 DOUBLE = parse_module("def main(x: f32[n]) -> f32[n] = add(x, x)")
@@ -24,31 +24,6 @@ def test_a_tensor_of_a_machine_is_not_duplicated_behind_its_back(duplicate) -> N
     tensor = vm.VirtualMachine(vm.build(DOUBLE))["main"](X)
     with pytest.raises(RelvmTypeError, match=r"Tensor cannot be copied or pickled; np\.array"):
         duplicate(tensor)
-
-
-def test_deep_native_recursion_on_a_small_thread_is_an_error() -> None:
-    text = """
-    def main(i: i64[]) -> i64[] {
-      return if less(i, const(i64[], 1)) then i else add(@main(subtract(i, const(i64[], 1))), i)
-    }"""
-    machine = vm.VirtualMachine(vm.build(parse_module(text), "compiled"))
-    raised = []
-
-    def run() -> None:
-        try:
-            machine["main"](np.int64(100_000))
-        except RelvmRecursionError as error:
-            raised.append(error)
-
-    threading.stack_size(512 << 10)
-    try:
-        thread = threading.Thread(target=run)
-        thread.start()
-        thread.join()
-    finally:
-        threading.stack_size(0)
-    assert raised
-    assert machine["main"](np.int64(10)).item() == 55
 
 
 def test_dropping_results_on_another_thread_never_makes_the_machine_busy() -> None:

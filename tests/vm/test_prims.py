@@ -114,18 +114,19 @@ def test_what_a_row_means(row, operands, value) -> None:
 @pytest.mark.parametrize(
     ("row", "operands", "message"),
     [
-        ("floordiv_i64", (1, 0), "floordiv_i64: integer division by zero"),
-        ("mod_i64", (1, 0), "mod_i64: integer division by zero"),
-        ("shl_i64", (1, 64), "shl_i64: shift by less than 0 or more than 63"),
-        ("shr_i64", (1, -1), "shr_i64: shift by less than 0 or more than 63"),
-        ("i64_of_f64", (math.nan,), "i64_of_f64: a NaN, or outside the range of i64"),
-        ("i64_of_f64", (2.0**63,), "i64_of_f64: a NaN, or outside the range of i64"),
+        ("floordiv_i64", (1, 0), "floordiv_i64(1, 0): integer division by zero"),
+        ("mod_i64", (1, 0), "mod_i64(1, 0): integer division by zero"),
+        ("shl_i64", (1, 64), "shl_i64(1, 64): shift by less than 0 or more than 63"),
+        ("shr_i64", (1, -1), "shr_i64(1, -1): shift by less than 0 or more than 63"),
+        ("i64_of_f64", (math.nan,), "i64_of_f64(nan): a NaN, or outside the range of i64"),
+        ("i64_of_f64", (2.0**63,), "i64_of_f64(9.223372036854776e+18): a NaN, or outside the range of i64"),
     ],
 )
 def test_a_row_without_a_value_is_an_error_and_the_machine_runs_on(row, operands, message) -> None:
     for machine in machines():
-        with pytest.raises(RelvmArithmeticError, match=message):
+        with pytest.raises(RelvmArithmeticError) as caught:
             machine[row](*operands)
+        assert str(caught.value) == message
         assert machine["add_i64"](2, 3) == 5
 
 

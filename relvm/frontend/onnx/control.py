@@ -1,7 +1,8 @@
 """Control flow: If becomes an If whose branches see the values around them.
 
-Of an If on a known condition only that branch is imported.  Where the branches give tensors of different ranks, which
-operators need to know, all that follows becomes a part of each.
+Of an If on a known condition only that branch is imported.  A branch whose shapes cannot be right fails when it is
+taken.  Where the branches give tensors of different ranks, which operators need to know, all that follows becomes a
+part of each.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def _if(node: Node) -> tuple[Any, ...]:
         return _taken(node.graph, branches[0 if cond.value.item() else 1])
     if isinstance(cond.type, TensorType) and cond.type.rank != 0:  # ONNX allows any tensor of one element
         cond = node.emit(reshape(cond, node.shape([])))
-    then, orelse = (node.graph.subgraph(branch) for branch in branches)
+    then, orelse = _both(node.graph, [partial(node.graph.subgraph, branch) for branch in branches], RelvmShapeError)
     if node.graph.forks < MOST_FORKS and _ranks(then.type) != _ranks(orelse.type):
         raise Fork(cond, tuple(partial(_follow, branch) for branch in branches))
     return _merged(node.graph, cond, then, orelse)
@@ -89,23 +90,36 @@ def either(node: Node, cond: Expr, then: Callable[[Node], Expr], orelse: Callabl
 def parted(graph: GraphImporter, fork: Fork, outputs: list[str], nodes: list[Any], names: list[str]) -> list[Value]:
     """The values of those names at the end: an If, each way of it followed by the nodes after it.
 
-    A way with which the shapes of those nodes cannot be right fails when it is taken, which exporters rule out by the
-    condition; both cannot be so.   outputs: what the values of a way are called.
+    outputs: what the values of a way are called.
     """
-    blocks: list[Block | RelvmError] = []
-    for way in fork.ways:
+
+    def followed(way: Callable[[GraphImporter], list[Value]]) -> Block:
         inner = graph.inner_block()
         inner.forks += 1
+        inner.values.update(zip(outputs, way(inner), strict=True))
+        return inner.block(inner.rest(nodes, names))
+
+    errors = RelvmArgumentError, RelvmShapeError, RelvmTypeError
+    then, orelse = _both(graph, [partial(followed, way) for way in fork.ways], *errors)
+    return [graph.emit(value, "merged") for value in _merged(graph, fork.cond, then, orelse)]
+
+
+def _both(graph: GraphImporter, makers: list[Callable[[], Block]], *errors: type[RelvmError]) -> tuple[Block, ...]:
+    """What the makers make.
+
+    A way with which the shapes of its nodes cannot be right fails when it is taken, which exporters rule out by the
+    condition, or who fixes sizes by what is given; both cannot be so.   errors: those that say that.
+    """
+    blocks: list[Block | RelvmError] = []
+    for make in makers:
         try:
-            inner.values.update(zip(outputs, way(inner), strict=True))
-            blocks.append(inner.block(inner.rest(nodes, names)))
-        except (RelvmArgumentError, RelvmShapeError, RelvmTypeError) as error:
+            blocks.append(make())
+        except errors as error:
             blocks.append(error)
     good = [block for block in blocks if isinstance(block, Block)]
     if not good:
         raise blocks[0]
-    then, orelse = (block if isinstance(block, Block) else _failing(graph, block, good[0].type) for block in blocks)
-    return [graph.emit(value, "merged") for value in _merged(graph, fork.cond, then, orelse)]
+    return tuple(block if isinstance(block, Block) else _failing(graph, block, good[0].type) for block in blocks)
 
 
 def _failing(graph: GraphImporter, error: RelvmError, type_: Type) -> Block:

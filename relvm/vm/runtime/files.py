@@ -17,6 +17,7 @@ from relvm.vm.runtime.elf import MAGIC, find_section
 if TYPE_CHECKING:
     from pathlib import Path
 
+EXECUTABLE_SUFFIXES = (".rvm", ".so")  # saved executables, and shared libraries that hold one
 LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
 _PARTIAL = ".part"
 _ABANDONED_SECONDS = 3600

@@ -91,7 +91,11 @@ class VirtualMachine:
         indices = range(executable.function_count)
         provide(executable.function_name(index) for index in indices if executable.function_kind(index) == "packed")
         hooks = {"poll": lib.relvm_py_poll, "print": lib.relvm_py_print}
-        sizes = {"stack_values": stack_values, "call_depth": call_depth, "threads": _threads(num_threads)}
+        sizes = {
+            "stack_values": stack_values,
+            "call_depth": call_depth,
+            "threads": thread_count("num_threads", num_threads),
+        }
         sizes |= {"max_bytes": _limit("max_bytes", max_bytes), "max_steps": _limit("max_steps", max_steps)}
         sizes |= {"max_nanoseconds": _nanoseconds(max_seconds)}
         options = ffi.new("rvm_machine_options *", {**sizes, **hooks})
@@ -499,8 +503,10 @@ class VirtualMachine:
         return f"<VirtualMachine of {', '.join(self.functions)}>"
 
 
-def _threads(wanted: int | None) -> int:
-    source, number = "num_threads", wanted
+def thread_count(name: str, wanted: int | None) -> int:
+    """What the parameter `name` says of a number of threads; None: RELVM_NUM_THREADS, or as many as this process has
+    processors.  Raises RelvmArgumentError: not an integer of 1 to 256."""
+    source, number = name, wanted
     if wanted is None:
         source, number = "RELVM_NUM_THREADS", os.environ.get("RELVM_NUM_THREADS") or _processors()
         if isinstance(number, str) and number.isascii() and number.isdigit():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -81,11 +82,26 @@ def test_memory(executable: vm.Executable) -> None:
     machine = vm.VirtualMachine(executable, max_bytes=1_000_000)
     for _ in range(3):
         assert machine["large"](X[:200]).shape == (1000, 200)
-        with pytest.raises(RelvmMemoryError, match=r"more than the limit \(max_bytes\)"):
+        with pytest.raises(RelvmMemoryError, match=r"of at most 1000000 \(max_bytes\) in use"):
             machine["large"](X)
         assert machine["doubled"](X, 10_000).shape == (1000,)  # what is freed does not count
     held = [machine["large"](X[:200]) for _ in range(5)]  # nor what runs before have given
     assert len(held) == 5
+
+
+def test_how_much_memory_was_asked_for_is_said(executables: dict[str, vm.Executable]) -> None:
+    said = set()
+    for executable in executables.values():
+        with pytest.raises(RelvmMemoryError) as caught:
+            vm.VirtualMachine(executable, max_bytes=1_000_000)["large"](X)
+        said.add(str(caught.value))
+        assert "in large" in caught.value.__notes__[0]
+    numbers = re.fullmatch(
+        r"out of memory: a block of (\d+) bytes, with (\d+) of at most 1000000 \(max_bytes\) in use", said.pop()
+    )
+    asked, used = map(int, numbers.groups())
+    assert not said  # all modes say the same
+    assert 4_000_000 <= asked < 4_600_000 and used < 1000
 
 
 def test_limits_do_not_change_results(executable: vm.Executable) -> None:

@@ -1,0 +1,99 @@
+"""Serves a model:   python -m serve MODEL"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import socket
+import sys
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from relvm import vm
+from relvm.errors import RelvmError
+from relvm.frontend.files import read_model
+from serve.app import make_app
+
+
+class Server(uvicorn.Server):
+    """Ends in two steps.  SIGTERM or SIGINT: /health says that the server is not ready, for `drain` seconds, in which
+    it goes on.  Then it accepts no more connections, and ends when all that it accepted is answered.  A second signal
+    ends the first step."""
+
+    def __init__(self, config: uvicorn.Config, drain: float) -> None:
+        super().__init__(config)
+        self.drain = drain
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self.loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        host, port = sockets[0].getsockname()[:2]
+        print(f"serving on http://{host}:{port}", flush=True)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        service = self.config.app.state.service
+        if service.ready:
+            service.ready = False
+            self.loop.call_soon_threadsafe(self.loop.call_later, self.drain, self.stop)
+        else:
+            self.stop()
+
+    def stop(self) -> None:
+        self.should_exit = True
+
+
+def load_executable(path: Path, trust_native: bool) -> vm.Executable:
+    """The executable in the file, or what the model in it becomes.  Raises OSError, RelvmError: it cannot be."""
+    if path.suffix in (".rvm", ".so"):
+        return vm.load(path, trust_native=trust_native)
+    return vm.build(read_model(path), "compiled" if vm.find_compiler() else "bytecode")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m serve", description="Serves a model over HTTP.")
+    parser.add_argument("model", type=Path, help="a .onnx, .relvm, .rvm or .so file")
+    parser.add_argument("--function", default="main")
+    parser.add_argument("--trust-native", action="store_true", help="run native code that was built elsewhere")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8000, help="0: any that is free; the first line of output says it")
+    parser.add_argument("--fd", type=int, help="a listening socket that the parent process has opened, not a port")
+    parser.add_argument("--workers", type=int, help="threads; one for each processor if not given")
+    parser.add_argument("--max-batch", type=int, default=32, help="rows")
+    parser.add_argument("--max-wait-ms", type=float, default=2, help="how long a request waits for others")
+    parser.add_argument("--max-queue", type=int, default=256, help="requests that wait; more are answered with 503")
+    parser.add_argument("--timeout", type=float, default=10, help="seconds until a request is answered with 504")
+    parser.add_argument("--drain", type=float, default=1, help="seconds between not being ready and not accepting")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = make_parser().parse_args(arguments)
+    try:
+        app = make_app(
+            load_executable(options.model, options.trust_native),
+            options.function,
+            workers=options.workers,
+            max_batch=options.max_batch,
+            max_wait=options.max_wait_ms / 1000,
+            max_queue=options.max_queue,
+            timeout=options.timeout,
+        )
+        if options.fd is None:
+            listener = socket.create_server((options.host, options.port), backlog=2048)
+        else:
+            listener = socket.socket(fileno=options.fd)
+    except (OSError, RelvmError) as error:
+        print(f"serve: {error}", file=sys.stderr)
+        return 1
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, timeout_graceful_shutdown=round(options.timeout) + 1
+    )
+    server = Server(config, options.drain)
+    server.run(sockets=[listener])
+    return 0 if server.started else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+"""The endpoints: POST /predict, GET /health, GET /metrics."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from relvm import ThreadPoolRunner
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmMemoryError, RelvmTimeoutError
+from relvm.vm import Executable
+from serve.batching import Batcher, DeadlineError, QueueFullError
+from serve.bodies import read_body, write_body
+from serve.signature import batch_signature
+
+
+class BodyTooLargeError(Exception):
+    """A request has more bytes than it may."""
+
+
+# What a request that gets no result is told; the first row that fits.
+STATUS: dict[type[Exception], int] = {
+    ClientDisconnect: 400,  # which nobody reads
+    BodyTooLargeError: 413,
+    QueueFullError: 503,
+    DeadlineError: 504,
+    RelvmFormatError: 400,
+    RelvmMemoryError: 503,
+    RelvmTimeoutError: 504,
+    RelvmError: 422,
+    Exception: 500,
+}
+
+
+class Metrics:
+    """What GET /metrics shows, in a registry of its own."""
+
+    def __init__(self, max_batch: int) -> None:
+        self.registry = CollectorRegistry()
+        of = {"registry": self.registry}
+        rows = sorted({2**k for k in range(max_batch.bit_length())} | {max_batch})
+        self.requests = Counter("relvm_requests", "Answers of /predict by their status.", ["status"], **of)
+        self.errors = Counter("relvm_errors", "Requests without a result, by the class of the error.", ["kind"], **of)
+        self.batches = Histogram("relvm_batch_rows", "Rows of the batches that ran.", buckets=rows, **of)
+        self.queue = Gauge("relvm_queue_length", "Requests that wait for a batch.", **of)
+        self.seconds = Histogram("relvm_request_seconds", "From a request's head to its answer.", **of)
+
+
+class Service:
+    """A model that is served.
+
+    Attributes
+    ----------
+    ready
+        Whether it wants more requests.  False from the beginning of the end on; those that come are still answered.
+
+    Parameters
+    ----------
+    executable, function
+        What runs; see `signature.batch_signature`.
+    workers
+        Threads, each with a machine; None: one for each processor.
+    max_batch, max_wait, max_queue
+        See Batcher.
+    timeout
+        Seconds until a request is answered with 504, and the most that a run may take.
+    max_body
+        Bytes of a request.
+
+    Raises
+    ------
+    RelvmArgumentError
+        One of these numbers is out of its range.
+    RelvmNameError, RelvmUnsupportedError
+        The function is not there, or none of batches.
+    """
+
+    def __init__(
+        self,
+        executable: Executable,
+        function: str = "main",
+        *,
+        workers: int | None = None,
+        max_batch: int = 32,
+        max_wait: float = 0.002,
+        max_queue: int = 256,
+        timeout: float = 10,
+        max_body: int = 64 << 20,
+    ) -> None:
+        self.signature = batch_signature(executable, function)
+        most = self.signature.most_rows
+        if max_batch < 1 or (most is not None and max_batch > most):
+            raise RelvmArgumentError(f"max_batch is {max_batch}, expected 1 to {most or 'any number'}")
+        if max_wait < 0 or max_queue < 1 or timeout <= 0 or max_body < 1:
+            raise RelvmArgumentError("expected max_wait >= 0, max_queue >= 1, timeout > 0, max_body >= 1")
+        self.timeout = timeout
+        self.max_body = max_body
+        self.limits = {"max_batch": max_batch, "max_wait": max_wait, "max_queue": max_queue}
+        self.metrics = Metrics(max_batch)
+        self.runner = ThreadPoolRunner(executable, workers, function, max_seconds=timeout)
+        self.ready = False
+
+    @asynccontextmanager
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        """Ready from here to the end, when all that was accepted has been answered."""
+        with self.runner:
+            self.batcher = Batcher(self.runner, **self.limits, on_batch=self.metrics.batches.observe)
+            self.metrics.queue.set_function(lambda: len(self.batcher.waiting))
+            self.ready = True
+            yield
+            self.ready = False
+            await self.batcher.close()
+
+    # ---- the endpoints ----
+
+    async def predict(self, request: Request) -> Response:
+        """The result for the arrays in the body, in the form of the body."""
+        began = time.perf_counter()
+        try:
+            answer = await self._predicted(request)
+        except Exception as error:
+            answer = self._refusal(error)
+        self.metrics.requests.labels(answer.status_code).inc()
+        self.metrics.seconds.observe(time.perf_counter() - began)
+        return answer
+
+    async def health(self, request: Request) -> Response:
+        """200 while the server is ready for more requests, 503 while it ends or where it is broken."""
+        alive = self.batcher.alive
+        ready = alive and self.ready
+        return JSONResponse({"alive": alive, "ready": ready}, 200 if ready else 503)
+
+    async def show_metrics(self, request: Request) -> Response:
+        """The metrics in the text form of Prometheus."""
+        return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    def _refusal(self, error: Exception) -> Response:
+        status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
+        kind, message = type(error).__name__, str(error)
+        if status == 500:
+            logging.getLogger("serve").error("a request failed", exc_info=error)
+            message = "the server failed; its log says why"
+        self.metrics.errors.labels(kind).inc()
+        headers = {"Retry-After": "1"} if status == 503 else None
+        return JSONResponse({"error": kind, "message": message}, status, headers)
+
+    async def _predicted(self, request: Request) -> Response:
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > self.max_body:
+                raise BodyTooLargeError(f"the body has more than {self.max_body} bytes")
+        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        arrays = read_body(bytes(body), content_type, self.signature)
+        arguments = self.signature.arguments(arrays, self.limits["max_batch"])
+        result = await self.batcher.predict(arguments, self.timeout)
+        return Response(write_body(result, content_type, self.signature), media_type=content_type)
+
+
+class CloseAtEnd:
+    """Middleware: answers of a server that is not ready any more close their connection, so that the client's next
+    request goes to another server."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app = app
+        self.service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_closing(message: Message) -> None:
+            if message["type"] == "http.response.start" and not self.service.ready:
+                message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+            await send(message)
+
+        await self.app(scope, receive, send_closing)
+
+
+def make_app(executable: Executable, function: str = "main", **options: Any) -> Starlette:
+    """The ASGI application; its `state.service` is the Service of these options."""
+    service = Service(executable, function, **options)
+    routes = [
+        Route("/predict", service.predict, methods=["POST"]),
+        Route("/health", service.health),
+        Route("/metrics", service.show_metrics),
+    ]
+    app = Starlette(routes=routes, middleware=[Middleware(CloseAtEnd, service=service)], lifespan=service.lifespan)
+    app.state.service = service
+    return app

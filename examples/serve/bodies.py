@@ -1,0 +1,76 @@
+"""Arrays in the bodies of requests and answers: a .npy file, or JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from relvm.errors import RelvmFormatError, RelvmTypeError
+from serve.signature import Signature, TensorOf
+
+NPY, JSON = "application/x-npy", "application/json"
+
+_KINDS = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}  # of a dtype: what JSON's elements may be, as NumPy reads them
+
+
+def read_body(body: bytes, content_type: str, signature: Signature) -> dict[str, np.ndarray]:
+    """The arrays by the names of their inputs.
+
+    Raises
+    ------
+    RelvmFormatError
+        The body is not what the content type says, or of a type that the function's inputs cannot be in.
+    RelvmArgumentError
+        JSON of other inputs than the function has.
+    RelvmTypeError
+        Elements in JSON that are no elements of their input's dtype.
+    """
+    if content_type == JSON:
+        return _read_json(body, signature)
+    if content_type != NPY:
+        raise RelvmFormatError(f"content-type {content_type or '(none)'}: expected {NPY} or {JSON}")
+    if len(signature.inputs) != 1 or len(signature.outputs) != 1:
+        raise RelvmFormatError(f"{NPY} is for one input and one output: expected {JSON}")
+    try:
+        array = np.lib.format.read_array(io.BytesIO(body), allow_pickle=False)
+    except (ValueError, EOFError, MemoryError) as error:
+        raise RelvmFormatError(f"the body is no .npy file: {error}") from None
+    return {signature.inputs[0].name: array}
+
+
+def write_body(arrays: Sequence[np.ndarray], content_type: str, signature: Signature) -> bytes:
+    """The body of the answer, of the type that the request had.  In JSON, NaN and infinities are as Python has them."""
+    if content_type == NPY:
+        stream = io.BytesIO()
+        np.lib.format.write_array(stream, arrays[0], allow_pickle=False)
+        return stream.getvalue()
+    named = zip((each.name for each in signature.outputs), arrays, strict=True)
+    return json.dumps({name: array.tolist() for name, array in named}).encode()
+
+
+def _read_json(body: bytes, signature: Signature) -> dict[str, np.ndarray]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise RelvmFormatError(f"the body is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise RelvmFormatError(f"expected a JSON object of the inputs, got {type(found).__name__}")
+    signature.expect_inputs(found)
+    return {each.name: _array(each, found[each.name]) for each in signature.inputs}
+
+
+def _array(expected: TensorOf, elements: object) -> np.ndarray:
+    try:
+        array = np.asarray(elements)
+    except (ValueError, RecursionError) as error:
+        raise RelvmFormatError(f"input {expected.name}: no array: {error}") from None
+    if array.dtype.kind not in _KINDS[expected.dtype.kind]:
+        raise RelvmTypeError(f"input {expected.name}: expected {expected.type}, got elements of {array.dtype}")
+    with np.errstate(over="ignore"):  # a float that is too large is infinity
+        converted = array.astype(expected.dtype)
+    if expected.dtype.kind in "iu" and not np.array_equal(converted, array):
+        raise RelvmTypeError(f"input {expected.name}: expected {expected.type}, got a number outside of its range")
+    return converted

@@ -1,0 +1,125 @@
+"""What a server can serve: functions of tensors whose first axis is the batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
+from relvm.tables import DTYPES
+from relvm.vm import Executable
+from relvm.vm.runtime.dtypes import numpy_dtype
+
+# Those of which NumPy can write a file, by their names in the text form: no strings, and none of ml_dtypes's.
+_ALL = {row.name: numpy_dtype(row.index) for row in DTYPES}
+_DTYPES = {name: dtype for name, dtype in _ALL.items() if dtype.isbuiltin == 1 and dtype.kind in "biuf"}
+
+
+@dataclass(frozen=True)
+class TensorOf:
+    """An input or an output.  sizes: of the axes behind the first, as the type has them: "3", "m", "2 * m"."""
+
+    name: str
+    type: str
+    dtype: np.dtype
+    sizes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A function from batches to batches.  most_rows: that its bounds allow; None: any number."""
+
+    inputs: tuple[TensorOf, ...]
+    outputs: tuple[TensorOf, ...]
+    most_rows: int | None
+
+    def expect_inputs(self, names: Iterable[str]) -> None:
+        """Raises RelvmArgumentError: these are not the names of all inputs."""
+        expected = [each.name for each in self.inputs]
+        if set(names) != set(expected):
+            raise RelvmArgumentError(f"expected the inputs {', '.join(expected)}, got {', '.join(names) or 'none'}")
+
+    def arguments(self, arrays: Mapping[str, np.ndarray], max_rows: int) -> list[np.ndarray]:
+        """The arrays of one request in the order of the parameters.
+
+        Sizes that only have to agree with each other are left to the machine: arrays that share a batch have the same.
+
+        Raises
+        ------
+        RelvmArgumentError
+            An input is missing, or not known.
+        RelvmTypeError, RelvmShapeError
+            An array is not of its input's type, has no row or more than `max_rows`, or not as many as the others.
+        """
+        self.expect_inputs(arrays)
+        arguments = [_checked(each, arrays[each.name]) for each in self.inputs]
+        rows = [len(each) for each in arguments]
+        if len(set(rows)) > 1:
+            raise RelvmShapeError(f"expected as many rows of each input, got {', '.join(map(str, rows))}")
+        if not 1 <= rows[0] <= max_rows:
+            raise RelvmShapeError(f"expected 1 to {max_rows} rows, got {rows[0]}")
+        return arguments
+
+
+def batch_signature(executable: Executable, function: str = "main") -> Signature:
+    """The signature of a function whose inputs and outputs are tensors with one symbolic first axis.
+
+    That a row of the result depends on the same row of the inputs alone is what the caller knows; no type says it.
+
+    Raises
+    ------
+    RelvmNameError
+        The executable has no such function.
+    RelvmUnsupportedError
+        The function has another input or output, which the message names.
+    """
+    if function not in executable.signature:
+        raise RelvmNameError(f"no function {function}: there are {', '.join(executable.signature)}")
+    stated = executable.signature[function]
+    attributes, types = stated["attributes"], [each["type"] for each in stated["params"]]
+    names = attributes.get("input_names", [each["name"] for each in stated["params"]])
+    result = stated["result"]
+    results = re.findall(r"\w+\[[^\]]*\]", result) if result.startswith("(") else [result]
+    if result.startswith("(") and f"({', '.join(results)})" != result:
+        raise RelvmUnsupportedError(f"{function} returns {result}: expected a tensor, or a tuple of tensors")
+    outputs = attributes.get("output_names", [f"result{k}" for k in range(len(results))])
+    if not types:
+        raise RelvmUnsupportedError(f"{function} has no inputs: there is nothing to put into a batch")
+    batch = _axes(types[0])[0]
+    return Signature(
+        inputs=tuple(_tensor(f"{function}: input {n}", n, t, batch) for n, t in zip(names, types, strict=True)),
+        outputs=tuple(_tensor(f"{function}: output {n}", n, t, batch) for n, t in zip(outputs, results, strict=True)),
+        most_rows=dict(map(tuple, attributes.get("upper_bounds", []))).get(batch),
+    )
+
+
+def _axes(type_: str) -> list[str]:
+    """The sizes in a tensor's type; one empty text where it has none."""
+    return re.split(r", (?![^(]*\))", type_.partition("[")[2].removesuffix("]"))
+
+
+def _tensor(what: str, name: str, type_: str, batch: str) -> TensorOf:
+    dtype = type_.partition("[")[0]
+    if dtype not in _DTYPES:
+        raise RelvmUnsupportedError(f"{what} is {type_}: expected a tensor of one of {', '.join(_DTYPES)}")
+    first, *sizes = _axes(type_)
+    if first != batch or not first.isidentifier():
+        expected = f"[{batch}, ...]" if batch.isidentifier() else "[n, ...], n being any size"
+        raise RelvmUnsupportedError(f"{what} is {type_}: its first axis is not the batch, {expected}")
+    if batch in re.findall(r"\w+", " ".join(sizes)):
+        raise RelvmUnsupportedError(f"{what} is {type_}: an axis that grows with the batch cannot be split")
+    return TensorOf(name, type_, _DTYPES[dtype], tuple(sizes))
+
+
+def _checked(expected: TensorOf, array: np.ndarray) -> np.ndarray:
+    if array.dtype != expected.dtype:
+        raise RelvmTypeError(f"input {expected.name}: expected {expected.type}, got elements of {array.dtype}")
+    fits = array.ndim == 1 + len(expected.sizes) and all(
+        not size.isdecimal() or int(size) == got for size, got in zip(expected.sizes, array.shape[1:], strict=True)
+    )
+    if not fits:
+        raise RelvmShapeError(f"input {expected.name}: expected {expected.type}, got the shape {array.shape}")
+    return array
