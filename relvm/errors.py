@@ -95,6 +95,18 @@ class RelvmVerifyError(RelvmError):
     """A module that breaks a rule of the stage it claims to be at; names the function, the binding and the rule."""
 
 
+class RelvmBatchError(RelvmError):
+    """A batch of a run on a cluster failed; `__cause__` is why.
+
+    Attributes
+    ----------
+    batch
+        Its name.
+    """
+
+    batch: str = ""
+
+
 class RelvmToolchainError(RelvmError, RuntimeError):
     """No C compiler, or one that failed; the message has its command and its output."""
 

@@ -20,7 +20,7 @@ LAYERS = (
     ("relvm.codegen",),
     ("relvm.vm",),
     ("relvm.aot", "relvm.frontend.onnx.backend"),
-    ("relvm.explore",),
+    ("relvm.explore", "relvm.distributed"),
     ("relvm.cli",),
     ("relvm.__main__",),
 )

@@ -25,6 +25,7 @@ MODULES = (
     "relvm.frontend.onnx",
     "relvm.ir",
     "relvm.explore",
+    "relvm.distributed",
     "relvm.aot",
     "relvm.errors",
 )

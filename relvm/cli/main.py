@@ -17,8 +17,8 @@ STAGES = ("parsed", "typed", "normal", "legal", "planned", "routine", "bytecode"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; gives its exit status: 0, 1 for an error (one line on standard error) or
-    a difference that `compare` finds, 130 when interrupted."""
+    """Runs the command; gives its exit status: 0, 1 for an error (one line on standard error), a difference that
+    `compare` finds or a file for which `map` fails, 130 when interrupted."""
     options = make_parser().parse_args(arguments)
     try:
         status = options.run(options)
@@ -49,6 +49,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"relvm {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
+    _add_map(commands)
     _add_compile(commands)
     _add_export(commands)
     _add_show(commands)
@@ -130,6 +131,39 @@ def _add_run(commands) -> None:
     )
     _add_trust_native(command)
     command.set_defaults(run=_later("run.run"))
+
+
+def _add_map(commands) -> None:
+    command = commands.add_parser("map", help="run a model on many files, on several processes or a Dask cluster")
+    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    command.add_argument("--function", default="main", help="which function to run (default: main)")
+    command.add_argument(
+        "--inputs",
+        required=True,
+        metavar="FILES",
+        help="a folder of .npy and .npz files, or a pattern in quotes: 'in/*.npy'; .npz files have inputs by name",
+    )
+    command.add_argument(
+        "--out", required=True, metavar="FOLDER", help="of a .npz file for each input; what is there is not made again"
+    )
+    command.add_argument("--overwrite", action="store_true", help="remove the .npz files of an earlier run in --out")
+    where = command.add_mutually_exclusive_group()
+    where.add_argument(
+        "--workers", type=int, metavar="N", help="processes on this machine (default: as many as it has processors)"
+    )
+    where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster that is there: tcp://host:8786")
+    command.add_argument("--threads", type=int, default=1, metavar="N", help="for the kernels of a worker (default: 1)")
+    command.add_argument(
+        "--retries",
+        type=int,
+        default=2,
+        metavar="N",
+        help="how often a file is tried again after an error that is not the model's, or the end of a worker; of the"
+        " latter --scheduler's own setting counts (default: 2)",
+    )
+    command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
+    _add_trust_native(command)
+    command.set_defaults(run=_later("map.map_model"))
 
 
 def _add_compile(commands) -> None:

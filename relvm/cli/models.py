@@ -71,7 +71,10 @@ def executable_of(options: argparse.Namespace, *, debug: bool = False) -> Execut
     """
     if Path(options.model).suffix in EXECUTABLE_SUFFIXES:
         given = {"--exec-mode": options.exec_mode, "--target": None if options.target == "auto" else options.target}
-        given |= {"--unfused": options.unfused or None, "--dim": None if options.random else options.dim or None}
+        given |= {
+            "--unfused": options.unfused or None,
+            "--dim": None if getattr(options, "random", False) else options.dim or None,
+        }
         expect_to_build(options.model, given)
         return load(options.model, trust_native=options.trust_native)
     return build_model(read_module(options), options, options.exec_mode or "bytecode", debug=debug)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from relvm.cli.inputs import input_values
 from relvm.cli.models import executable_of, note
 from relvm.errors import RelvmArgumentError
-from relvm.vm.runtime import Profile, Tensor, VirtualMachine
-from relvm.vm.runtime.files import complete_file
+from relvm.vm.runtime import Profile, VirtualMachine
+from relvm.vm.runtime.arrays import named_outputs, save_arrays
 
 
 def run(options: argparse.Namespace) -> int:
@@ -51,14 +49,6 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def save_arrays(path: str, arrays: dict[str, np.ndarray]) -> None:
-    """Writes a .npz file, which is replaced as a whole; unlike np.savez it takes any name."""
-    with complete_file(path) as partial, zipfile.ZipFile(partial, "w") as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-
-
 def _show_roofline(profile: Profile, file: str) -> None:
     """Prints it, or draws it where there is a file."""
     from relvm.cli.picture import save_figure
@@ -69,23 +59,6 @@ def _show_roofline(profile: Profile, file: str) -> None:
         return
     save_figure(draw_roofline(profile), "--roofline", file)
     note(f"wrote {file}")
-
-
-def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]:
-    """The result as arrays by name: the model's own names, or output, output0, output1..."""
-    values = list(result) if isinstance(result, tuple) else [result]
-    if names is None:
-        names = ["output"] if not isinstance(result, tuple) else [f"output{i}" for i in range(len(values))]
-    outputs = {name: _plain(name, value) for name, value in zip(names, values, strict=True)}
-    if len(outputs) < len(values):
-        raise RelvmArgumentError(f"two outputs have one name: {', '.join(names)}")
-    return outputs
-
-
-def _plain(name: str, value: Any) -> np.ndarray:
-    if not isinstance(value, Tensor | bool | int | float):
-        raise RelvmArgumentError(f"output {name} is a {type(value).__name__}; only tensors and numbers can be shown")
-    return np.asarray(value)
 
 
 def _shown(name: str, value: np.ndarray) -> str:

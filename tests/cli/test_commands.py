@@ -291,3 +291,13 @@ def test_show_of_an_executable(folder: Path, stage: str, sign: str, file: str) -
     done = relvm("show", file, "--stage", stage, cwd=folder)
     assert done.returncode == (1 if stage == "typed" else 0)
     assert sign in (done.stderr if stage == "typed" else done.stdout)
+
+
+def test_run_saves_strings(folder: Path) -> None:
+    (folder / "strings.relvm").write_text("def main(x: str[n]) -> str[n] = x\n")
+    save = ["run", "strings.relvm", "--input", "x=x.npy", "--target", "numpy", "--save-outputs", "o.npz"]
+    np.save(folder / "x.npy", np.array(["", "naïve", "\U0001f600"]))
+    done = relvm(*save, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    with np.load(folder / "o.npz") as outputs:
+        assert outputs["output"].tolist() == ["", "naïve", "\U0001f600"]

@@ -27,7 +27,8 @@ WRITERS = {
     "module = parse_module('def main(x: f32[4]) -> f32[4] { return exp(x) }')\n"
     "aot.build(module).write(Path(target).parent)",
     "cache": "from relvm.vm.cache import write\nwrite(Path(target), bytes(9000))",
-    "arrays": "import numpy as np\nfrom relvm.cli.run import save_arrays\nsave_arrays(target, {'y': np.zeros(9000)})",
+    "arrays": "import numpy as np\nfrom relvm.vm.runtime.arrays import save_arrays\n"
+    "save_arrays(target, {'y': np.zeros(9000)})",
 }
 TARGETS = {"export": "metadata.json"}  # one of several files that it writes
 NEEDS_COMPILER = {"export_library"}

@@ -1,0 +1,80 @@
+"""`relvm map`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from relvm.cli.models import executable_of, note
+from relvm.distributed import map_files
+from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+# Run by each process as it starts: a terminal sends Ctrl-C to all processes, and we end those.
+_LEFT_TO_US = ["import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"]
+
+
+def map_model(options: argparse.Namespace) -> int:
+    """Runs a function of a model on files, on processes of this machine or a cluster; 1 where some of them failed."""
+    processes = _processors() if options.workers is None else options.workers
+    for name, number, least in (("--workers", processes, 1), ("--retries", options.retries, 0)):
+        if number < least:
+            raise RelvmArgumentError(f"{name} {number}: expected at least {least}")
+    executable = executable_of(options)
+    written = skipped = failed = 0
+    with _client(options.scheduler, processes, options.retries) as client:
+        mapped = map_files(
+            executable,
+            options.inputs,
+            options.out,
+            client=client,
+            function=options.function,
+            overwrite=options.overwrite,
+            retries=options.retries,
+            progress=True,
+            trust_native=options.trust_native,
+            num_threads=options.threads,
+        )
+        for each in mapped:
+            written += each.error is None and not each.skipped
+            skipped += each.skipped
+            if each.error:
+                failed += 1
+                print(f"relvm: error: {each.error}", file=sys.stderr)
+    there = f"; {skipped} were there" if skipped else ""
+    note(f"wrote {written} files to {options.out}{there}{f'; {failed} failed' if failed else ''}")
+    return 1 if failed else 0
+
+
+@contextmanager
+def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Client]:
+    """A client of the cluster at an address, or of as many processes as are wanted, which end with the block."""
+    try:
+        import dask
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise RelvmUnsupportedError("relvm map needs Dask: pip install 'relvm[dask]'") from None
+    if scheduler:
+        with Client(scheduler) as client:
+            yield client
+        return
+    local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
+    quiet = {"silence_logs": logging.CRITICAL, "preload": _LEFT_TO_US}
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": retries}),
+        LocalCluster(n_workers=processes, threads_per_worker=1, **local, **quiet) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def _processors() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,65 @@
+"""Results as arrays with names, and files of them."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError
+from relvm.vm.runtime.dtypes import STRINGS
+from relvm.vm.runtime.files import complete_file
+from relvm.vm.runtime.tensor import Tensor
+
+
+def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]:
+    """The result as arrays by name: the model's own names, or output, output0, output1...
+
+    Raises
+    ------
+    RelvmArgumentError
+        One of them is no tensor and no number, or two have one name.
+    """
+    values = list(result) if isinstance(result, tuple) else [result]
+    if names is None:
+        names = ["output"] if not isinstance(result, tuple) else [f"output{i}" for i in range(len(values))]
+    outputs = {name: _plain(name, value) for name, value in zip(names, values, strict=True)}
+    if len(outputs) < len(values):
+        raise RelvmArgumentError(f"two outputs have one name: {', '.join(names)}")
+    return outputs
+
+
+def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
+    """Writes a .npz file, which is replaced as a whole; unlike np.savez it takes any name, and strings.
+
+    Raises
+    ------
+    RelvmArgumentError
+        A string that ends with a zero character, which arrays of NumPy's own strings do not keep.
+    OSError
+        It cannot be written; a file that was there is as it was.
+    """
+    stored = {name: _without_objects(name, array) for name, array in arrays.items()}
+    with complete_file(path) as partial, zipfile.ZipFile(partial, "w") as archive:
+        for name, array in stored.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _without_objects(name: str, array: np.ndarray) -> np.ndarray:
+    """Strings as an array of NumPy's own; others as they are."""
+    if array.dtype != STRINGS:
+        return array
+    stored = array.astype(str)
+    if not np.array_equal(stored.astype(STRINGS), array):
+        raise RelvmArgumentError(f"output {name}: a string that ends with a zero character cannot be saved")
+    return stored
+
+
+def _plain(name: str, value: Any) -> np.ndarray:
+    if not isinstance(value, Tensor | np.ndarray | bool | int | float):
+        raise RelvmArgumentError(f"output {name} is a {type(value).__name__}; only tensors and numbers can be shown")
+    return np.asarray(value)

@@ -1,0 +1,44 @@
+"""A cluster of two processes for the tests of this folder."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import dask
+import distributed
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from functions import Functions
+
+
+@pytest.fixture(scope="session")
+def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the functions on the workers leave what they have done."""
+    return tmp_path_factory.mktemp("marks")
+
+
+@pytest.fixture(scope="session")
+def cluster(marks: Path) -> Iterator[distributed.Client]:
+    """A client of two worker processes, of which a task may kill one."""
+    local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(2, threads_per_worker=1, silence_logs=logging.CRITICAL, **local) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.register_plugin(Functions(marks))
+        yield client
+
+
+@pytest.fixture
+def client(cluster: distributed.Client, marks: Path) -> Iterator[distributed.Client]:
+    """The client, with two workers and no marks."""
+    for mark in marks.iterdir():
+        mark.unlink()
+    cluster.wait_for_workers(2, timeout=60)
+    yield cluster

@@ -1,0 +1,129 @@
+"""A Runner by itself: it pickles, and a process makes what it runs once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from relvm import vm
+from relvm.distributed import Runner, worker
+from relvm.errors import RelvmNameError, RelvmTimeoutError, RelvmTypeError, RelvmUnsupportedError
+from relvm.frontend.text import parse_module
+
+DOUBLE = "def main(x: f32[n]) -> f32[n] = add(x, x)"
+
+
+def build(text: str) -> vm.Executable:
+    return vm.build(parse_module(text), target="numpy")
+
+
+@pytest.fixture(autouse=True)
+def nothing_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_made", type(worker._made)())
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list]:
+    """The executables that were made runnable, one entry for each time."""
+    found, runnable = [], worker.runnable
+    monkeypatch.setattr(worker, "runnable", lambda *a, **k: found.append(a) or runnable(*a, **k))
+    return found
+
+
+def test_runners_of_the_same_bytes_share_an_executable_and_its_machine(made: list) -> None:
+    runner = Runner(build(DOUBLE))
+    for each in (runner, pickle.loads(pickle.dumps(runner)), Runner(build(DOUBLE))):
+        assert each(np.float32([3])).tolist() == [6]
+        assert each(x=np.float32([3])).tolist() == [6]
+    assert len(made) == 1
+    (kept,) = worker._made.values()
+    assert len(kept.idle) == 1
+
+
+def test_runners_that_say_something_else_share_nothing(made: list) -> None:
+    loop = build("def main(i: i64) -> i64 = if i > 0 then @main(i - 1) else i")
+    for options in ({}, {"max_steps": 10**9}, {"num_threads": 2}, {"trust_native": True}, {"functions": ()}):
+        assert Runner(loop, **options)(5) == 0
+    assert len(made) == 4 + 1
+    with pytest.raises(RelvmTimeoutError):
+        Runner(loop, max_steps=100_000)(10**9)
+
+
+def test_the_executables_used_last_are_kept(made: list) -> None:
+    runners = [Runner(build(f"def main(x: i64) -> i64 = x + {k}")) for k in range(worker.EXECUTABLES_KEPT + 1)]
+    for runner in runners[:-1]:
+        runner(1)
+    assert runners[0](1) == 1  # so that the second is the one used longest ago
+    runners[-1](1)
+    assert len(worker._made) == worker.EXECUTABLES_KEPT
+    count = len(made)
+    runners[0](1)
+    assert len(made) == count
+    runners[1](1)
+    assert len(made) == count + 1
+
+
+def test_threads_have_machines_of_their_own() -> None:
+    """All are inside at the same time, which one machine refuses."""
+    inside = threading.Barrier(3, timeout=60)
+    vm.register_func("test.runner.wait", lambda x: (inside.wait(), x.numpy() * 2)[1], override=True)
+    program = build('def main(x: f32[n]) => f32[n] = packed("test.runner.wait", x) : f32[n]')
+    runner, found = Runner(program, functions=["test.runner.wait"]), []
+    for _ in range(2):
+        threads = [
+            threading.Thread(target=lambda k: found.append(runner(np.float32([k])).item()), args=(k,)) for k in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(found) == [0, 0, 2, 2, 4, 4]
+    (kept,) = worker._made.values()
+    assert len(kept.idle) == 3
+
+
+@pytest.mark.parametrize("method", [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()])
+def test_it_runs_in_a_pool_of_processes(method: str) -> None:
+    runner = Runner(build(DOUBLE))
+    assert runner(np.float32([1])).tolist() == [2]
+    with worker._lock, multiprocessing.get_context(method).Pool(2) as pool:  # a child of fork has a lock of its own
+        found = pool.map_async(runner, [np.float32([k]) for k in range(6)]).get(60)
+    assert [each.item() for each in found] == [0, 2, 4, 6, 8, 10]
+
+
+def test_what_belongs_to_a_machine_is_no_result() -> None:
+    program = build("def main(i: i64) => object { add = fn (x: i64) -> i64 { return x + i }\nreturn add }")
+    with pytest.raises(RelvmTypeError, match="main gives a Closure, which belongs to its machine"):
+        Runner(program)(1)
+
+
+def test_a_program_calls_what_it_is_allowed_to() -> None:
+    vm.register_func("test.runner.other", lambda x: x, override=True)
+    runner = Runner(build('def main(x: i64) => i64 = packed("test.runner.other", x) : i64'))
+    with pytest.raises(RelvmUnsupportedError, match=r"test\.runner\.other"):
+        runner(1)
+
+
+def test_a_function_that_hosts_do_not_see_is_none_to_run() -> None:
+    program = build("private def helper(x: f32[n]) -> f32[n] = add(x, x)\ndef main(x: f32[n]) -> f32[n] = @helper(x)")
+    with pytest.raises(RelvmNameError, match=r"no function helper: there are main$"):
+        Runner(program, "helper")
+
+
+def test_a_worker_imports_neither_the_compiler_nor_dask() -> None:
+    check = """
+import sys
+import relvm.distributed
+found = [m for m in sys.modules if m.split('.')[0] in ('dask', 'distributed', 'rich', 'onnx')]
+found += [m for m in sys.modules if m.startswith(('relvm.ir', 'relvm.ops', 'relvm.codegen', 'relvm.frontend'))]
+sys.exit(str(found) if found else 0)
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", check], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
