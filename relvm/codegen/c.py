@@ -83,7 +83,7 @@ def parse_source(text: str) -> CSource:
     units: dict[str, list[str]] = {_KERNELS: [], _EXACT: [], _ROUTINES: []}
     for unit in re.split(r"\n^(?=/\* unit: )", rest, flags=re.MULTILINE):
         units.setdefault(unit.partition("\n")[0], []).append(unit)
-    source = CSource(tuple(units[_KERNELS]), "\n".join(units[_ROUTINES]), tuple(units[_EXACT]))
+    source = CSource(tuple(units[_KERNELS]), "".join(units[_ROUTINES]), tuple(units[_EXACT]))
     if str(source) != rest:
         raise RelvmUnsupportedError("its C source is not divided into units as this version of relvm divides it")
     return source

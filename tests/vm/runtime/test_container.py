@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,7 +91,11 @@ def test_the_buffer_and_the_tensors_in_it_are_aligned() -> None:
             assert not value.flags.writeable and np.shares_memory(value, buffer)
 
 
-@pytest.mark.parametrize("program", [PROGRAM, WITH_NATIVE, Program(())], ids=["everything", "native", "empty"])
+@pytest.mark.parametrize(
+    "program",
+    [PROGRAM, WITH_NATIVE, replace(WITH_NATIVE, portable=bytes(encode(PROGRAM))), Program(())],
+    ids=["everything", "native", "portable", "empty"],
+)
 def test_what_is_encoded_decodes_to_the_same(program: Program) -> None:
     buffer = encode(program)
     assert same_program(decode(buffer), program)
