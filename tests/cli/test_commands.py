@@ -137,7 +137,7 @@ def test_a_portable_program_is_compiled_shown_and_verified(folder: Path, file: s
     assert done.returncode == 0, done.stderr
     size = len(vm.load(folder / file, trust_native=True).portable.to_bytes())
     assert f"portable program: {size:,} bytes, as the format" in relvm("verify", file, cwd=folder).stdout
-    assert "\nportable\n| ...\n" in relvm("show", file, cwd=folder).stdout
+    assert "\nportable\n| ...\n" in relvm("show", file, "--stage", "bytecode", cwd=folder).stdout
 
 
 def test_options_for_building_are_refused_where_it_is_built(folder: Path) -> None:
