@@ -104,7 +104,8 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
     const unsigned char *start = bytes + section.offset;
     if (!all_zero(bytes + end, (int64_t)section.offset - end)) return BAD(error, "bytes between sections are not zero");
     end = (int64_t)(section.offset + section.size_bytes);
-    int is_checked = section.id != RVM_SECTION_data || section.size_bytes <= RVM_CHECKED_DATA_BYTES || check_data;
+    int has_tensors = section.id == RVM_SECTION_data || section.id == RVM_SECTION_portable;
+    int is_checked = !has_tensors || section.size_bytes <= RVM_CHECKED_DATA_BYTES || check_data;
     uint32_t checksum = is_checked ? rvm_crc32c(0, start, (int64_t)section.size_bytes) : section.checksum;
     if (checksum != section.checksum)
       return BAD(error, "damaged section %u (%s): the checksum of its bytes is %08x, expected %08x", i,
@@ -387,9 +388,6 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
   if (section->size_bytes < (int64_t)sizeof *header || !string_exists(executable, header->triple) ||
       !string_exists(executable, header->cpu) || !all_zero(header->zero, sizeof header->zero))
     return BAD(error, "the header of the native section is malformed");
-  if (header->abi_version != RVM_ABI_VERSION)
-    return rvm_fail(error, RVM_UNSUPPORTED, "native code has abi version %u, this runtime version %d",
-                    header->abi_version, RVM_ABI_VERSION);
   if (executable->is_only_checked) {
     executable->is_elsewhere = 1;
     return RVM_OK;
@@ -406,6 +404,10 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
 
 rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error) {
   const native_header *header = (const native_header *)executable->sections[RVM_SECTION_native].bytes;
+  if (!header) return RVM_OK;
+  if (header->abi_version != RVM_ABI_VERSION)
+    return rvm_fail(error, RVM_UNSUPPORTED, "native code has abi version %u, this runtime version %d",
+                    header->abi_version, RVM_ABI_VERSION);
   return rvm_native_check(rvm_executable_string(executable, header->triple),
                           rvm_executable_string(executable, header->cpu), error);
 }

@@ -109,8 +109,6 @@ int rvm_executable_may_call(const rvm_executable *executable, const char *name);
 
 /* Whether native code of that triple and those features of the processor (cpu_features.def) can run here; UNSUPPORTED: no. */
 rvm_status rvm_native_check(const char *triple, const char *cpu, rvm_value *error);
-/* The same of an executable's native code. */
-rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error);
 /* Loads the shared library of a native section and calls its relvm_native_open; BAD_EXECUTABLE when it is no library. */
 rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error);
 /* The address of a symbol, or NULL. */

@@ -15,7 +15,8 @@ def compile_model(options: argparse.Namespace) -> int:
     suffix = Path(options.output).suffix
     if suffix not in EXECUTABLE_SUFFIXES:
         raise RelvmFormatError(f"-o {options.output}: expected a name in .rvm, or in .so for a shared library")
-    executable = build_model(read_module(options), options, options.exec_mode, debug=options.debug)
+    extra = {"debug": options.debug, "portable": options.portable}
+    executable = build_model(read_module(options), options, options.exec_mode, **extra)
     write = executable.export_library if suffix == ".so" else executable.save
     write(options.output)
     note(f"wrote {options.output}, {Path(options.output).stat().st_size:,} bytes")

@@ -174,6 +174,11 @@ def _add_compile(commands) -> None:
     command.add_argument(
         "--debug", action="store_true", help="for relvm debug: with places in the source; compiled functions stop, too"
     )
+    command.add_argument(
+        "--portable",
+        action="store_true",
+        help="carry the program as bytecode on NumPy kernels, too, for processors that the native code is not for",
+    )
     command.set_defaults(run=_later("compile.compile_model"))
 
 

@@ -80,11 +80,14 @@ def executable_of(options: argparse.Namespace, *, debug: bool = False) -> Execut
     return build_model(read_module(options), options, options.exec_mode or "bytecode", debug=debug)
 
 
-def build_model(module: Module, options: argparse.Namespace, exec_mode: str, *, debug: bool = False) -> Executable:
+def build_model(
+    module: Module, options: argparse.Namespace, exec_mode: str, *, debug: bool = False, portable: bool = False
+) -> Executable:
     """Builds, with a line on standard error while it takes longer than a second."""
     target, fused = chosen_target(options), not options.unfused
     with Progress() as progress:
-        return build(module, exec_mode, target, fused=fused, debug=debug, progress=progress.step)
+        extra = {"debug": debug, "portable": portable}
+        return build(module, exec_mode, target, fused=fused, **extra, progress=progress.step)
 
 
 def note(text: str) -> None:

@@ -22,4 +22,6 @@ def verify_file(options: argparse.Namespace) -> int:
         print(f"  native code: {stats.native_bytes:,} bytes for {where}, which nothing can verify")
     else:
         print("  native code: none")
+    if stats.portable_bytes:
+        print(f"  portable program: {stats.portable_bytes:,} bytes, as the format has it")
     return 0

@@ -6,6 +6,9 @@ units; many kernels are several, which are compiled at the same time.
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,9 +16,11 @@ from relvm.codegen.c_kernel import is_exact, kernel_prototype, print_kernel
 from relvm.codegen.c_names import kernel_symbol
 from relvm.codegen.c_routine import print_apply, print_apply_prototype, print_checks, print_prototype, print_routine
 from relvm.codegen.c_scalar import print_declarations, print_scalar_routine
+from relvm.errors import RelvmUnsupportedError
 from relvm.lir.kernel import Kernel
 from relvm.lir.routine import LirModule, used_functions
 from relvm.lir.scalars import scalar_routines
+from relvm.tables import csrc_directory
 
 _OPEN = """const rvm_native_api *rvm_api;
 
@@ -27,6 +32,9 @@ rvm_status relvm_native_open(const rvm_native_api *api) {
 }"""
 
 
+_FOR_HEADERS = "/* headers of relvm: "
+# The first lines of units.
+_KERNELS, _EXACT, _ROUTINES = "/* unit: kernels */", "/* unit: exact kernels */", "/* unit: routines */"
 _UNIT_KERNELS = 10
 # Of what takes long to compile, or what few need, where one of these is called.
 _HEADERS = {"byte_tile.h": ("rvm_tile_bytes", "rvm_taps_bytes"), "peak.h": ("rvm_multiply_adds",)}
@@ -45,15 +53,51 @@ class CSource:
         return "\n".join(filter(None, (*self.kernels, *self.exact, self.routines)))
 
 
-def _kernel_units(kernels: list[Kernel], *, opens: bool) -> Iterator[str]:
-    """The texts of units.  opens: whether the first one opens the library."""
+@functools.cache
+def headers_digest() -> str:
+    """What the C is compiled with: the SHA-256 of relvm's headers and tables, in hexadecimal."""
+    digest = hashlib.sha256()
+    for header in sorted([*csrc_directory().glob("*.h"), *csrc_directory().glob("*.def")]):
+        digest.update(header.read_bytes())
+    return digest.hexdigest()
+
+
+def source_text(source: CSource) -> str:
+    """The units as one text, which says what headers it is for, and which `parse_source` reads back."""
+    return f"{_FOR_HEADERS}{headers_digest()} */\n{source}"
+
+
+def parse_source(text: str) -> CSource:
+    """The units of a text that `source_text` made.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        It is no such text, or for other headers than these.
+    """
+    first, _, rest = text.partition("\n")
+    if not first.startswith(_FOR_HEADERS):
+        raise RelvmUnsupportedError("its C source does not say which headers of relvm it is for")
+    if first != f"{_FOR_HEADERS}{headers_digest()} */":
+        raise RelvmUnsupportedError("its C source is for the headers of another version of relvm")
+    units: dict[str, list[str]] = {_KERNELS: [], _EXACT: [], _ROUTINES: []}
+    for unit in re.split(r"\n^(?=/\* unit: )", rest, flags=re.MULTILINE):
+        units.setdefault(unit.partition("\n")[0], []).append(unit)
+    source = CSource(tuple(units[_KERNELS]), "".join(units[_ROUTINES]), tuple(units[_EXACT]))
+    if str(source) != rest:
+        raise RelvmUnsupportedError("its C source is not divided into units as this version of relvm divides it")
+    return source
+
+
+def _kernel_units(head: str, kernels: list[Kernel], *, opens: bool) -> Iterator[str]:
+    """The texts of units.  head: their first line.  opens: whether the first one opens the library."""
     for first in range(0, max(opens, len(kernels)), _UNIT_KERNELS):
         unit = kernels[first : first + _UNIT_KERNELS]
         body = "\n\n".join(print_kernel(kernel, kernel_symbol(kernel.name)) for kernel in unit)
         needed = (header for header, names in _HEADERS.items() if any(f" {name}(" in body for name in names))
         headers = ["kernel.h", *needed]
         includes = "\n".join(f'#include "{header}"' for header in headers)
-        yield "\n\n".join(("/* kernels */", includes, *((_OPEN,) if opens and not first else ()), body)) + "\n"
+        yield "\n\n".join((head, includes, *((_OPEN,) if opens and not first else ()), body)) + "\n"
 
 
 def print_c(
@@ -67,7 +111,8 @@ def print_c(
     divided: dict[bool, list[Kernel]] = {False: [], True: []}
     for kernel in module.kernels:
         divided[is_exact(kernel)].append(kernel)
-    kernels, exact = tuple(_kernel_units(divided[False], opens=True)), tuple(_kernel_units(divided[True], opens=False))
+    kernels = tuple(_kernel_units(_KERNELS, divided[False], opens=True))
+    exact = tuple(_kernel_units(_EXACT, divided[True], opens=False))
     printed = [routine for routine in module.routines if routine.name in routines]
     if not printed:
         return CSource(kernels, "", exact)
@@ -75,7 +120,7 @@ def print_c(
     named = {} if places else {routine.name: routine for routine in printed}
     scalars = {} if places else scalar_routines(replace(module, routines=tuple(printed)))
     symbols = [kernel_symbol(kernel.name) for kernel in module.kernels]
-    parts = ["/* routines */", '#include <math.h>\n\n#include "driver.h"']
+    parts = [_ROUTINES, '#include <math.h>\n\n#include "driver.h"']
     parts.append("\n".join([*map(kernel_prototype, symbols), *map(print_prototype, printed)]))
     parts.append("\n".join(map(print_declarations, scalars.values())))
     called = {name for r in named.values() if r.name not in scalars for name in used_functions(r, module.functions)}

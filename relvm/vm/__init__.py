@@ -28,6 +28,7 @@ from relvm.vm.runtime import (
 _AT_FIRST_USE = {
     "ExecBuilder": "relvm.vm.runtime.exec_builder",
     "ThreadPoolRunner": "relvm.vm.thread_pool",
+    "adapt": "relvm.vm.adapting",
     "build": "relvm.vm.building",
     "lower": "relvm.vm.building",
     "export_library": "relvm.vm.exporting",
@@ -45,6 +46,7 @@ __all__ = [
     "ThreadPoolRunner",
     "Timing",
     "VirtualMachine",
+    "adapt",
     "build",
     "export_library",
     "find_compiler",

@@ -23,14 +23,14 @@ from relvm.vm.toolchain import native_settings
 
 
 def place_of(
-    module: Module, exec_mode: str | Mapping[str, str], target: Target, fused: bool, debug: bool
+    module: Module, exec_mode: str | Mapping[str, str], target: Target, fused: bool, debug: bool, portable: bool
 ) -> Path | None:
     """Where the executable of a build is kept; None where it is not, its module's origin not being known."""
     origin = origin_of(module)
     if origin is None or exec_mode == "auto" or target.kind != "c":
         return None
     modes = exec_mode if isinstance(exec_mode, str) else sorted(exec_mode.items())
-    settings = (origin, module.attributes, modes, target, fused, debug, native_settings(target))
+    settings = (origin, module.attributes, modes, target, fused, debug, portable, native_settings(target))
     text = repr((settings, np.__version__, _own_sources()))
     return cache_place("builds", hashlib.sha256(text.encode()).hexdigest())
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
 
 from relvm.codegen.bytecode import Bytecode, print_bytecode
-from relvm.codegen.c import print_c
+from relvm.codegen.c import print_c, source_text
 from relvm.codegen.c_names import kernel_symbol, routine_symbol
 from relvm.codegen.debug_section import debug_section
 from relvm.codegen.routine import lower_to_routines
@@ -21,6 +24,7 @@ from relvm.lir.tail_calls import tail_calls
 from relvm.transform.passes import Observer, run_passes
 from relvm.transform.pipelines import build_pipeline
 from relvm.vm import build_cache
+from relvm.vm.runtime.encode import encode
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.program import FunctionEntry, Program
 from relvm.vm.runtime.upgrade import Upgrade
@@ -40,6 +44,7 @@ def build(
     *,
     fused: bool = True,
     debug: bool = False,
+    portable: bool = False,
     verified: bool = False,
     observer: Observer | None = None,
     progress: Progress | None = None,
@@ -66,10 +71,15 @@ def build(
     debug
         For `relvm.explore.Debugger`: the executable says where in the source each instruction comes from, and native
         functions stop where bytecode does, which makes them slower.  Kernels are the same.
+    portable
+        Whether an executable with native code also carries the program as bytecode for target "numpy", which
+        `relvm.vm.adapt` takes where neither the native code nor a C compiler is of use.  The weights are then twice in
+        the file.  Of an executable without native code nothing is added.
     verified
         Check the module after every pass; an executable that is kept from an earlier build is not used.
     observer
-        Called after each pass with (pass, module before, module after, seconds); nor is it then.
+        Called after each pass with (pass, module before, module after, seconds), but not of the portable program; nor
+        is it then.
     progress
         Called with the name of each step as it starts.
 
@@ -106,7 +116,7 @@ def build(
     looks_on = verified or observer is not None
     if debug and exec_mode == "auto":
         raise RelvmArgumentError('exec_mode="auto": expected "bytecode" or "compiled" where debug=True')
-    place = None if looks_on else build_cache.place_of(module, exec_mode, chosen, fused, debug)
+    place = None if looks_on else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
     if place and (executable := build_cache.kept(place)):
         return executable
     with _no_garbage_collection():
@@ -117,6 +127,9 @@ def build(
         lir = lower(module)
         compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
         program = assemble(lir, compiled, report, chosen, source if debug else None)
+        if portable and program.native:
+            report("portable program")
+            program = replace(program, portable=_portable(source, fused=fused, debug=debug, verified=verified))
         executable = Executable.from_program(program, elsewhere=True)
     if place:
         build_cache.keep(place, executable)
@@ -124,6 +137,12 @@ def build(
         names = frozenset(routine.name for routine in lir.routines)
         executable.upgrade = Upgrade(lambda: Executable.from_program(assemble(lir, names, target=chosen)))
     return executable
+
+
+def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> np.ndarray:
+    """The bytes of the executable that the module is as bytecode for target "numpy"."""
+    lir = lower(run_passes(module, build_pipeline("numpy", fused=fused), verified=verified))
+    return encode(assemble(lir, frozenset(), debugged=module if debug else None))
 
 
 @contextmanager
@@ -189,7 +208,7 @@ def assemble(
     if lir.kernels or compiled:
         text = print_c(lir, routines=compiled, places=bytecode.places if debugged else None)
         report("C compilation")
-        native, source = compile_native(text, target), str(text)
+        native, source = compile_native(text, target), source_text(text)
     functions = tuple(map(_Entries(lir, bytecode, compiled), lir.functions))
     debug = debug_section(lir, bytecode, compiled, debugged)
     return Program(functions, bytecode.constants, native, source, lir.signature, debug)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from relvm.codegen.c import CSource
+from relvm.codegen.c import CSource, headers_digest
 from relvm.errors import RelvmToolchainError
 from relvm.tables import csrc_directory
 from relvm.vm.cache import cache_place, limit_bytes, touch, write
@@ -182,10 +182,7 @@ def _cached(compiler: Compiler, cpu: str, units: list[tuple[str, tuple[str, ...]
 
 
 def _digest(compiler: Compiler, what: Any) -> str:
-    digest = hashlib.sha256(repr((compiler, what, platform.libc_ver())).encode())
-    for header in sorted([*csrc_directory().glob("*.h"), *csrc_directory().glob("*.def")]):
-        digest.update(header.read_bytes())
-    return digest.hexdigest()
+    return hashlib.sha256(repr((compiler, what, platform.libc_ver(), headers_digest())).encode()).hexdigest()
 
 
 def _kept(digest: str, make: Callable[[], bytes]) -> bytes:

@@ -455,20 +455,24 @@ static void bytes_that_are_no_file_are_refused(void) {
   free(bytes);
 }
 
-/* A file with more than RVM_CHECKED_DATA_BYTES in the data or the string section, a bit of which is flipped. */
-static rvm_status load_large(int in_data, int32_t check_data, rvm_value *error) {
+/* A file with more than RVM_CHECKED_DATA_BYTES in the section of that id, a bit of which is flipped. */
+static rvm_status load_large(uint32_t id, int32_t check_data, rvm_value *error) {
   enum { SIZE = RVM_CHECKED_DATA_BYTES + 100 };
   static char text[SIZE + 1];
   image program = {0};
   int64_t size_bytes;
   rvm_executable *executable = NULL;
   memset(text, 'a', SIZE);
-  if (in_data)
+  if (id == RVM_SECTION_strings)
+    image_text(&program, text);
+  else if (id == RVM_SECTION_data)
     image_tensor(&program, RVM_DTYPE_i8, 1, (int64_t[]){SIZE}, text, SIZE);
   else
-    image_text(&program, text);
+    buffer_add(&program.source, text, SIZE);
   unsigned char *bytes = image_finish(&program, &size_bytes);
-  bytes[section_place(bytes, in_data ? 4 : 0)[0] + 1000] ^= 1;
+  const int place = id == RVM_SECTION_strings ? 0 : 4;
+  bytes[section_place(bytes, place)[0] + 1000] ^= 1;
+  memcpy(bytes + 64 + 32 * place, &id, sizeof id), image_seal(bytes);
   const rvm_load_options options = {.check_data = check_data};
   rvm_status status = rvm_executable_load(bytes, size_bytes, &options, &executable, error);
   rvm_executable_release(executable);
@@ -478,9 +482,12 @@ static rvm_status load_large(int in_data, int32_t check_data, rvm_value *error) 
 
 static void only_much_data_is_not_checked_unless_asked_for(void) {
   rvm_value error = {0};
-  CHECK_OK(load_large(1, 0, &error), error);
-  CHECK_FAILS(load_large(1, 1, &error), RVM_BAD_EXECUTABLE, "damaged section 4", error);
-  CHECK_FAILS(load_large(0, 0, &error), RVM_BAD_EXECUTABLE, "damaged section 0", error);
+  CHECK_OK(load_large(RVM_SECTION_data, 0, &error), error);
+  CHECK_OK(load_large(RVM_SECTION_portable, 0, &error), error);
+  CHECK_FAILS(load_large(RVM_SECTION_data, 1, &error), RVM_BAD_EXECUTABLE, "damaged section 4 (data)", error);
+  CHECK_FAILS(load_large(RVM_SECTION_portable, 1, &error), RVM_BAD_EXECUTABLE, "damaged section 4 (portable)", error);
+  CHECK_FAILS(load_large(RVM_SECTION_strings, 0, &error), RVM_BAD_EXECUTABLE, "damaged section 0 (strings)", error);
+  CHECK_FAILS(load_large(RVM_SECTION_source, 0, &error), RVM_BAD_EXECUTABLE, "damaged section 4 (source)", error);
 }
 
 static void an_executable_says_what_it_has(void) {

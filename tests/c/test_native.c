@@ -115,6 +115,32 @@ static void another_abi_version_is_refused(void) {
   loaded_release(&what);
 }
 
+/* As what is for another machine may; and what has no native code is for every machine. */
+static void another_abi_version_may_be_loaded_for_elsewhere(void) {
+  const rvm_load_options options = {.trust_native = 1, .elsewhere = 1};
+  rvm_value error = {0};
+  for (int has_native = 0; has_native < 2; has_native++) {
+    image program = {0};
+    int64_t size_bytes;
+    rvm_executable *executable;
+    rvm_machine *machine;
+    if (has_native) {
+      image_native(&program, TRIPLE, "", library, library_bytes);
+      program.native.bytes[0]++;
+    }
+    unsigned char *bytes = image_finish(&program, &size_bytes);
+    CHECK_OK(rvm_executable_load(bytes, size_bytes, &options, &executable, &error), error);
+    if (has_native) {
+      CHECK_FAILS(rvm_executable_check_native(executable, &error), RVM_UNSUPPORTED, "this runtime version", error);
+      CHECK_FAILS(rvm_machine_new(executable, NULL, &machine, &error), RVM_UNSUPPORTED, "this runtime version", error);
+    } else {
+      CHECK_OK(rvm_executable_check_native(executable, &error), error);
+    }
+    rvm_executable_release(executable);
+    free(bytes);
+  }
+}
+
 static void a_malformed_header_is_refused(void) {
   for (int fault = 0; fault < 4; fault++) {
     image program = {0};
@@ -415,6 +441,7 @@ int main(int count, char **arguments) {
   CHECK_OK(rvm_register("test.host", host_function, NULL, 0, &result), result);
   code_for_another_machine_is_refused();
   another_abi_version_is_refused();
+  another_abi_version_may_be_loaded_for_elsewhere();
   a_malformed_header_is_refused();
   a_missing_symbol_is_named();
   native_and_bytecode_call_each_other();

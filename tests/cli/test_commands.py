@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from modes import MODES
 
+from relvm import vm
 from relvm.cli.main import PICTURES
 from relvm.ir.operator import operators
 from relvm.tables import BUILTINS, OPCODES
@@ -128,6 +129,15 @@ def test_compile_then_run_the_saved_executable(folder: Path, mode: str, file: st
     done = relvm("run", file, "--input", "x=x.npy", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "output1: float32[1, 3]" in done.stdout
+
+
+@pytest.mark.parametrize("file", ["m.rvm", "m.so"])
+def test_a_portable_program_is_compiled_shown_and_verified(folder: Path, file: str) -> None:
+    done = relvm("compile", "model.relvm", "-o", file, "--portable", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    size = len(vm.load(folder / file, trust_native=True).portable.to_bytes())
+    assert f"portable program: {size:,} bytes, as the format" in relvm("verify", file, cwd=folder).stdout
+    assert "\nportable\n| ...\n" in relvm("show", file, "--stage", "bytecode", cwd=folder).stdout
 
 
 def test_options_for_building_are_refused_where_it_is_built(folder: Path) -> None:

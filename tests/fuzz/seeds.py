@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -142,6 +143,8 @@ def executables() -> dict[str, Executable]:
         made[f"builtins_{k}"] = of_builtins(BUILTINS[k : k + A_FILE])
     made["operators"] = of_operators()
     made["everything"] = Executable.from_program(program_of(EVERYTHING))
+    program, portable = made["tensors"].program, made["tensors"].to_bytes()
+    made["portable"] = Executable.from_program(replace(program, portable=portable))
     return made
 
 

@@ -54,6 +54,7 @@ def test_other_models_and_options_are_built(model: Path) -> None:
     assert steps(from_onnx(model, dims={"n": 2}), "compiled")
     assert steps(module, "bytecode")
     assert steps(module, "compiled", fused=False)
+    assert "portable program" in steps(module, "compiled", portable=True)
     assert steps(module, "compiled", target="c -march=x86-64-v2")
     assert not steps(module, "compiled")
 

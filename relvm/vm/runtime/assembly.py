@@ -40,8 +40,8 @@ def as_text(program: Program) -> str:
 
 
 def listing(program: Program) -> str:
-    """The same to look at: what takes lines of its own (long tensors, native code, source, JSON) is cut to `| ...`, so
-    that it does not read back."""
+    """The same to look at: what takes lines of its own (long tensors, native code, a portable program, source, JSON) is
+    cut to `| ...`, so that it does not read back."""
     lines: list[str] = []
     for line in _lines(program):
         if not line.startswith("|"):
@@ -68,6 +68,8 @@ def _lines(program: Program) -> Iterator[str]:
             yield f"{line.ljust(_COMMENT_COLUMN)}  ; {comment}" if comment else line
     if program.native:
         yield from ("", _native_heading(program.native), *_base64_lines(program.native.library))
+    if len(program.portable):
+        yield from ("", "portable", *_base64_lines(program.portable))
     for name, text in (
         ("source", program.source),
         ("signature", _json(program.signature)),
@@ -170,7 +172,7 @@ def _number_text(value: float) -> str:
     return repr(value)
 
 
-def _base64_lines(content: bytes) -> Iterator[str]:
+def _base64_lines(content: bytes | memoryview | np.ndarray) -> Iterator[str]:
     text = base64.b64encode(content).decode()
     for start in range(0, len(text), 96):
         yield f"| {text[start : start + 96]}"

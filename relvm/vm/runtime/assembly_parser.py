@@ -15,6 +15,7 @@ import numpy as np
 from relvm.errors import RelvmNameError, RelvmSyntaxError, near_matches
 from relvm.tables import KINDS, OPCODES, PRIM_OPERATORS, numbers
 from relvm.vm.runtime.assembly import HEADLINE
+from relvm.vm.runtime.container import MAJOR, MINOR
 from relvm.vm.runtime.dtypes import DTYPE_NAMES, STRINGS, numpy_dtype, unpack_strings
 from relvm.vm.runtime.program import (
     CONTEXT,
@@ -33,6 +34,7 @@ from relvm.vm.runtime.program import (
     register,
 )
 
+_HEADLINES = [f"relvm executable {MAJOR}.{minor}" for minor in range(MINOR + 1)]
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"(),=\[\]:;]+|[(),=\[\]:"]|;.*')
 _ROWS = numbers(PRIM_OPERATORS)
 _LETTERS = {row.name: row.operands for row in OPCODES}
@@ -149,7 +151,7 @@ def parse_text(text: str) -> Program:
     for statement in _statements(text):
         line = statement.line
         match line.ahead:
-            case "native" | "source" | "signature" | "debug" as name if name not in parts:
+            case "native" | "portable" | "source" | "signature" | "debug" as name if name not in parts:
                 line.take()
                 parts[name] = _part(name, statement)
             case token if token == f"c{len(constants)}":
@@ -159,7 +161,7 @@ def parse_text(text: str) -> Program:
                 line.take()
                 entries.append((_heading(line), statement.instructions))
             case _:
-                raise line.fail(f"c{len(constants)}, f{len(entries)}, native, source, signature or debug")
+                raise line.fail(f"c{len(constants)}, f{len(entries)}, native, portable, source, signature or debug")
         line.expect("")
     indices = {entry.name: index for index, (entry, _) in enumerate(entries)}
     functions = tuple(replace(entry, code=_code(lines, indices)) for entry, lines in entries)
@@ -175,7 +177,7 @@ def parse_code(lines: Iterable[str], names: Sequence[str]) -> tuple[Instruction,
 def _statements(text: str) -> list[_Statement]:
     statements: list[_Statement] = []
     lines = text.split("\n")
-    if lines[0].rstrip() != HEADLINE:
+    if lines[0].rstrip() not in _HEADLINES:
         raise RelvmSyntaxError(f"line 1, column 1: expected {HEADLINE!r}, got {lines[0][:40]!r}")
     for number, content in enumerate(lines[1:], start=2):
         if content.startswith("|") and statements:
@@ -195,6 +197,8 @@ def _part(name: str, statement: _Statement) -> Any:
     match name:
         case "source":
             return "\n".join(statement.block)
+        case "portable":
+            return statement.content()
         case "native":
             line = statement.line
             line.expect("abi")

@@ -18,7 +18,7 @@ from relvm.tables import SECTIONS
 from relvm.vm.runtime._native import ffi, lib
 
 MAGIC = b"\x89RVM\r\n\x1a\n"
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 ALIGNMENT = 64
 
 _HEADER = struct.Struct("<8sHHIQII32x")

@@ -20,7 +20,7 @@ _MANDATORY = ("strings", "functions", "constants", "code", "data")
 
 
 def decode(buffer) -> Program:
-    """The program of an executable.  Tensors are read-only views of `buffer`.
+    """The program of an executable.  Tensors, and a portable program, are read-only views of `buffer`.
 
     Meant for bytes that the C loader has verified: checksums are not compared again, and what only the machine depends
     on (register numbers, definite assignment) is not checked.
@@ -53,6 +53,7 @@ def _decode(sections: dict[str, memoryview]) -> Program:
         source=str(sections["source"], "utf-8") if "source" in sections else "",
         signature=_json(sections, "signature"),
         debug=_json(sections, "debug"),
+        portable=sections.get("portable", b""),
     )
 
 

@@ -71,6 +71,7 @@ def encode(program: Program) -> np.ndarray:
         "signature": [_json(program.signature)] if program.signature else [],
         "debug": [_json(program.debug)] if program.debug else [],
         "data": tensors or [b""],
+        "portable": [program.portable] if len(program.portable) else [],
     }
     return pack_sections({name: parts for name, parts in sections.items() if parts})
 

@@ -51,6 +51,8 @@ class Stats:
         Bytecode function -> how many instructions it has.
     native_bytes
         Of the native section's library.
+    portable_bytes
+        Of the portable program.
     """
 
     size_bytes: int
@@ -60,9 +62,12 @@ class Stats:
     calls: dict[str, int]
     instructions: dict[str, int]
     native_bytes: int
+    portable_bytes: int = 0
 
     def __str__(self) -> str:
         lines = [f"{self.size_bytes} bytes, of which native code {self.native_bytes}, tensors {self.tensor_bytes}"]
+        if self.portable_bytes:
+            lines[0] += f", the portable program {self.portable_bytes}"
         lines.append(f"{len(self.constants)} constants")
         lines += [f"  c{index}: {text}" for index, text in enumerate(self.constants)]
         for kind, names in self.functions.items():
@@ -89,6 +94,8 @@ class Executable:
         The C object, for machines, which keep it.
     upgrade
         Of one built with exec_mode="auto": the native code that its machines will get.  Else None.
+    is_trusted
+        Whether it was built in this process, or loaded with trust_native=True: what its C source says may be run, too.
     """
 
     def __init__(
@@ -105,15 +112,22 @@ class Executable:
         where: str = "",
     ) -> None:
         # buffer: 64-byte aligned, unchanged from now on; its tensors are used in place.
-        trusted = trust_native or (not check_only and _native_is_ours(buffer, where))
-        names = [ffi.new("char[]", name) for name in _names(KERNEL_LIBRARY if functions is None else functions)]
+        library = None if trust_native or check_only else _native_library(buffer, where)
+        is_ours = library is not None and is_built_here(library)
+        is_strange = library is not None and not is_ours
+        if is_strange and not elsewhere:
+            message = "it has native code that was not compiled here; pass trust_native=True to run it"
+            raise RelvmUnsupportedError(f"{where or 'the executable'}: {message}")
+        functions = _function_names(KERNEL_LIBRARY if functions is None else functions)
+        names = [ffi.new("char[]", name.encode()) for name in functions]
         callable_names = ffi.new("const char *[]", names)
         pointer = ffi.new("rvm_executable **")
         error = ffi.new("rvm_value *")
         view = ffi.from_buffer(buffer)
         held = ffi.cast("void *", binding.hold(view))
         let_go = ffi.cast("void(*)(void *)", binding.LET_GO)
-        chosen = {"trust_native": trusted, "check_data": check_data, "elsewhere": elsewhere, "check_only": check_only}
+        chosen = {"trust_native": trust_native or is_ours, "check_only": check_only or is_strange}
+        chosen |= {"check_data": check_data, "elsewhere": elsewhere}
         allowed = {"functions": callable_names, "function_count": len(names), "max_bytes": max_bytes}
         options = ffi.new("rvm_load_options *", chosen | allowed | {"release": let_go, "release_argument": held})
         status = lib.rvm_executable_load(view, len(view), options, pointer, error)
@@ -121,7 +135,15 @@ class Executable:
             let_go(held)
             raise failure(status, error, where)
         self.pointer = pointer[0]
+        self.is_trusted = trust_native
         self._buffer = buffer
+        self._where = where
+        callable_inside = ("*",) if trust_native else functions
+        self._inner_options = {"check_data": check_data, "check_only": check_only, "functions": callable_inside}
+        if is_strange:
+            self._unfit = "it has native code that was not compiled here and is not trusted"
+        else:
+            self._unfit = "it was loaded to be checked only" if check_only else ""
         self.upgrade: Upgrade | None = None
         if program:
             self.program = program
@@ -155,15 +177,16 @@ class Executable:
         content: bytes | bytearray | memoryview,
         *,
         trust_native: bool = False,
+        elsewhere: bool = False,
         functions: Iterable[str] | None = None,
     ) -> Executable:
         """The executable in `content`, which is copied.
 
-        `trust_native`, `functions`, and what is raised, are those of `open`.
+        `trust_native`, `elsewhere`, `functions`, and what is raised, are those of `open`.
         """
         buffer = aligned_buffer(len(content))
         memoryview(buffer)[:] = content
-        return cls(buffer, trust_native=trust_native, functions=functions)
+        return cls(buffer, trust_native=trust_native, elsewhere=elsewhere, functions=functions)
 
     @classmethod
     def open(
@@ -171,6 +194,7 @@ class Executable:
         path: str | os.PathLike,
         *,
         trust_native: bool = False,
+        elsewhere: bool = False,
         check_data: bool = False,
         functions: Iterable[str] | None = None,
         max_bytes: int = 0,
@@ -189,8 +213,11 @@ class Executable:
         trust_native
             Native code can do whatever the caller's process can.  True: run it.  False: run it only when it was
             compiled by this user on this machine (relvm/vm/runtime/trust.py).
+        elsewhere
+            Whether native code may be for another processor, architecture or version, or not be trusted: no machine
+            runs such an executable, but it can be saved, and `vm.adapt` makes one of it that runs here.
         check_data
-            Whether tensors' elements are checked, too, however many there are.
+            Whether tensors' elements, and a portable program, are checked, too, however large they are.
         functions
             The registered functions that a program without native code may call, by name; one that ends with * stands
             for all that begin so.  None: those that kernels are with target "numpy".  Builtins it may call in any case;
@@ -211,6 +238,7 @@ class Executable:
         return cls(
             map_executable(path),
             trust_native=trust_native,
+            elsewhere=elsewhere,
             check_data=check_data,
             functions=functions,
             max_bytes=max_bytes,
@@ -219,7 +247,8 @@ class Executable:
 
     @classmethod
     def check(cls, path: str | os.PathLike) -> Executable:
-        """The executable in the file `path`, of which everything is checked, tensors' elements too, and nothing runs.
+        """The executable in the file `path`, of which everything is checked, tensors' elements and the portable
+        program too, and nothing runs.
 
         A native section is not opened, and no machine can be made of it.
 
@@ -229,7 +258,10 @@ class Executable:
             As `open`.
         """
         content = map_executable(path)
-        return cls(content, trust_native=False, check_data=True, check_only=True, functions=("*",), where=str(path))
+        options = {"trust_native": False, "check_data": True, "check_only": True, "functions": ("*",)}
+        executable = cls(content, **options, where=str(path))
+        executable._open_portable()
+        return executable
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the executable to the file `path`, which appears, or is replaced, only when it is complete.
@@ -283,6 +315,39 @@ class Executable:
         """The C source of the native code; empty when the executable does not carry it."""
         return self.program.source
 
+    @property
+    def obstacle(self) -> str:
+        """Why no machine here can run it: what the processor lacks of what its native code needs, and the like; empty:
+        one can."""
+        error = ffi.new("rvm_value *")
+        if status := lib.rvm_executable_check_native(self.pointer, error):
+            return str(failure(status, error, self._where))
+        return f"{self._where or 'the executable'}: {self._unfit}" if self._unfit else ""
+
+    @cached_property
+    def portable(self) -> Executable | None:
+        """The program that it carries for machines that cannot run its native code (`vm.build(portable=True)`), checked
+        as `open` checks, and allowed to call the same functions; None: it carries none.
+
+        Raises
+        ------
+        RelvmFormatError
+            It is damaged, or has native code or a portable program of its own.
+        RelvmUnsupportedError
+            It is of another major version; it calls a function that it may not call.
+        """
+        return self._open_portable()
+
+    def _open_portable(self) -> Executable | None:
+        content = unpack_sections(self._buffer).get("portable")
+        if content is None:
+            return None
+        where = f"{self._where or 'the executable'}: its portable program"
+        forbidden = [name for name in _sections(content, where) if name in ("native", "portable")]
+        if forbidden:
+            raise RelvmFormatError(f"{where}: expected no section {forbidden[0]}, and there is one")
+        return Executable(content, trust_native=False, **self._inner_options, where=where)
+
     def as_text(self) -> str:
         """A listing; relvm.vm.runtime.assembly_parser.parse_text reads it back."""
         from relvm.vm.runtime.assembly import as_text  # this and the next only for people who look
@@ -318,6 +383,7 @@ class Executable:
             calls=dict(calls),
             instructions={entry.name: len(entry.code) for entry in program.functions if entry.code},
             native_bytes=len(program.native.library) if program.native else 0,
+            portable_bytes=len(program.portable),
         )
 
     def __copy__(self) -> Executable:
@@ -337,16 +403,18 @@ def load(
     path: str | os.PathLike,
     *,
     trust_native: bool = False,
+    elsewhere: bool = False,
     check_data: bool = False,
     functions: Iterable[str] | None = None,
     max_bytes: int = 0,
 ) -> Executable:
     """Open the executable in a file, or in an exported library.
 
-    `path`, `trust_native`, `check_data`, `functions`, `max_bytes` and what is raised are those of `Executable.open`.
+    `path`, `trust_native`, `elsewhere`, `check_data`, `functions`, `max_bytes` and what is raised are those of
+    `Executable.open`.
     """
     limits = {"functions": functions, "max_bytes": max_bytes}
-    return Executable.open(path, trust_native=trust_native, check_data=check_data, **limits)
+    return Executable.open(path, trust_native=trust_native, elsewhere=elsewhere, check_data=check_data, **limits)
 
 
 def _unpickled(content: bytes) -> Executable:
@@ -354,29 +422,29 @@ def _unpickled(content: bytes) -> Executable:
     return Executable.from_bytes(content, functions=("*",))
 
 
-def _names(functions: Iterable[str]) -> list[bytes]:
-    """The names of functions that may be called, for C.  Raises RelvmTypeError: they are none."""
+def _function_names(functions: Iterable[str]) -> list[str]:
+    """The names of functions that may be called.  Raises RelvmTypeError: they are none."""
     if isinstance(functions, str | bytes) or not isinstance(functions, Iterable):
         raise RelvmTypeError(f"functions: expected a list of names, got {functions!r}")
     names = list(functions)
     for name in names:
         if not isinstance(name, str) or "\0" in name or not name.isprintable():
             raise RelvmTypeError(f"functions: expected names of functions, got {name!r}")
-    return [name.encode() for name in names]
+    return names
 
 
-def _native_is_ours(buffer: Any, where: str) -> bool:
-    """Whether the native section, if there is one, was compiled here.  Raises RelvmUnsupportedError: it was not."""
+def _native_library(buffer: Any, where: str) -> memoryview | None:
+    """The library of the native section; None: there is none."""
+    native = _sections(buffer, where).get("native")
+    return None if native is None else native[NATIVE_HEADER.size :]
+
+
+def _sections(buffer: Any, where: str) -> dict[str, memoryview]:
+    """As unpack_sections, with `where` before its messages."""
     try:
-        sections = unpack_sections(buffer)
-    except RelvmFormatError as error:
-        raise RelvmFormatError(f"{where}: {error}" if where else str(error)) from None
-    if "native" not in sections:
-        return False
-    if not is_built_here(sections["native"][NATIVE_HEADER.size :]):
-        message = "it has native code that was not compiled here; pass trust_native=True to run it"
-        raise RelvmUnsupportedError(f"{where}: {message}" if where else f"the executable: {message}")
-    return True
+        return unpack_sections(buffer)
+    except (RelvmFormatError, RelvmUnsupportedError) as error:
+        raise type(error)(f"{where}: {error}" if where else str(error)) from None
 
 
 def _describe(value: Any) -> str:

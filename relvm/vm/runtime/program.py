@@ -185,6 +185,9 @@ class Program:
         reads of each input at most (null: all); a sum is a list of terms, [coefficient, [argument, axis], ...] being
         the product of a number and some sizes of arguments, or null where it is not known.
         What there is more of programs built for debugging is said in relvm/codegen/debug_section.py.
+    portable
+        The bytes of an executable without native code: the same program for machines that cannot run this one's.
+        Empty: none.
     """
 
     functions: tuple[FunctionEntry, ...]
@@ -193,6 +196,7 @@ class Program:
     source: str = ""
     signature: dict[str, Any] = field(default_factory=dict)
     debug: dict[str, Any] = field(default_factory=dict)
+    portable: bytes | memoryview | np.ndarray = b""
 
     def comment(self, function: str, instruction: int) -> str:
         """What the debug section says of an instruction, a function's name and an index; empty when it says nothing."""

@@ -49,12 +49,15 @@ def as_python(program: Program) -> str:
     Raises
     ------
     RelvmUnsupportedError
-        A program with native code, or an entry of the function table with what its kind has no use for.
+        A program with native code or a portable program, or an entry of the function table with what its kind has no
+        use for.
     """
     compiled = [f"{entry.kind} {entry.name}" for entry in program.functions if entry.kind in ("native", "kernel")]
     if compiled or program.native:
         what = ", ".join(compiled[:3]) or "a native section"
         raise RelvmUnsupportedError(f"native code has no form in Python: {what}; as_text and save keep it")
+    if len(program.portable):
+        raise RelvmUnsupportedError("a portable program has no form in Python; as_text and save keep it")
     for entry in program.functions:
         if entry.symbol is not None or (entry.kind == "packed" and entry.registers):
             raise RelvmUnsupportedError(f"{entry.name}: a {entry.kind} function with a symbol or registers of its own")

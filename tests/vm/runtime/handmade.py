@@ -100,7 +100,7 @@ debug
 
 def same_program(a: Program, b: Program) -> bool:
     """Whether two programs are equal, NaNs included."""
-    rest = [(p.functions, p.native, p.source, p.signature, p.debug) for p in (a, b)]
+    rest = [(p.functions, p.native, p.source, bytes(p.portable), p.signature, p.debug) for p in (a, b)]
     return rest[0] == rest[1] and len(a.constants) == len(b.constants) and all(map(_same, a.constants, b.constants))
 
 

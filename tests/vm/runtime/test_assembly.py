@@ -41,7 +41,7 @@ def test_native_code_round_trips() -> None:
     native = NativeCode(bytes(range(256)), "x86_64-linux-gnu", "x86-64-v3")
     kernel = FunctionEntry("k", "kernel", ("a", "out"), symbol="relvm_k")
     routine = FunctionEntry("main", "native", ("a",), 2, symbol="strange symbol")
-    assert_round_trips(Program((kernel, routine), native=native, source="\n\nlast line\r\n"))
+    assert_round_trips(Program((kernel, routine), native=native, source="\n\nlast line\r\n", portable=bytes(200)))
 
 
 @pytest.mark.parametrize("row", [row for row in DTYPES if row.name != "str"], ids=lambda row: row.name)
@@ -153,3 +153,4 @@ def test_another_text_is_refused() -> None:
     with pytest.raises(RelvmSyntaxError, match="line 1"):
         parse_text("def main() { }")
     assert not parse_text(f"{HEADLINE}\n\n; nothing but a comment\n").functions
+    assert not parse_text("relvm executable 1.0\n").functions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def test_checksums_are_castagnolis(content: bytes) -> None:
 def test_the_header_and_the_section_table_are_laid_out_as_documented() -> None:
     buffer = bytes(encode(WITH_NATIVE))
     magic, major, minor, count, size, checksum, zero = struct.unpack_from("<8sHHIQII", buffer)
-    assert (magic, major, minor, size, zero) == (b"\x89RVM\r\n\x1a\n", 1, 0, len(buffer), 0)
+    assert (magic, major, minor, size, zero) == (b"\x89RVM\r\n\x1a\n", 1, 1, len(buffer), 0)
     table_end = 64 + 32 * count
     assert checksum == slow_crc32c(buffer[:24] + bytes(4) + buffer[28:table_end])
     assert not any(buffer[28:64])
@@ -90,7 +91,11 @@ def test_the_buffer_and_the_tensors_in_it_are_aligned() -> None:
             assert not value.flags.writeable and np.shares_memory(value, buffer)
 
 
-@pytest.mark.parametrize("program", [PROGRAM, WITH_NATIVE, Program(())], ids=["everything", "native", "empty"])
+@pytest.mark.parametrize(
+    "program",
+    [PROGRAM, WITH_NATIVE, replace(WITH_NATIVE, portable=bytes(encode(PROGRAM))), Program(())],
+    ids=["everything", "native", "portable", "empty"],
+)
 def test_what_is_encoded_decodes_to_the_same(program: Program) -> None:
     buffer = encode(program)
     assert same_program(decode(buffer), program)

@@ -83,8 +83,11 @@ def test_every_instruction_has_a_statement(row) -> None:
         Program((FunctionEntry("k", "kernel", (), symbol="s"),), native=NativeCode(b"", "t")),
         Program((), native=NativeCode(b"", "t")),
         Program((FunctionEntry("p", "packed", symbol="s"),)),
+        Program((), portable=b"p"),
     ],
 )
 def test_what_python_cannot_build_is_refused(program: Program) -> None:
-    with pytest.raises(RelvmUnsupportedError, match=r"native code has no form in Python|p: a packed function with"):
+    with pytest.raises(
+        RelvmUnsupportedError, match=r"(native code|portable program) has no form in Python|p: a packed function with"
+    ):
         as_python(program)
