@@ -136,16 +136,22 @@ def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
 
 
 def runnable(content: bytes, *, trust_native: bool, functions: tuple[str, ...] | None) -> Executable:
-    """The executable in `content`, for machines of this process: the one place where a worker makes one.
+    """The executable in `content` in a form that this process can run: as `relvm.vm.adapt` makes it, which logs it.
 
     Raises
     ------
     RelvmUnsupportedError
-        Its native code is not trusted here, or is for another processor; it calls a function that it may not call.
+        Its native code is not trusted here, or is for another processor, and there is nothing to take instead; it
+        calls a function that it may not call.
     RelvmFormatError
         The bytes are damaged.
     """
-    return Executable.from_bytes(content, trust_native=trust_native, functions=functions)
+    executable = Executable.from_bytes(content, trust_native=trust_native, functions=functions, elsewhere=True)
+    if executable.obstacle:
+        from relvm.vm import adapt  # only now: the compiler comes with it
+
+        executable = adapt(executable)
+    return executable
 
 
 @dataclass

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import pickle
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from relvm import vm
 from relvm.distributed import Runner, worker
 from relvm.errors import RelvmNameError, RelvmTimeoutError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
+from relvm.vm.toolchain import find_compiler
 
 DOUBLE = "def main(x: f32[n]) -> f32[n] = add(x, x)"
 
@@ -127,3 +130,46 @@ sys.exit(str(found) if found else 0)
 """
     done = subprocess.run([sys.executable, "-P", "-c", check], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+# ---- executables for other processors ----
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """What is logged.  A cluster that is silenced sets the level of all handlers."""
+    caplog.set_level(logging.WARNING, "relvm")
+    return caplog
+
+
+def foreign(**options: object) -> bytes:
+    """DOUBLE, compiled for a processor with a feature of no known name."""
+    program = vm.build(parse_module(DOUBLE), "compiled", **options).program
+    changed = replace(program, native=replace(program.native, cpu="neon9"))
+    return vm.Executable.from_program(changed, elsewhere=True).to_bytes()
+
+
+def runner_of(content: bytes, *, trust_native: bool) -> Runner:
+    executable = vm.Executable.from_bytes(content, trust_native=trust_native, elsewhere=True)
+    return pickle.loads(pickle.dumps(Runner(executable, trust_native=trust_native)))
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
+def test_a_process_compiles_for_itself_what_its_processor_cannot_run(said: pytest.LogCaptureFixture) -> None:
+    runner = runner_of(foreign(), trust_native=True)
+    for _ in range(2):
+        assert runner(np.float32([3])).tolist() == [6]
+    (record,) = said.records  # said once, as it is done once
+    assert record.name == "relvm" and "neon9" in record.message and "compiled for this processor" in record.message
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
+def test_or_takes_the_portable_program_without_a_compiler_or_trust(said: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    content, plain = foreign(portable=True), foreign()
+    assert runner_of(content, trust_native=False)(np.float32([3])).tolist() == [6]
+    monkeypatch.setenv("RELVM_CC", "/nonexistent/cc")
+    assert runner_of(content, trust_native=True)(np.float32([3])).tolist() == [6]
+    assert len(said.records) == 2
+    assert all("its portable program runs instead" in record.message for record in said.records)
+    with pytest.raises(RelvmUnsupportedError, match="it carries no portable program"):
+        runner_of(plain, trust_native=True)(np.float32([3]))
