@@ -383,7 +383,7 @@ static void native_code_needs_trust(void) {
 /* A section of any id: the names of those that there are; others are passed over. */
 static void damaged_sections_are_named(void) {
   static const char *const names[] = {"of no known id", "strings", "functions", "constants", "code", "native",
-                                      "source",         "signature", "debug",   "data",      "of no known id"};
+                                      "source",         "signature", "debug",   "data",      "portable", "of no known id"};
   for (uint32_t id = 0; id < COUNT_OF(names); id++)
     for (int is_damaged = 0; is_damaged < 2; is_damaged++) {
       image program = {0};
@@ -403,7 +403,7 @@ static void damaged_sections_are_named(void) {
         CHECK_FAILS(status, RVM_BAD_EXECUTABLE, message, error);
       else
         CHECK((status == RVM_OK) == (id == 0 || id == RVM_SECTION_source || id == RVM_SECTION_signature ||
-                                     id == RVM_SECTION_debug || id > RVM_SECTION_COUNT));
+                                     id == RVM_SECTION_debug || id == RVM_SECTION_portable || id > RVM_SECTION_COUNT));
       if (status == RVM_OK) rvm_executable_release(executable);
       if (!is_damaged) rvm_value_release(&error);
       free(bytes);
