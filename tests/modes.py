@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from ahead import results_ahead
+from routine_forms import first_of_each_form
 
 from relvm import vm
 from relvm.ir.expr import Module
@@ -27,6 +28,20 @@ FEWER_WAYS = [*C_WAYS, ("bytecode", "numpy")]  # for modules of hundreds of func
 def machines(module: Module, ways: Iterable[tuple[str, str]] = WAYS) -> dict[tuple[str, str], VirtualMachine]:
     """A machine for each mode and target, the module verified after every pass."""
     return {(mode, target): VirtualMachine(vm.build(module, mode, target, verified=True)) for mode, target in ways}
+
+
+def machines_of_forms(
+    module: Module, ways: Iterable[tuple[str, str]] = WAYS, *, verified: bool = True
+) -> dict[tuple[str, str], VirtualMachine]:
+    """The same of a module of hundreds of functions: in modes other than bytecode, which comes first, only the first
+    function of each form (tests/routine_forms.py) is native code; the others are bytecode there, too."""
+    made: dict[tuple[str, str], VirtualMachine] = {}
+    for mode, target in ways:
+        chosen = mode
+        if mode != "bytecode":
+            chosen = dict.fromkeys(first_of_each_form(made["bytecode", target].executable), mode)
+        made[mode, target] = VirtualMachine(vm.build(module, chosen, target, verified=verified))
+    return made
 
 
 def stepped(executable: Executable) -> VirtualMachine:

@@ -9,9 +9,9 @@ from pathlib import Path
 from relvm.tables import csrc_directory
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.files import complete_file
-from relvm.vm.toolchain import expect_compiler, guards, run_compiler
+from relvm.vm.toolchain import compile_runtime, expect_compiler, guards, link_flags, run_compiler
 
-_FLAGS = ("-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-DRVM_SHARED", "-shared", "-Wl,-Bsymbolic")
+_FLAGS = ("-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-DRVM_SHARED")
 
 
 def export_library(executable: Executable, path: str | os.PathLike) -> None:
@@ -38,11 +38,15 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     """
     compiler = expect_compiler()
     csrc = csrc_directory()
-    sources = [*sorted(csrc.glob("*.c")), csrc / "library" / "module.c"]
+    flags = [*_FLAGS, *guards(compiler)]
     name = ("-Xlinker", "-soname", "-Xlinker", Path(path).name)
     with complete_file(Path(path).absolute()) as partial, tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         partial.touch()  # whether it can be written is not for the linker to say
         executable.save(Path(folder, "module.rvm"))
-        flags = [*_FLAGS, *guards(compiler), *name, f"-I{csrc}"]
-        arguments = [*flags, *map(str, sources), "-lpthread", "-ldl", "-lm", "-o", str(partial)]
+        units = [csrc / "library" / "module.c"]
+        for file, content in compile_runtime(compiler, flags).items():
+            units.append(Path(folder, file))
+            units[-1].write_bytes(content)
+        linked = ["-shared", "-Wl,-Bsymbolic", *link_flags(compiler), *name]
+        arguments = [*flags, f"-I{csrc}", *linked, *map(str, units), "-lpthread", "-ldl", "-lm", "-o", str(partial)]
         run_compiler(compiler, arguments, Path(folder))

@@ -133,10 +133,11 @@ def native_settings(target: Target) -> str:
 
 def guards(compiler: Compiler) -> tuple[str, ...]:
     """The options that the runtime is hardened with where it is compiled here (docs/security.md); tcc has none."""
-    return () if _is_tcc(compiler) else (*_GUARDS, *_safe_link(compiler))
+    return () if _is_tcc(compiler) else _GUARDS
 
 
-def _safe_link(compiler: Compiler) -> tuple[str, ...]:
+def link_flags(compiler: Compiler) -> tuple[str, ...]:
+    """The options that shared libraries are hardened with where they are linked (docs/security.md); tcc has none."""
     return () if _is_tcc(compiler) else _LINKED_SAFELY
 
 
@@ -165,6 +166,25 @@ def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
         command = shlex.join(compiler.command)
         raise RelvmToolchainError(f"{command} makes code for another system than x86-64 or AArch64 Linux")
     return f"{architecture}-linux-gnu"
+
+
+def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes]:
+    """The runtime's object files by name, from the cache where the same were compiled before.
+
+    Raises
+    ------
+    RelvmToolchainError
+        The compiler failed.
+    """
+    sources = sorted(csrc_directory().glob("*.c"))
+    texts = [source.read_text() for source in sources]  # all of them: one may include another
+
+    def compiled(source: Path) -> bytes:
+        digest = _digest(compiler, (source.name, texts, tuple(flags)))
+        return _kept(digest, lambda: _compile_file(compiler, source, flags))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip((f"{source.stem}.o" for source in sources), pool.map(compiled, sources), strict=True))
 
 
 def _cached(compiler: Compiler, cpu: str, units: list[tuple[str, tuple[str, ...]]]) -> bytes:
@@ -206,8 +226,18 @@ def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
     """An object file."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         Path(folder, "unit.c").write_text(text)
-        run_compiler(compiler, [*flags, f"-I{csrc_directory()}", "-c", "unit.c", "-o", "unit.o"], Path(folder))
-        return Path(folder, "unit.o").read_bytes()
+        return _object(compiler, "unit.c", flags, Path(folder))
+
+
+def _compile_file(compiler: Compiler, source: Path, flags: Sequence[str]) -> bytes:
+    """The object file of a source that is there."""
+    with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
+        return _object(compiler, str(source), flags, Path(folder))
+
+
+def _object(compiler: Compiler, source: str, flags: Sequence[str], folder: Path) -> bytes:
+    run_compiler(compiler, [*flags, f"-I{csrc_directory()}", "-c", source, "-o", "unit.o"], folder)
+    return Path(folder, "unit.o").read_bytes()
 
 
 def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
@@ -216,7 +246,7 @@ def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
         names = [f"unit{i}.o" for i in range(len(objects))]
         for name, content in zip(names, objects, strict=True):
             Path(folder, name).write_bytes(content)
-        flags = ["-shared", "-Wl,-Bsymbolic", *_safe_link(compiler), "-s"]
+        flags = ["-shared", "-Wl,-Bsymbolic", *link_flags(compiler), "-s"]
         run_compiler(compiler, [*flags, *names, "-lm", "-o", "library.so"], Path(folder))
         return Path(folder, "library.so").read_bytes()
 

@@ -87,6 +87,19 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Pa
 
 
 @pytest.fixture(scope="session")
+def tested(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], Path]:
+    """The object of a source of this folder for given sanitizers, built once."""
+
+    @cache
+    def build(source: Path, sanitizers: str) -> Path:
+        place = tmp_path_factory.mktemp("tested") / f"{source.stem}.o"
+        compile_c(*WARNINGS, *sanitizer_flags(sanitizers), *INCLUDES, "-c", source, "-o", place)
+        return place
+
+    return build
+
+
+@pytest.fixture(scope="session")
 def native_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What test_native.c puts into native sections."""
     return compile_native_library(tmp_path_factory.mktemp("native"))
@@ -97,24 +110,35 @@ def sanitizer_flags(sanitizers: str) -> list[str]:
 
 
 @pytest.mark.parametrize("test", TESTS, ids=lambda path: path.stem)
-def test_c_program(test: Path, runtime: Callable[[str], list[Path]], native_library: Path, tmp_path: Path) -> None:
+def test_c_program(
+    test: Path,
+    runtime: Callable[[str], list[Path]],
+    tested: Callable[[Path, str], Path],
+    native_library: Path,
+    tmp_path: Path,
+) -> None:
     sanitizers = SANITIZERS.get(test.stem, USUAL_SANITIZERS)
-    sources = [test, HERE / "allocation.c", *runtime(sanitizers)]
+    objects = [*(tested(source, sanitizers) for source in (test, HERE / "allocation.c")), *runtime(sanitizers)]
     program = tmp_path / test.stem
-    compile_c(*WARNINGS, *sanitizer_flags(sanitizers), *INCLUDES, *sources, "-o", program, *LIBRARIES)
+    compile_c(*sanitizer_flags(sanitizers), *objects, "-o", program, *LIBRARIES)
     result = subprocess.run([program, native_library], capture_output=True, text=True, timeout=120)
     assert (result.returncode, result.stdout + result.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("test", [path for path in TESTS if path.stem not in NOT_SWEPT], ids=lambda path: path.stem)
 def test_c_program_out_of_memory(
-    test: Path, runtime: Callable[[str], list[Path]], native_library: Path, tmp_path: Path
+    test: Path,
+    runtime: Callable[[str], list[Path]],
+    tested: Callable[[Path, str], Path],
+    native_library: Path,
+    tmp_path: Path,
 ) -> None:
     """The same, each call being made to run out of memory at every allocation first (sweep.c)."""
-    sources = [test, HERE / "allocation.c", HERE / "sweep.c", *runtime(USUAL_SANITIZERS)]
+    sources = (test, HERE / "allocation.c", HERE / "sweep.c")
+    objects = [*(tested(source, USUAL_SANITIZERS) for source in sources), *runtime(USUAL_SANITIZERS)]
     wraps = [f"-Wl,--wrap=rvm_{name}" for name in SWEPT]
     program = tmp_path / test.stem
-    compile_c(*WARNINGS, *sanitizer_flags(USUAL_SANITIZERS), *INCLUDES, *sources, *wraps, "-o", program, *LIBRARIES)
+    compile_c(*sanitizer_flags(USUAL_SANITIZERS), *objects, *wraps, "-o", program, *LIBRARIES)
     environment = {**os.environ, **SWEEP_OPTIONS}
     result = subprocess.run([program, native_library], capture_output=True, text=True, timeout=300, env=environment)
     if result.returncode == CHECKS_FAILED and test.stem in COUNTING:

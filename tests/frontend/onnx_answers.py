@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frontend.onnx_models import onnx
-from modes import C_WAYS, FEWER_WAYS, assert_same_bits, machines, plain
+from modes import C_WAYS, FEWER_WAYS, assert_same_bits, machines, machines_of_forms, plain
 
 from relvm.frontend.onnx import from_onnx
 from relvm.ir.dtypes import dtype_of
@@ -25,7 +25,7 @@ Machines = Mapping[tuple[str, str], VirtualMachine]
 def machines_of_models(models: Mapping[str, onnx.ModelProto], ways: Sequence[tuple[str, str]] = FEWER_WAYS) -> Machines:
     """Machines that have a function for each model, so that there is one build for each way."""
     functions = [replace(from_onnx(model)["main"], name=name) for name, model in models.items()]
-    return machines(Module(tuple(functions)), ways)
+    return machines_of_forms(Module(tuple(functions)), ways)
 
 
 def answers(made: Machines, name: str, arrays: Sequence[np.ndarray]) -> dict[str, list[np.ndarray]]:

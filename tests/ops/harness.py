@@ -1,11 +1,11 @@
-"""Kernels run on their own: each call of an operator becomes a kernel, all of them one library, called through cffi."""
+"""Kernels run on their own, called through cffi: those of some calls of operators, or of an executable."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import cffi
 import numpy as np
 
 import relvm.errors
-from relvm.codegen.c import print_c
+from relvm.codegen.c import CSource, print_c
 from relvm.codegen.c_names import kernel_symbol
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Block, BuiltinCall, Expr, Function, KernelCall, Module, Shape, Var
@@ -28,9 +28,11 @@ from relvm.vm.toolchain import compile_native
 _TENSOR, _NIL = (next(row.index for row in TAGS if row.name == name) for name in ("TENSOR", "NIL"))
 
 _PROTOTYPE = "rvm_status {}(void *self, const rvm_value *arguments, int32_t count, rvm_value *result);"
-_FAIL = """
+_HOST = """
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "native.h"
 
 char harness_message[512];
 
@@ -43,9 +45,9 @@ static rvm_status harness_fail(rvm_value *result, rvm_status status, const char 
   return status;
 }
 
-void harness_open(void) {
+rvm_status harness_open(rvm_status (*open)(const rvm_native_api *api)) {
   static const rvm_native_api api = {.abi_version = RVM_ABI_VERSION, .fail = harness_fail};
-  relvm_native_open(&api);
+  return open(&api);
 }
 """
 
@@ -60,7 +62,7 @@ class Call:
 
 
 class Kernels:
-    """The kernels of some calls, in one library."""
+    """The kernels of some calls, as the legaliser makes them."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
         functions = tuple(function_of(f"case{i}", call) for i, call in enumerate(calls))
@@ -75,35 +77,50 @@ class Kernels:
         return found[0] if found else block.result
 
     @cached_property
-    def _library(self) -> tuple[cffi.FFI, Any]:
-        ffi = cffi.FFI()
-        for name in ("relvm_values.h", "relvm_metadata.h", "relvm.h"):
-            header = (csrc_directory() / name).read_text()
-            ffi.cdef(header.partition("/* [begin cffi] */")[2].partition("/* [end cffi] */")[0])
-        ffi.cdef("void harness_open(void); extern char harness_message[512];")
-        for name, _ in self.module.kernels:
-            ffi.cdef(_PROTOTYPE.format(kernel_symbol(name)))
+    def library(self) -> Library:
         kernels = tuple(kernel for _, kernel in self.module.kernels)
         source = print_c(LirModule((), kernels, (), (), {}), routines=())
-        with tempfile.NamedTemporaryFile(suffix=".so") as file:
-            Path(file.name).write_bytes(
-                compile_native(replace(source, kernels=(source.kernels[0] + _FAIL, *source.kernels[1:]))).library
-            )
-            library = ffi.dlopen(file.name)
-        library.harness_open()
-        return ffi, library
+        return Library(compile_native(source).library, [name for name, _ in self.module.kernels])
+
+
+class Library:
+    """The kernels of these names in a native section."""
+
+    def __init__(self, content: bytes, kernels: Iterable[str]) -> None:
+        ffi, host = _host()
+        ffi.cdef("\n".join(_PROTOTYPE.format(kernel_symbol(name)) for name in kernels), override=True)
+        self._library = _opened(ffi, content)
+        assert host.harness_open(self._library.relvm_native_open) == 0
 
     def run(self, kernel: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Calls the kernel; where it fails, raises what relvm raises for its status."""
-        ffi, library = self._library
+        ffi, host = _host()
         arrays = [*map(np.asarray, inputs), *outputs]
         arguments = ffi.new("rvm_value[]", max(1, len(arrays)))
         alive = [_fill(ffi, arguments[i], array) for i, array in enumerate(arrays)]
         result = ffi.new("rvm_value *")
-        code = getattr(library, kernel_symbol(kernel))(ffi.NULL, arguments, len(alive), result)
+        code = getattr(self._library, kernel_symbol(kernel))(ffi.NULL, arguments, len(alive), result)
         if code:
-            raise getattr(relvm.errors, STATUS[code].python_class)(ffi.string(library.harness_message).decode())
+            raise getattr(relvm.errors, STATUS[code].python_class)(ffi.string(host.harness_message).decode())
         assert result.tag == _NIL
+
+
+@cache
+def _host() -> tuple[cffi.FFI, Any]:
+    """What kernels ask of a machine: to keep the message of a failure."""
+    ffi = cffi.FFI()
+    for name in ("relvm_values.h", "relvm_metadata.h", "relvm.h"):
+        header = (csrc_directory() / name).read_text()
+        ffi.cdef(header.partition("/* [begin cffi] */")[2].partition("/* [end cffi] */")[0])
+    ffi.cdef("int relvm_native_open(const void *api); int harness_open(int (*open)(const void *api));")
+    ffi.cdef("extern char harness_message[512];")
+    return ffi, _opened(ffi, compile_native(CSource((_HOST,), "")).library)
+
+
+def _opened(ffi: cffi.FFI, content: bytes) -> Any:
+    with tempfile.NamedTemporaryFile(suffix=".so") as file:
+        Path(file.name).write_bytes(content)
+        return ffi.dlopen(file.name)
 
 
 def _fill(ffi: cffi.FFI, value: Any, array: np.ndarray) -> tuple:

@@ -2,32 +2,82 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-from harness import Call, function_of
-from modes import WAYS, assert_same_bits, plain
+from harness import Call, Kernels, Library, function_of
+from modes import assert_same_bits, machines_of_forms, plain
 from ops.samples import SAMPLES
-from test_operators import assert_same, numpy_result, outputs_of, static_result, static_type, symbolic_types
+from test_operators import (
+    assert_gives_what_numpy_gives,
+    assert_same,
+    numpy_result,
+    outputs_of,
+    static_result,
+    static_type,
+    symbolic_types,
+)
 
 from relvm import vm
-from relvm.ir.expr import Module
+from relvm.ir.expr import Expr, KernelCall, Module
 from relvm.ir.operator import find_operator
 from relvm.ir.types import ListType, PrimType, TensorType, TupleType
+from relvm.vm.runtime.program import Program, callees
 
 GOOD = [sample for sample in SAMPLES if not sample.fails]
+SYMBOLIC = [i for i, sample in enumerate(GOOD) if sample.keep is not None]
+
+
+@cache
+def calls() -> list[Call]:
+    """Of each sample, its sizes symbolic where they can be."""
+    types = [
+        tuple(map(static_type, sample.args)) if sample.keep is None else symbolic_types(sample)[0] for sample in GOOD
+    ]
+    return [Call(find_operator(sample.op), of, sample.attributes) for sample, of in zip(GOOD, types, strict=True)]
 
 
 @cache
 def machines() -> dict[tuple[str, str], vm.VirtualMachine]:
-    """One machine for each way, over a module with a function for each sample, its sizes symbolic where they can be."""
-    functions = []
-    for i, sample in enumerate(GOOD):
-        types = tuple(map(static_type, sample.args)) if sample.keep is None else symbolic_types(sample)[0]
-        functions.append(function_of(f"f{i}", Call(find_operator(sample.op), types, sample.attributes)))
-    module = Module(tuple(functions))
-    return {(mode, target): vm.VirtualMachine(vm.build(module, mode, target)) for mode, target in WAYS}
+    """One machine for each way, over a module with a function for each sample."""
+    module = Module(tuple(function_of(f"f{i}", call) for i, call in enumerate(calls())))
+    return machines_of_forms(module, verified=False)
+
+
+@cache
+def symbolic_kernels() -> dict[int, tuple[Expr, Library | None]]:
+    """What each sample of symbolic sizes becomes, and the library of its kernel: that of the machine, or, where the
+    passes behind the legaliser leave no kernel, one of the legaliser's."""
+    program = machines()["bytecode", "c"].executable.program
+    legal = Kernels([calls()[i] for i in SYMBOLIC])
+    runs = {i: legal.what_runs(number) for number, i in enumerate(SYMBOLIC)}
+    called = {i: kernels_of(program, f"f{i}") for i, what in runs.items() if isinstance(what, KernelCall)}
+    without = [i for i, kernels in called.items() if not kernels]
+    alone = Kernels([calls()[i] for i in without])
+    library = Library(program.native.library, [entry.name for entry in program.functions if entry.kind == "kernel"])
+    found: dict[int, tuple[Expr, Library | None]] = {i: (what, None) for i, what in runs.items()}
+    for i, kernels in called.items():
+        if kernels:
+            (kernel,) = kernels
+            found[i] = (replace(runs[i], kernel=kernel), library)
+        else:
+            found[i] = (alone.what_runs(without.index(i)), alone.library)
+    return found
+
+
+def kernels_of(program: Program, name: str) -> list[str]:
+    """The kernels that a function in bytecode calls."""
+    (code,) = (entry.code for entry in program.functions if entry.name == name)
+    called = (program.functions[place] for instruction in code for place in callees(instruction))
+    return [entry.name for entry in called if entry.kind == "kernel"]
+
+
+@pytest.mark.parametrize("index", SYMBOLIC, ids=lambda i: str(GOOD[i]))
+def test_kernel_of_symbolic_sizes_gives_what_numpy_gives(index: int) -> None:
+    runs, library = symbolic_kernels()[index]
+    assert_gives_what_numpy_gives(GOOD[index], runs, library, symbolic_types(GOOD[index])[1])
 
 
 @pytest.mark.parametrize("index", range(len(GOOD)), ids=lambda i: str(GOOD[i]))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from modes import FEWER_WAYS, machines, plain
+from modes import FEWER_WAYS, machines, machines_of_forms, plain
 from ops.harness import Call, function_of
 from ops.samples import SAMPLES, Sample
 from ops.test_operators import static_type
@@ -69,7 +69,7 @@ LOST_IN_INTEGERS = {(a, b) for a, b in CASTS if a.is_float and b.is_integer}  # 
 @pytest.fixture(scope="module")
 def cast_machines():
     functions = [parse_module(f'def main(x: {a}[n]) = cast(x, to="{b}")')["main"] for a, b in CASTS]
-    return machines(named(functions, [f"{a}_{b}" for a, b in CASTS]), FEWER_WAYS)
+    return machines_of_forms(named(functions, [f"{a}_{b}" for a, b in CASTS]), FEWER_WAYS)
 
 
 def named(functions, names) -> Module:
@@ -108,7 +108,7 @@ def moving_machines():
         parse_module(f"def main(x: {dtype}[3, 4], y: {dtype}[3, 4]) = {MOVES[move].format(dtype)}")["main"]
         for dtype, move in rows
     ]
-    return machines(named(functions, [f"{dtype}_{move}" for dtype, move in rows]), FEWER_WAYS)
+    return machines_of_forms(named(functions, [f"{dtype}_{move}" for dtype, move in rows]), FEWER_WAYS)
 
 
 @pytest.mark.parametrize("move", MOVES)

@@ -17,6 +17,7 @@ from modes import MODES
 from relvm import vm
 from relvm.errors import RelvmFormatError, RelvmToolchainError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
+from relvm.vm import toolchain
 from relvm.vm.runtime.files import LIBRARY_SECTION, map_executable
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,6 +95,21 @@ def test_sanitizers_find_nothing(executable: vm.Executable, tmp_path: Path, monk
     for columns, status in ((4, 0), (5, 1)):
         done = run_example(program, 3, columns)
         assert done.returncode == status and "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
+
+
+def test_the_runtime_is_compiled_once(tmp_path: Path, monkeypatch, cache: Path) -> None:
+    compiled = []
+    compile_file = toolchain._compile_file
+    monkeypatch.setattr(toolchain, "_compile_file", lambda *args: compiled.append(args[1]) or compile_file(*args))
+    executable = vm.build(parse_module(MODEL), target="numpy")
+    for name in ("first.so", "again.so"):
+        executable.export_library(tmp_path / name)
+    assert sorted(compiled) == sorted((ROOT / "csrc").glob("*.c"))
+    damaged = next((cache / "compiled").iterdir())
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    executable.export_library(tmp_path / "again.so")
+    assert len(compiled) == len(set(compiled)) + 1
+    ctypes.CDLL(str(tmp_path / "again.so"))
 
 
 def test_only_the_interface_is_exported(library: Path) -> None:

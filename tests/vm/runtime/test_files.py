@@ -42,7 +42,10 @@ program = Program((), (np.arange(2000),))
 target = sys.argv[1]
 """
 DISK_FULL = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
-KILLED = "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+KILLED = """
+replace = os.replace
+os.replace = lambda old, new: os.kill(os.getpid(), signal.SIGKILL) if str(new) == target else replace(old, new)
+"""
 HALF_WRITTEN = """
 from relvm.vm.runtime.files import complete_file
 with complete_file(target) as partial:

@@ -1,0 +1,44 @@
+"""Which routines of a program are the same but for numbers, so that compiling one of them tests all.
+
+Compiled mode prints each statement of a routine by itself, and what numbers stand in it changes nothing of the rest: of
+a module of hundreds of functions, most of which have the statements of another one, the compiler need not see all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from relvm.tables import OPCODES
+from relvm.vm.runtime import Executable
+from relvm.vm.runtime.program import Instruction
+
+_LETTERS = {row.name: row.operands for row in OPCODES}
+
+
+def first_of_each_form(executable: Executable) -> list[str]:
+    """The functions that have statements which none before them has.  executable: in bytecode."""
+    program = executable.program
+    names = [re.sub(r"_\d+$", "", entry.name) for entry in program.functions]  # kernels of a name are numbered
+    firsts: dict[tuple, str] = {}
+    for entry in program.functions:
+        if entry.kind == "bytecode":
+            form = tuple(_form(instruction, names) for instruction in entry.code)
+            firsts.setdefault((len(entry.parameters or ()), form), entry.name)
+    return list(firsts.values())
+
+
+def _form(instruction: Instruction, names: Sequence[str]) -> tuple:
+    """An instruction without the numbers of registers, constants and instructions, and without those given as such."""
+    parts = [instruction.op]
+    for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):
+        match letter:
+            case "f":
+                parts.append(names[operand])
+            case "p":
+                parts.append(operand)
+            case "d":
+                parts.append(operand < 0)
+            case "A":
+                parts.append(tuple(argument.kind for argument in operand))
+    return tuple(parts)
