@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from relvm.distributed.inputs import Signature
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError
+from relvm.vm.runtime.arrays import reading_arrays
 
 SUFFIXES = (".npy", ".npz")
 
@@ -148,7 +148,7 @@ def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: S
     Raises
     ------
     RelvmFormatError
-        It is no such file.
+        It is no such file, or has something else than arrays.
     RelvmArgumentError
         It has an array that the function has no input for.
     OSError
@@ -164,15 +164,17 @@ def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: S
 
 
 def _arguments_in(path: Path, signature: Signature) -> tuple[tuple, dict]:
-    try:
+    with reading_arrays(f"{path} is not a {path.suffix} file"):
         found = np.load(path, allow_pickle=False)
         if not isinstance(found, np.ndarray):
             with found:
-                return (), signature.named(dict(found))
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = str(error).partition(". ")[0]  # what follows is how to load objects, which may run anything
-        raise RelvmFormatError(f"{path} is not a {path.suffix} file: {reason}") from None
-    return (signature.first(found),), {}
+                found = dict(found)
+    if isinstance(found, np.ndarray):
+        return (signature.first(found),), {}
+    for name, array in found.items():
+        if not isinstance(array, np.ndarray):  # bytes: the archive has another file
+            raise RelvmFormatError(f"{path} is not a .npz file: {name} is no array")
+    return (), signature.named(found)
 
 
 def _batch(number: int, item: Any) -> Batch | FileBatch:

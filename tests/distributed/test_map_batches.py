@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -161,13 +162,18 @@ def test_files_that_do_not_fit_are_named(client: Client, tmp_path: Path) -> None
     np.savez(tmp_path / "d.npz", x=np.ones(2, np.float32), i=1)
     (tmp_path / "e.npz").write_bytes((tmp_path / "d.npz").read_bytes()[:-30])
     executable = build("def main(x: f32[n], i: i64) -> i64 = i")
-    a, b, c, d, e = map_batches(executable, tmp_path, client=client, on_error="return")
+    (tmp_path / "f.npy").write_bytes(b"\x93NUMPY\x01\x00\x05\x00(((((")  # of which NumPy says TokenError
+    with zipfile.ZipFile(tmp_path / "g.npz", "w") as archive:
+        archive.writestr("i", "1")
+    a, b, c, d, e, f, g = map_batches(executable, tmp_path, client=client, on_error="return")
     assert "a.npz: RelvmArgumentError: input i is of type i64: expected 1 element, got 2" in str(a)
     assert "b.npz: RelvmArgumentError: unknown input other: they are x, i" in str(b)
     assert str(c).endswith("c.npy is not a .npy file: Object arrays cannot be loaded when allow_pickle=False")
     assert isinstance(c.__cause__, RelvmFormatError)
     assert d == 1
     assert "e.npz is not a .npz file" in str(e)
+    assert "f.npy is not a .npy file" in str(f) and isinstance(f.__cause__, RelvmFormatError)
+    assert str(g).endswith("g.npz is not a .npz file: i is no array")
 
 
 # ---- what fails ----
