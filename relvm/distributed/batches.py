@@ -30,11 +30,23 @@ class Batch:
         By position: what a machine takes, or what Dask computes (an array of Dask, a Delayed): its result is taken.
     named
         By parameter name.
+
+    Raises
+    ------
+    RelvmTypeError
+        Arguments that are no tuple or list, or no dict of them.
     """
 
     name: str
     arguments: tuple = ()
     named: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.arguments, tuple | list):
+            what = type(self.arguments).__name__
+            raise RelvmTypeError(f"batch {self.name}: arguments: expected a tuple, got {what}")
+        if not isinstance(self.named, Mapping):
+            raise RelvmTypeError(f"batch {self.name}: named: expected a dict, got {type(self.named).__name__}")
 
 
 @dataclass(frozen=True)
@@ -198,7 +210,7 @@ def _array_file(path: Path) -> Path:
 
 
 def _is_dask_array(value: Any) -> bool:
-    return is_deferred(value) and hasattr(value, "chunks") and hasattr(value, "blocks")
+    return is_deferred(value) and isinstance(getattr(value, "chunks", None), tuple)  # a Delayed has any attribute
 
 
 def _dask_array(name: str, value: Any) -> Any:
