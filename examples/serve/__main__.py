@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import socket
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from types import FrameType
 import uvicorn
 
 from relvm import vm
-from relvm.errors import RelvmError
+from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.frontend.files import read_model
 from serve.app import make_app
 
@@ -68,9 +69,20 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def expect_ranges(options: argparse.Namespace) -> None:
+    """Raises RelvmArgumentError: a number of the process, not of the service, is out of its range."""
+    if not 0 <= options.port <= 65535:
+        raise RelvmArgumentError(f"--port {options.port}: expected 0 to 65535")
+    if options.fd is not None and options.fd < 0:
+        raise RelvmArgumentError(f"--fd {options.fd}: expected the number of an open file")
+    if not 0 <= options.drain < math.inf:
+        raise RelvmArgumentError(f"--drain {options.drain:g}: expected seconds")
+
+
 def main(arguments: list[str] | None = None) -> int:
     options = make_parser().parse_args(arguments)
     try:
+        expect_ranges(options)
         app = make_app(
             load_executable(options.model, options.trust_native),
             options.function,
@@ -84,11 +96,11 @@ def main(arguments: list[str] | None = None) -> int:
             listener = socket.create_server((options.host, options.port), backlog=2048)
         else:
             listener = socket.socket(fileno=options.fd)
-    except (OSError, RelvmError) as error:
+    except (OSError, UnicodeDecodeError, RelvmError) as error:
         print(f"serve: {error}", file=sys.stderr)
         return 1
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, timeout_graceful_shutdown=round(options.timeout) + 1
+        app, log_level="warning", access_log=False, timeout_graceful_shutdown=math.ceil(2 * options.timeout) + 1
     )
     server = Server(config, options.drain)
     server.run(sockets=[listener])

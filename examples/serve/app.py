@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -73,7 +75,7 @@ class Service:
     max_batch, max_wait, max_queue
         See Batcher.
     timeout
-        Seconds until a request is answered with 504, and the most that a run may take.
+        Seconds in which the body has to be there, and then the result: 504; and the most that a run may take.
     max_body
         Bytes of a request.
 
@@ -101,8 +103,8 @@ class Service:
         most = self.signature.most_rows
         if max_batch < 1 or (most is not None and max_batch > most):
             raise RelvmArgumentError(f"max_batch is {max_batch}, expected 1 to {most or 'any number'}")
-        if max_wait < 0 or max_queue < 1 or timeout <= 0 or max_body < 1:
-            raise RelvmArgumentError("expected max_wait >= 0, max_queue >= 1, timeout > 0, max_body >= 1")
+        if not (0 <= max_wait < math.inf and max_queue >= 1 and 0 < timeout < math.inf and max_body >= 1):
+            raise RelvmArgumentError("expected max_wait >= 0, max_queue >= 1, timeout > 0, max_body >= 1, all finite")
         self.timeout = timeout
         self.max_body = max_body
         self.limits = {"max_batch": max_batch, "max_wait": max_wait, "max_queue": max_queue}
@@ -152,19 +154,28 @@ class Service:
             message = "the server failed; its log says why"
         self.metrics.errors.labels(kind).inc()
         headers = {"Retry-After": "1"} if status == 503 else None
+        message = message.encode(errors="backslashreplace").decode()  # JSON may hold halves of characters
         return JSONResponse({"error": kind, "message": message}, status, headers)
 
     async def _predicted(self, request: Request) -> Response:
+        try:
+            async with asyncio.timeout(self.timeout):
+                body = await self._body_of(request)
+        except TimeoutError:
+            raise DeadlineError(f"no whole body within {self.timeout:g} seconds") from None
+        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        arrays = read_body(body, content_type, self.signature)
+        arguments = self.signature.arguments(arrays, self.limits["max_batch"])
+        result = await self.batcher.predict(arguments, self.timeout)
+        return Response(write_body(result, content_type, self.signature), media_type=content_type)
+
+    async def _body_of(self, request: Request) -> bytes:
         body = bytearray()
         async for part in request.stream():
             body += part
             if len(body) > self.max_body:
                 raise BodyTooLargeError(f"the body has more than {self.max_body} bytes")
-        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        arrays = read_body(bytes(body), content_type, self.signature)
-        arguments = self.signature.arguments(arrays, self.limits["max_batch"])
-        result = await self.batcher.predict(arguments, self.timeout)
-        return Response(write_body(result, content_type, self.signature), media_type=content_type)
+        return bytes(body)
 
 
 class CloseAtEnd:

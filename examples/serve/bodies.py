@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relvm.errors import RelvmFormatError, RelvmTypeError
+from relvm.vm.runtime.arrays import reading_arrays
 from serve.signature import Signature, TensorOf
 
 NPY, JSON = "application/x-npy", "application/json"
@@ -35,8 +36,9 @@ def read_body(body: bytes, content_type: str, signature: Signature) -> dict[str,
     if len(signature.inputs) != 1 or len(signature.outputs) != 1:
         raise RelvmFormatError(f"{NPY} is for one input and one output: expected {JSON}")
     try:
-        array = np.lib.format.read_array(io.BytesIO(body), allow_pickle=False)
-    except (ValueError, EOFError, MemoryError) as error:
+        with reading_arrays("the body is no .npy file"):
+            array = np.lib.format.read_array(io.BytesIO(body), allow_pickle=False)
+    except MemoryError as error:  # its header says so many elements
         raise RelvmFormatError(f"the body is no .npy file: {error}") from None
     return {signature.inputs[0].name: array}
 

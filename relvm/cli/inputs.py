@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
-import zipfile
 from typing import Any
 
 import numpy as np
 
 from relvm.cli.models import parse_dims
-from relvm.errors import RelvmArgumentError, RelvmFormatError, near_matches
+from relvm.errors import RelvmArgumentError, near_matches
+from relvm.vm.runtime.arrays import reading_arrays
 
 # How the values of scalar types are read; such a type may say which one: i64(n).
 _SCALARS = {"bool": {"true": True, "false": False}.__getitem__, "i64": int, "f64": float}
@@ -56,10 +56,8 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> l
 
 
 def _array(file: str) -> np.ndarray:
-    try:
+    with reading_arrays(f"{file} is not a .npy file"):
         return np.load(file, allow_pickle=False)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise RelvmFormatError(f"{file} is not a .npy file: {error}") from None
 
 
 def _scalar(setting: str, kind: str, text: str) -> bool | int | float:

@@ -62,7 +62,11 @@ def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Cli
     except ImportError:
         raise RelvmUnsupportedError("relvm map needs Dask: pip install 'relvm[dask]'") from None
     if scheduler:
-        with Client(scheduler) as client:
+        try:
+            client = Client(scheduler)
+        except ValueError as error:
+            raise RelvmArgumentError(f"--scheduler {scheduler}: {error}") from None
+        with client:
             yield client
         return
     local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from relvm.distributed.inputs import Signature
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError
+from relvm.vm.runtime.arrays import reading_arrays
 
 SUFFIXES = (".npy", ".npz")
 
@@ -30,11 +30,23 @@ class Batch:
         By position: what a machine takes, or what Dask computes (an array of Dask, a Delayed): its result is taken.
     named
         By parameter name.
+
+    Raises
+    ------
+    RelvmTypeError
+        Arguments that are no tuple or list, or no dict of them.
     """
 
     name: str
     arguments: tuple = ()
     named: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.arguments, tuple | list):
+            what = type(self.arguments).__name__
+            raise RelvmTypeError(f"batch {self.name}: arguments: expected a tuple, got {what}")
+        if not isinstance(self.named, Mapping):
+            raise RelvmTypeError(f"batch {self.name}: named: expected a dict, got {type(self.named).__name__}")
 
 
 @dataclass(frozen=True)
@@ -148,7 +160,7 @@ def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: S
     Raises
     ------
     RelvmFormatError
-        It is no such file.
+        It is no such file, or has something else than arrays.
     RelvmArgumentError
         It has an array that the function has no input for.
     OSError
@@ -164,15 +176,17 @@ def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: S
 
 
 def _arguments_in(path: Path, signature: Signature) -> tuple[tuple, dict]:
-    try:
+    with reading_arrays(f"{path} is not a {path.suffix} file"):
         found = np.load(path, allow_pickle=False)
         if not isinstance(found, np.ndarray):
             with found:
-                return (), signature.named(dict(found))
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = str(error).partition(". ")[0]  # what follows is how to load objects, which may run anything
-        raise RelvmFormatError(f"{path} is not a {path.suffix} file: {reason}") from None
-    return (signature.first(found),), {}
+                found = dict(found)
+    if isinstance(found, np.ndarray):
+        return (signature.first(found),), {}
+    for name, array in found.items():
+        if not isinstance(array, np.ndarray):  # bytes: the archive has another file
+            raise RelvmFormatError(f"{path} is not a .npz file: {name} is no array")
+    return (), signature.named(found)
 
 
 def _batch(number: int, item: Any) -> Batch | FileBatch:
@@ -196,7 +210,7 @@ def _array_file(path: Path) -> Path:
 
 
 def _is_dask_array(value: Any) -> bool:
-    return is_deferred(value) and hasattr(value, "chunks") and hasattr(value, "blocks")
+    return is_deferred(value) and isinstance(getattr(value, "chunks", None), tuple)  # a Delayed has any attribute
 
 
 def _dask_array(name: str, value: Any) -> Any:

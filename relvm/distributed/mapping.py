@@ -79,7 +79,9 @@ def map_batches(
     RelvmTypeError, RelvmArgumentError, RelvmNameError, RelvmShapeError
         Arguments that do not fit; said by the call, before anything runs.
     RelvmInterrupted
-        The cluster has gone, or the run was cancelled.
+        The cluster has gone, the client was closed, or the run was cancelled.
+    Exception
+        What `batches` raises, behind the results of the batches before it.
 
     Examples
     --------

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +78,8 @@ class Stream:
     ) -> Iterator[Outcome]:
         """What becomes of each batch, in their order.
 
-        A batch is taken when there is room for it.  The end of the iterator, or closing it, cancels what is on its way.
+        A batch is taken when there is room for it.  What `batches` raises is raised behind the outcomes before it.  The
+        end of the iterator, or closing it, cancels what is on its way.
 
         Parameters
         ----------
@@ -94,18 +95,25 @@ class Stream:
         RelvmError
             A worker cannot run the executable at all.
         """
-        runner = self._submit(hand_on, self.runner, key=f"relvm-runner-{uuid.uuid4().hex}")
+        with _expect_cluster():
+            runner = self._submit(hand_on, self.runner, key=f"relvm-runner-{uuid.uuid4().hex}")
         waiting: deque[tuple[Batch | FileBatch, Output | None, Future | RelvmBatchError]] = deque()
         try:
-            self._slots = [address for address, threads in self.client.nthreads().items() for _ in range(threads)]
-            more = True
+            with _expect_cluster():
+                self._slots = [address for address, threads in self.client.nthreads().items() for _ in range(threads)]
+            more, failure = True, None
             while True:
                 while more and len(waiting) < self._limit():
-                    batch = next(batches, None)
+                    try:
+                        batch = next(batches, None)
+                    except Exception as error:
+                        batch, failure = None, error
                     more = batch is not None
                     if more:
                         output = output_of(batch) if output_of else None
                         waiting.append((batch, output, self._start(runner, batch, output)))
+                if not waiting and failure:
+                    raise failure
                 if not waiting:
                     return
                 outcome = self._outcome(runner, *waiting[0], others=_futures(waiting)[1:])
@@ -120,7 +128,9 @@ class Stream:
             return self.ahead
         now = time.monotonic()
         if now - self._counted > _COUNT_SECONDS:
-            self._room = max(AHEAD_PER_THREAD * sum(self.client.nthreads().values()), AHEAD_PER_THREAD)
+            with _expect_cluster():
+                threads = sum(self.client.nthreads().values())
+            self._room = AHEAD_PER_THREAD * max(threads, 1)
             self._counted = now
         return self._room
 
@@ -130,8 +140,9 @@ class Stream:
         self._submitted += 1
         key = f"{self._name}-{self._submitted}"
         try:
-            computed = [self.client.compute(each, retries=self.retries) for each in deferred]
-            return self._submit(run_batch, runner, sent, output, *computed, key=key, **self._place(computed))
+            with _expect_cluster():
+                computed = [self.client.compute(each, retries=self.retries) for each in deferred]
+                return self._submit(run_batch, runner, sent, output, *computed, key=key, **self._place(computed))
         except TypeError as error:  # what Dask raises for what does not pickle
             return _failed(batch, error.__cause__ if isinstance(error.__cause__, RelvmError) else error)
 
@@ -182,6 +193,17 @@ class Stream:
         if not result.of_batch:
             raise result.error
         return Outcome(batch, error=_failed(batch, result.error))
+
+
+@contextmanager
+def _expect_cluster() -> Iterator[None]:
+    """Raises RelvmInterrupted: the client is closed, or does not reach the scheduler, which the block asks."""
+    from distributed.client import ClosedClientError
+
+    try:
+        yield
+    except (ClosedClientError, OSError) as error:
+        raise RelvmInterrupted(f"the client does not reach the cluster any more: {error}") from error
 
 
 def _futures(waiting: Iterable[tuple]) -> list[Future]:

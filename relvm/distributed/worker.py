@@ -19,6 +19,7 @@ import numpy as np
 from relvm.distributed.inputs import Signature
 from relvm.errors import RelvmNameError, RelvmTypeError, near_matches
 from relvm.vm import Executable, Shape, Tensor, VirtualMachine
+from relvm.vm.runtime.machine import expect_options
 
 EXECUTABLES_KEPT = 4  # of a process, with their machines: those that were used last
 
@@ -65,6 +66,8 @@ class Runner:
         `executable` is no Executable, or `functions` no list of names.
     RelvmNameError
         It has no such function, or not one that hosts can call.
+    RelvmArgumentError
+        `num_threads` or a limit is out of its range.
 
     Examples
     --------
@@ -93,13 +96,14 @@ class Runner:
     ) -> None:
         if not isinstance(executable, Executable):
             raise RelvmTypeError(f"expected an Executable, got {type(executable).__name__}")
-        if isinstance(functions, str | bytes):
+        if isinstance(functions, str | bytes) or not isinstance(functions, Iterable | None):
             raise RelvmTypeError(f"functions: expected a list of names, got {functions!r}")
         _expect_function(executable, function)
         self.content = executable.to_bytes()
         self.digest = hashlib.sha256(self.content).hexdigest()
         self.function = function
         self.loading = (trust_native, None if functions is None else tuple(functions))
+        expect_options(num_threads, max_bytes, max_steps, max_seconds)
         limits = {"max_bytes": max_bytes, "max_steps": max_steps, "max_seconds": max_seconds}
         self.options = {"num_threads": num_threads, **limits}
         self.signature = Signature.of(executable, function)

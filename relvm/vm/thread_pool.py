@@ -132,6 +132,8 @@ class ThreadPoolRunner:
         ------
         RelvmArgumentError
             `ahead` is no such number; the runner is closed.
+        RelvmUnsupportedError
+            This is one of the runner's own threads, which would wait for itself.
 
         Examples
         --------
@@ -145,6 +147,7 @@ class ThreadPoolRunner:
         ...     next(squares), next(squares), next(squares)
         (0, 1, 4)
         """
+        self._expect_other_thread("map")
         ahead = 2 * self.workers if ahead is None else ahead
         if isinstance(ahead, bool) or not isinstance(ahead, int) or ahead < 1:
             raise RelvmArgumentError(f"ahead is {ahead!r}, expected an integer of at least 1")
@@ -159,7 +162,14 @@ class ThreadPoolRunner:
         ----------
         wait
             Whether to return only when the threads have ended.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            `wait` on one of these threads: a callback or a function of the host closes by ``close(wait=False)``.
         """
+        if wait:
+            self._expect_other_thread("close(wait=True)")
         self._closed = True
         self._pool.shutdown(wait)
 
@@ -167,7 +177,13 @@ class ThreadPoolRunner:
         """Close at once: what has not begun is cancelled (CancelledError), what runs is interrupted (RelvmInterrupted).
 
         Returns when all threads have ended; a kernel or a Python function that has begun ends first.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            This is one of these threads.
         """
+        self._expect_other_thread("abort")
         self._closed = True
         if os.getpid() != self._process:  # the threads are in the parent
             return
@@ -190,6 +206,12 @@ class ThreadPoolRunner:
 
     def __repr__(self) -> str:
         return f"<ThreadPoolRunner of {self.workers} workers{', closed' if self._closed else ''}>"
+
+    def _expect_other_thread(self, method: str) -> None:
+        if hasattr(self._own, "function"):
+            raise RelvmUnsupportedError(
+                f"ThreadPoolRunner.{method}: called on a thread of the runner, it would wait for itself"
+            )
 
     def _submitted(self, inputs: Iterator[Any]) -> Iterator[Future]:
         """The futures of the inputs, each submitted when it is asked for; the last one may be of what `inputs`

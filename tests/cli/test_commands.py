@@ -303,6 +303,12 @@ def test_show_of_an_executable(folder: Path, stage: str, sign: str, file: str) -
     assert sign in (done.stderr if stage == "typed" else done.stdout)
 
 
+def test_a_damaged_input_is_named(folder: Path) -> None:
+    (folder / "x.npy").write_bytes(b"\x93NUMPY\x01\x00\x05\x00(((((")  # of which NumPy says TokenError
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", cwd=folder)
+    assert done.returncode == 1 and "RelvmFormatError: x.npy is not a .npy file" in done.stderr
+
+
 def test_run_saves_strings(folder: Path) -> None:
     (folder / "strings.relvm").write_text("def main(x: str[n]) -> str[n] = x\n")
     save = ["run", "strings.relvm", "--input", "x=x.npy", "--target", "numpy", "--save-outputs", "o.npz"]

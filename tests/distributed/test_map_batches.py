@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -161,13 +163,18 @@ def test_files_that_do_not_fit_are_named(client: Client, tmp_path: Path) -> None
     np.savez(tmp_path / "d.npz", x=np.ones(2, np.float32), i=1)
     (tmp_path / "e.npz").write_bytes((tmp_path / "d.npz").read_bytes()[:-30])
     executable = build("def main(x: f32[n], i: i64) -> i64 = i")
-    a, b, c, d, e = map_batches(executable, tmp_path, client=client, on_error="return")
+    (tmp_path / "f.npy").write_bytes(b"\x93NUMPY\x01\x00\x05\x00(((((")  # of which NumPy says TokenError
+    with zipfile.ZipFile(tmp_path / "g.npz", "w") as archive:
+        archive.writestr("i", "1")
+    a, b, c, d, e, f, g = map_batches(executable, tmp_path, client=client, on_error="return")
     assert "a.npz: RelvmArgumentError: input i is of type i64: expected 1 element, got 2" in str(a)
     assert "b.npz: RelvmArgumentError: unknown input other: they are x, i" in str(b)
     assert str(c).endswith("c.npy is not a .npy file: Object arrays cannot be loaded when allow_pickle=False")
     assert isinstance(c.__cause__, RelvmFormatError)
     assert d == 1
     assert "e.npz is not a .npz file" in str(e)
+    assert "f.npy is not a .npy file" in str(f) and isinstance(f.__cause__, RelvmFormatError)
+    assert str(g).endswith("g.npz is not a .npz file: i is no array")
 
 
 # ---- what fails ----
@@ -236,8 +243,6 @@ def test_a_batch_that_cannot_be_sent_is_named(client: Client) -> None:
 
 def test_limits_and_threads_are_those_of_the_machines(client: Client) -> None:
     loop = build("def main(i: i64) -> i64 = if i > 0 then @main(i - 1) else i")
-    with pytest.raises(RelvmArgumentError, match="num_threads is 0, expected an integer of 1 to 256"):
-        list(map_batches(loop, [(1,)], client=client, num_threads=0))
     small, large = map_batches(loop, [(1,), (10**9,)], client=client, on_error="return", max_steps=10**6)
     assert small == 0 and isinstance(large.__cause__, RelvmTimeoutError)
 
@@ -322,6 +327,35 @@ def test_a_run_that_somebody_else_cancels_says_so(client: Client) -> None:
         next(results)
 
 
+def test_what_the_batches_raise_comes_behind_the_results_before_it(client: Client) -> None:
+    def batches() -> Iterator[np.ndarray]:
+        yield from numbered(3)
+        raise OSError("the disk")
+
+    results = map_batches(build("def main(x: f32[n]) -> f32[n] = x"), batches(), client=client, ahead=10)
+    assert [int(next(results)[0]) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(OSError, match="the disk"):
+        next(results)
+    assert not list(results)
+
+
+def test_a_client_that_is_closed_ends_the_run(client: Client) -> None:
+    double = build("def main(x: f32[n]) -> f32[n] = add(x, x)")
+    with Client(client.scheduler.address, set_as_default=False) as other:
+        results = map_batches(double, itertools.cycle(numbered(1)), client=other)
+        next(results)
+    for run in (results, map_batches(double, numbered(1), client=other)):
+        with pytest.raises(RelvmInterrupted, match=r"the client does not reach the cluster any more|does not have it"):
+            list(run)
+
+
+def test_a_batch_is_of_a_tuple_and_a_dict() -> None:
+    with pytest.raises(RelvmTypeError, match="batch a: arguments: expected a tuple, got ndarray"):
+        Batch("a", numbered(1)[0])
+    with pytest.raises(RelvmTypeError, match="batch a: named: expected a dict, got int"):
+        Batch("a", (), 5)
+
+
 def tasks(client: Client) -> list:
     return client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
 
@@ -372,6 +406,11 @@ def test_what_does_not_fit_is_refused_by_the_call(client: Client, tmp_path: Path
         (RelvmArgumentError, "retries is -1, expected an integer of 0 or more", (double, x), {"retries": -1}),
         (RelvmTypeError, "client: expected a distributed.Client, got str", (double, x), {"client": "tcp://there"}),
         (RelvmTypeError, "functions: expected a list of names, got 'f'", (double, x), {"functions": "f"}),
+        (RelvmTypeError, "functions: expected a list of names, got 5", (double, x), {"functions": 5}),
+        (RelvmArgumentError, "num_threads is 0, expected an integer of 1 to 256", (double, x), {"num_threads": 0}),
+        (RelvmArgumentError, "max_bytes is '1 GB', expected an integer", (double, x), {"max_bytes": "1 GB"}),
+        (RelvmArgumentError, "max_seconds is nan, expected a number", (double, x), {"max_seconds": float("nan")}),
+        (RelvmTypeError, "an array of Dask or files, got Delayed", (double, dask.delayed(abs)(1)), {}),
         (RelvmTypeError, "expected several arrays, got one", (double, x[0]), {}),
         (RelvmTypeError, "expected arrays, an array of Dask or files, got int", (double, 3), {}),
         (RelvmTypeError, "x: expected an array of Dask, got ndarray", (double, {"x": x[0]}), {}),

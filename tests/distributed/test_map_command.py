@@ -110,6 +110,7 @@ def test_inputs_and_outputs_have_the_names_of_the_model(folder: Path, client: Cl
     [
         (("--workers", "0"), 1, "--workers 0: expected at least 1"),
         (("--workers", "2", "--scheduler", "tcp://127.0.0.1:1"), 2, "not allowed with argument"),
+        (("--scheduler", "localhost"), 1, "--scheduler localhost: missing port number"),
         (("--retries", "-1"), 1, "--retries -1: expected at least 0"),
         (("--function", "other", "--workers", "1"), 1, "the executable has no function other: there are main"),
     ],

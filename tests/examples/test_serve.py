@@ -19,6 +19,7 @@ import numpy as np
 import onnx
 import pytest
 from modes import MODES
+from serve.__main__ import main as serve_main
 from serve.app import STATUS, make_app
 from serve.bodies import JSON, NPY
 from serve.load import TRIES, Report, load, load_servers, make_cases, start
@@ -210,6 +211,8 @@ REFUSED = [
     (b"no array", NPY, 400, "the body is no .npy file"),
     (npy(np.array([None])), NPY, 400, "the body is no .npy file"),
     (npy(rows(3))[:-1], NPY, 400, "the body is no .npy file"),
+    (b"\x93NUMPY\x01\x00\x05\x00(((((", NPY, 400, "the body is no .npy file"),
+    (npy(rows(3)).replace(b"(3, 64), }" + b" " * 20, b"(%d, 64), }" % 10**20), NPY, 400, "the body is no .npy file"),
     (b"{", JSON, 400, "the body is no JSON"),
     (b"[" * 3000, JSON, 400, "the body is no JSON"),
     (b"[[1]]", JSON, 400, "expected a JSON object of the inputs, got list"),
@@ -217,6 +220,7 @@ REFUSED = [
     (b"x", "text/plain", 400, "content-type text/plain: expected application/x-npy or application/json"),
     (b"{}", JSON, 422, "expected the inputs x, got none"),
     (b'{"x": [[1]], "y": 2}', JSON, 422, "expected the inputs x, got x, y"),
+    (b'{"\\ud800": 1}', JSON, 422, "expected the inputs x, got \\ud800"),
     (b'{"x": [["a"]]}', JSON, 422, "input x: expected f32[n, 64], got elements of <U1"),
     (rows(2).astype(np.float64), NPY, 422, "input x: expected f32[n, 64], got elements of float64"),
     (rows(2, 65), NPY, 422, "input x: expected f32[n, 64], got the shape (2, 65)"),
@@ -235,8 +239,8 @@ def test_what_does_not_fit_is_refused_by_itself(layers: vm.Executable) -> None:
         assert [each.status_code for each in answers[: len(good)]] == [200] * len(good)
         for answer, (_, _, status, message) in zip(answers[len(good) :], REFUSED, strict=True):
             assert answer.status_code == status and answer.json()["message"].startswith(message), answer.text
-        assert await metric(client, 'relvm_errors_total{kind="RelvmFormatError"}') == 8
-        assert await metric(client, 'relvm_requests_total{status="422"}') == 8
+        assert await metric(client, 'relvm_errors_total{kind="RelvmFormatError"}') == 10
+        assert await metric(client, 'relvm_requests_total{status="422"}') == 9
         assert await metric(client, 'relvm_requests_total{status="200"}') == len(good)
 
     serving(test, layers, max_batch=8, max_body=4000)
@@ -322,6 +326,19 @@ def test_a_client_that_goes_away_is_counted(layers: vm.Executable) -> None:
         return {"type": "http.disconnect"}
 
     serving(test, layers)
+
+
+def test_a_body_that_does_not_end_is_given_up(layers: vm.Executable) -> None:
+    parts = [{"type": "http.request", "body": b"{", "more_body": True}]
+
+    async def slow() -> dict:
+        return parts.pop() if parts else await asyncio.Event().wait()
+
+    async def test(client: httpx.AsyncClient, service: Any) -> None:
+        answer = await service.predict(Request({"type": "http", "method": "POST", "headers": []}, receive=slow))
+        assert (answer.status_code, b"no whole body within 0.05 seconds" in answer.body) == (504, True)
+
+    serving(test, layers, timeout=0.05)
 
 
 # ---- while runs last ----
@@ -517,6 +534,27 @@ def test_the_load_test_says_what_it_cannot_do(tmp_path: Path, capsys: pytest.Cap
     said = capsys.readouterr().err
     assert "serve.load: main: the load test is of functions of one input and one output\n" in said
     assert "serve.load: the server ended with status 1\n" in said and "none.relvm" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--port", "99999"], "--port 99999: expected 0 to 65535"),
+        (["--fd", "-5"], "--fd -5: expected the number of an open file"),
+        (["--drain", "nan"], "--drain nan: expected seconds"),
+        (["--timeout", "inf"], "timeout > 0, max_body >= 1, all finite"),
+        (["--max-wait-ms", "nan"], "expected max_wait >= 0"),
+        ([], "can't decode byte 0xff"),
+    ],
+)
+def test_wrong_options_are_said_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture, options: list[str], message: str
+) -> None:
+    text = b"def main(x: f32[n]) -> f32[n] = relu(x)" if options else b"\xff"
+    (tmp_path / "one.relvm").write_bytes(text)
+    assert serve_main([str(tmp_path / "one.relvm"), *options]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("serve: ") and said.count("\n") == 1 and message in said
 
 
 def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:

@@ -274,6 +274,29 @@ def test_close_waits_for_what_was_submitted_or_does_not(waiting: Executable, gat
     assert [each.result(0) for each in futures] == [0, 1, 2] and not workers_alive()
 
 
+def test_what_would_wait_for_its_own_thread_is_refused() -> None:
+    said = []
+
+    def ask(i: int) -> int:
+        for wait in (runner.close, runner.abort, lambda: runner.map([1])):
+            with pytest.raises(RelvmUnsupportedError, match="called on a thread of the runner"):
+                wait()
+            said.append(i)
+        return i
+
+    vm.register_func("test.thread_pool.ask", ask, override=True)
+    executable = vm.build(parse_module('def main(i: i64) => i64 = packed("test.thread_pool.ask", i) : i64'))
+    try:
+        with relvm.ThreadPoolRunner(executable, workers=1) as runner:
+            assert (runner.submit(7).result(timeout=30), said) == (7, [7, 7, 7])
+            last = runner.submit(8)
+            last.add_done_callback(lambda future: runner.close(wait=False))
+            assert last.result(timeout=30) == 8
+            until(lambda: "closed" in repr(runner))
+    finally:
+        vm.unregister_func("test.thread_pool.ask")
+
+
 def test_closing_the_iterator_cancels_what_has_not_begun(waiting: Executable, gate: tuple) -> None:
     begun, go_on = gate
     with relvm.ThreadPoolRunner(waiting, 1) as runner:

@@ -1,15 +1,16 @@
-"""Results as arrays with names, and files of them."""
+"""Results as arrays with names, and files of arrays."""
 
 from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError
 from relvm.vm.runtime.dtypes import STRINGS
 from relvm.vm.runtime.files import complete_file
 from relvm.vm.runtime.tensor import Tensor
@@ -47,6 +48,25 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> No
         for name, array in stored.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+@contextmanager
+def reading_arrays(refusal: str) -> Iterator[None]:
+    """A block in which NumPy reads a .npy or .npz file.
+
+    Raises
+    ------
+    RelvmFormatError
+        It is none: `refusal` and why.  NumPy's reader raises a dozen classes for damaged files, TokenError,
+        OverflowError and zlib.error among them; errors of the system, of memory and of relvm stay what they are.
+    """
+    try:
+        yield
+    except (OSError, MemoryError, RelvmError):
+        raise
+    except Exception as error:
+        reason = str(error).partition(". ")[0]  # what follows is how to load objects, which may run anything
+        raise RelvmFormatError(f"{refusal}: {reason}") from None
 
 
 def _without_objects(name: str, array: np.ndarray) -> np.ndarray:

@@ -516,6 +516,14 @@ def thread_count(name: str, wanted: int | None) -> int:
     return number
 
 
+def expect_options(num_threads: int | None, max_bytes: int, max_steps: int, max_seconds: float) -> None:
+    """Raises RelvmArgumentError: a machine would refuse one of these."""
+    thread_count("num_threads", num_threads)
+    _limit("max_bytes", max_bytes)
+    _limit("max_steps", max_steps)
+    _nanoseconds(max_seconds)
+
+
 def _limit(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value >= 1 << 63:
         raise RelvmArgumentError(f"{name} is {value!r}, expected an integer of 64 bits")
