@@ -403,8 +403,6 @@ static rvm_status native_step(rvm_machine *machine, const rvm_value *registers, 
   return rvm_debugger_step(machine, stop, error);
 }
 
-static void add_trace(rvm_value error, const char *name) { rvm_error_add_frame(error, name, -1); }
-
 static const rvm_packed_function builtins[] = {
 #define BUILTIN(name, signature, effect, meaning) rvm_builtin_##name,
 #include "builtins.def"
@@ -422,7 +420,7 @@ const rvm_native_api rvm_machine_native_api = {
     .truth = rvm_value_truth,
     .tail_call = rvm_machine_tail_call,
     .finish_tail_call = rvm_machine_finish_tail_call,
-    .trace = add_trace,
+    .trace = rvm_error_add_frame,
     .builtins = builtins,
     .prim_fail = rvm_prim_fail,
     .release = rvm_value_release,
