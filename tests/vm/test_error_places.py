@@ -186,3 +186,21 @@ LINES
     with pytest.raises(RelvmError) as caught:
         machine[failing](np.ones(3, np.float32), 0)
     assert [line.strip() for line in caught.value.__notes__[0].splitlines()] == places[failing]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_says_so_too_where_a_debugger_has_called_the_machine_meanwhile(mode: str) -> None:
+    text = """
+def seven(k: i64) -> i64 = k + 7
+def main(k: i64) -> i64 {
+  c = 7 // k
+  return c + 1
+}
+"""
+    machine = vm.VirtualMachine(vm.build(parse_module(text), mode, debug=True))
+    told = []
+    machine.attach_debugger(lambda failed: told.append(machine["seven"](1)))
+    with pytest.raises(RelvmError) as caught:
+        machine["main"](0)
+    assert told == [8]
+    assert caught.value.__notes__ == ["  in main at instruction 1: c (<text>:4:3)"]
