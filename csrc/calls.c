@@ -132,6 +132,8 @@ static rvm_status call_native(rvm_machine *machine, const rvm_function *function
   }
   machine->head.nesting++;
   status = function->routine(machine, registers, machine->head.constants, machine->head.function_values);
+  const int64_t failed_at = machine->head.failed_at; /* a debugger may call the machine */
+  machine->head.failed_at = -1;
   if (status > RVM_OK) rvm_debugger_failed(machine, registers[count]);
   machine->head.nesting--;
   if (status == RVM_TAIL_CALL) {
@@ -142,8 +144,7 @@ static rvm_status call_native(rvm_machine *machine, const rvm_function *function
   registers[count].tag = RVM_TAG_NIL;
   close_window(machine, registers);
   status = check_result(function, status, result);
-  if (status) rvm_error_add_frame(*result, function->name, machine->head.failed_at);
-  machine->head.failed_at = -1;
+  if (status) rvm_error_add_frame(*result, function->name, failed_at);
   return status;
 }
 

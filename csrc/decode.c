@@ -493,7 +493,7 @@ static rvm_status allocate(decoder *d, int64_t registers, rvm_value *error) {
   d->literal_of_int = rvm_allocate_zeroed(ints * sizeof(int32_t));
   d->literals = rvm_allocate((words + 4) * sizeof *d->literals);
   executable->codes = rvm_allocate_zeroed(functions * sizeof *executable->codes);
-  executable->steps = d->steps = rvm_allocate(3 * words * sizeof *d->steps);
+  executable->steps = d->steps = rvm_allocate(RVM_STEP_WORDS_FOR_A_WORD * words * sizeof *d->steps);
   executable->objects = d->objects = rvm_allocate((size_t)registers * sizeof *d->objects);
   int ok = d->classes && d->results && d->first && d->types && d->positions && d->literal_of_constant &&
            d->literal_of_function && d->literal_of_int && d->literals && executable->codes && d->steps && d->objects;

@@ -59,6 +59,9 @@ enum rvm_step {
   RVM_STEP_COUNT
 };
 
+/* Steps have at most so many words for each word of the instructions that they are made from. */
+enum { RVM_STEP_WORDS_FOR_A_WORD = 3 };
+
 /* A bytecode function. */
 typedef struct rvm_code {
   const int32_t *steps;

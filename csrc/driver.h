@@ -227,7 +227,8 @@ RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_v
     window[function->parameter_count].tag = RVM_TAG_NIL;
     rvm_reset_all(window, function->registers);
     rvm_head(ctx)->top = window;
-    rvm_api->trace(result, function->name);
+    rvm_api->trace(result, function->name, rvm_head(ctx)->failed_at);
+    rvm_head(ctx)->failed_at = -1;
   }
   if (status != RVM_OK) return rvm_failed(result, status, failure);
   rvm_take(destination, &result);
@@ -350,7 +351,7 @@ RVM_HELPER rvm_scalar_call(rvm_machine *ctx, int32_t place, const rvm_value *arg
 /* What a scalar function came to that has no result yet: it failed, or goes on with a tail call. */
 RVM_HELPER rvm_scalar_end(rvm_machine *ctx, const char *name, rvm_status status, int64_t tag, rvm_value *result) {
   if (status != RVM_TAIL_CALL) {
-    rvm_api->trace(rvm_head(ctx)->error, name);
+    rvm_api->trace(rvm_head(ctx)->error, name, -1);
     return status;
   }
   return rvm_scalar_result(ctx, rvm_api->finish_tail_call(ctx, rvm_head(ctx)->top, 0, result), tag, result);

@@ -263,10 +263,13 @@ static rvm_status check_code_ranges(rvm_executable *executable, rvm_value *error
   return status;
 }
 
+/* So that its steps, which are at most so many times as many words, have places that are int32. */
+enum { MOST_CODE_WORDS = INT32_MAX / RVM_STEP_WORDS_FOR_A_WORD };
+
 static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_functions],
                     *code = &executable->sections[RVM_SECTION_code];
-  if (code->size_bytes % sizeof(uint32_t) != 0 || code->size_bytes / sizeof(uint32_t) > INT32_MAX) /* never: 8 GB */
+  if (code->size_bytes % sizeof(uint32_t) != 0 || code->size_bytes / sizeof(uint32_t) > MOST_CODE_WORDS) /* never: 2.8 GB */
     return BAD(error, "the code section has a wrong size");
   executable->code = (const uint32_t *)code->bytes;
   executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));

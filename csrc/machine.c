@@ -98,16 +98,20 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   return status;
 }
 
+static rvm_status check_that_it_runs(const rvm_executable *executable, rvm_value *error) {
+  if (executable->is_only_checked)
+    return rvm_fail(error, RVM_UNSUPPORTED, "machine: the executable was loaded to be checked only");
+  return executable->is_elsewhere ? rvm_executable_check_native(executable, error) : RVM_OK;
+}
+
 rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **result,
                            rvm_value *error) {
   _Static_assert(RVM_TAG_NIL == 0, "zeroed memory is a stack of NILs");
-  if (executable->is_only_checked)
-    return rvm_fail(error, RVM_UNSUPPORTED, "machine: the executable was loaded to be checked only");
-  if (executable->is_elsewhere) return rvm_executable_check_native(executable, error);
+  rvm_status status = check_that_it_runs(executable, error);
+  if (status) return status;
   rvm_machine *machine = rvm_allocate_zeroed(sizeof *machine);
   if (!machine) return rvm_out_of_memory(error);
-  rvm_status status = machine_fill(machine, executable, options, error);
-  if (status) {
+  if ((status = machine_fill(machine, executable, options, error))) {
     rvm_machine_release(machine);
     return status;
   }
@@ -216,7 +220,8 @@ void rvm_machine_leave(rvm_machine *machine) {
 
 rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error) {
   const rvm_executable *executable = machine->executable;
-  if (compiled->is_elsewhere) return rvm_executable_check_native(compiled, error);
+  rvm_status status = check_that_it_runs(compiled, error);
+  if (status) return status;
   int same = compiled->function_count == executable->function_count;
   for (int32_t i = 0; same && i < executable->function_count; i++) {
     const rvm_function_record *old = &executable->functions[i], *new = &compiled->functions[i];
@@ -403,8 +408,6 @@ static rvm_status native_step(rvm_machine *machine, const rvm_value *registers, 
   return rvm_debugger_step(machine, stop, error);
 }
 
-static void add_trace(rvm_value error, const char *name) { rvm_error_add_frame(error, name, -1); }
-
 static const rvm_packed_function builtins[] = {
 #define BUILTIN(name, signature, effect, meaning) rvm_builtin_##name,
 #include "builtins.def"
@@ -422,7 +425,7 @@ const rvm_native_api rvm_machine_native_api = {
     .truth = rvm_value_truth,
     .tail_call = rvm_machine_tail_call,
     .finish_tail_call = rvm_machine_finish_tail_call,
-    .trace = add_trace,
+    .trace = rvm_error_add_frame,
     .builtins = builtins,
     .prim_fail = rvm_prim_fail,
     .release = rvm_value_release,

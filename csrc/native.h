@@ -47,8 +47,8 @@ typedef struct rvm_native_api {
                           rvm_value *failure);
   /* What `tail_call` has laid out above a window, is called once the `count` registers of that are released. */
   rvm_status (*finish_tail_call)(rvm_machine *machine, rvm_value *window, int32_t count, rvm_value *result);
-  /* Adds a line to an error's trace. */
-  void (*trace)(rvm_value error, const char *name);
+  /* Adds a line to an error's trace; `instruction`: of the function `name`, or -1. */
+  void (*trace)(rvm_value error, const char *name, int64_t instruction);
   const rvm_packed_function *builtins; /* in the order of builtins.def */
   /* Says why prim.h has no value for these operands of a row of prim_operators.def. */
   rvm_status (*prim_fail)(int32_t row, rvm_value a, rvm_value b, rvm_value *error);

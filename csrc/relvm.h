@@ -16,7 +16,7 @@
 #include "relvm_metadata.h"
 #include "relvm_values.h"
 
-#define RVM_ABI_VERSION 9
+#define RVM_ABI_VERSION 10
 
 enum rvm_function_kind {
 #define KIND(name, meaning) RVM_KIND_##name,

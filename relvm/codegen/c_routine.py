@@ -195,10 +195,9 @@ class _Printer:
     def placed(self, statement: Statement, indent: str) -> list[str]:
         """The lines of a statement; for debugging, the machine is told of it before, and where it fails."""
         if self.places is None:
-            return self.statement(statement, indent)
+            return self.statement(statement, None, indent)
         place = next(self.places)
-        lines = [self.step(place, indent), *self.statement(statement, indent)]
-        return [line.replace("RVM_TRY(", f"RVM_TRY_AT({place}, ") for line in lines]
+        return [self.step(place, indent), *self.statement(statement, place, indent)]
 
     def step(self, place: int, indent: str) -> str:
         function = self.functions[self.routine.name]
@@ -208,23 +207,25 @@ class _Printer:
         """That of the jump, or the return, behind a block."""
         return [] if self.places is None else [self.step(next(self.places), indent)]
 
-    def statement(self, statement: Statement, indent: str) -> list[str]:
+    def statement(self, statement: Statement, place: int | None, indent: str) -> list[str]:
         match statement:
             case CallStatement():
-                return [indent + _call(statement, self.functions, self.routines)]
+                return [indent + _failing_at(place, _call(statement, self.functions, self.routines))]
             case TailCallStatement():
                 return self.tail_call(statement, indent)
             case PrimStatement(row, args, destination, comment):
                 first, second = (*map(operand_text, args), "RVM_NIL")[:2]
                 comment = f"  /* {comment_text(comment)} */" if comment else ""
-                return [f"{indent}RVM_TRY(rvm_set_{row}({first}, {second}, &r[{destination}], failure));{comment}"]
+                line = f"RVM_TRY(rvm_set_{row}({first}, {second}, &r[{destination}], failure));{comment}"
+                return [indent + _failing_at(place, line)]
             case ResetStatement(register):
                 return [f"{indent}rvm_reset(&r[{register}]);"]
             case IfStatement(cond, then, orelse):
+                condition = _failing_at(place, f"RVM_TRY(rvm_condition({operand_text(cond)}, &truth, failure));")
                 return [
                     f"{indent}{{",
                     f"{indent}  int32_t truth;",
-                    f"{indent}  RVM_TRY(rvm_condition({operand_text(cond)}, &truth, failure));",
+                    f"{indent}  {condition}",
                     f"{indent}  if (truth) {{",
                     *self.block(then, indent + "    "),
                     *([] if ends_in_calls(then) else self.last_step(indent + "    ")),
@@ -279,6 +280,11 @@ def _is_split(body: tuple[Statement, ...]) -> bool:
     if len(body) > PART_STATEMENTS:
         return True
     return any(isinstance(s, IfStatement) and (_is_split(s.then) or _is_split(s.orelse)) for s in body)
+
+
+def _failing_at(place: int | None, line: str) -> str:
+    """A line that begins with RVM_TRY, which tells the machine that it was the instruction `place` that failed."""
+    return line if place is None else line.replace("RVM_TRY(", f"RVM_TRY_AT({place}, ", 1)
 
 
 def _array(args: tuple[Operand, ...]) -> str:

@@ -180,6 +180,9 @@ static void what_was_only_checked_does_not_run(void) {
   const rvm_load_options options = {.check_only = 1};
   CHECK_OK(rvm_executable_load(what.bytes, what.size_bytes, &options, &executable, &result), result);
   CHECK_FAILS(rvm_machine_new(executable, NULL, &machine, &result), RVM_UNSUPPORTED, "to be checked only", result);
+  CHECK_OK(rvm_machine_new(what.executable, NULL, &machine, &result), result);
+  CHECK_FAILS(rvm_machine_upgrade(machine, executable, &result), RVM_UNSUPPORTED, "to be checked only", result);
+  rvm_machine_release(machine);
   rvm_executable_release(executable);
 }
 

@@ -134,7 +134,7 @@ def test_a_place_is_stated_once() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("failing", ["matched", "branch", "operator", "tail"])
+@pytest.mark.parametrize("failing", ["matched", "branch", "operator", "tail", "closure", "long_branch"])
 def test_a_run_that_fails_says_where_in_the_source_each_call_is(mode: str, failing: str) -> None:
     """Compiled functions that are built for debugging know it as well as bytecode."""
     text = """
@@ -157,14 +157,50 @@ def tail(x: f32[n], k: i64) -> i64 {
   z = k + 1
   return @operator(x, z - 1)
 }
+def closure(x: f32[n], k: i64) -> i64 {
+  f = if k == 0 then @operator else @tail
+  z = f(x, k)
+  return z + 1
+}
+def long_branch(x: f32[n], k: i64) -> i64 = if k == 0 then {
+  a0 = k + 1
+LINES
+  b = a220 // k
+  return b + 1
+} else k
 """
+    steps = "\n".join(f"  a{i} = a{i - 1} + k" for i in range(1, 221))  # more than one C function has
+    text = text.replace("LINES", steps)
     places = {
         "matched": ["in matched at instruction 2 (<text>:3:3)"],
         "branch": ["in branch at instruction 5: c (<text>:9:5)"],
         "operator": ["in operator at instruction 2: result (<text>:15:10)"],
         "tail": ["in operator at instruction 2: result (<text>:15:10)"],
+        "closure": [
+            "in operator at instruction 2: result (<text>:15:10)",
+            "in closure at instruction 7: z (<text>:23:3)",
+        ],
+        "long_branch": ["in long_branch at instruction 225: b (<text>:248:3)"],
     }
     machine = vm.VirtualMachine(vm.build(parse_module(text), mode, debug=True))
     with pytest.raises(RelvmError) as caught:
         machine[failing](np.ones(3, np.float32), 0)
     assert [line.strip() for line in caught.value.__notes__[0].splitlines()] == places[failing]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_says_so_too_where_a_debugger_has_called_the_machine_meanwhile(mode: str) -> None:
+    text = """
+def seven(k: i64) -> i64 = k + 7
+def main(k: i64) -> i64 {
+  c = 7 // k
+  return c + 1
+}
+"""
+    machine = vm.VirtualMachine(vm.build(parse_module(text), mode, debug=True))
+    told = []
+    machine.attach_debugger(lambda failed: told.append(machine["seven"](1)))
+    with pytest.raises(RelvmError) as caught:
+        machine["main"](0)
+    assert told == [8]
+    assert caught.value.__notes__ == ["  in main at instruction 1: c (<text>:4:3)"]

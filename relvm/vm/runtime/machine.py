@@ -7,7 +7,15 @@ import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmBusyError,
+    RelvmError,
+    RelvmNameError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+    near_matches,
+)
 from relvm.tables import KINDS
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.binding import Reference
@@ -62,6 +70,8 @@ class VirtualMachine:
         `num_threads` is not an integer of 1 to 256, or a limit is negative.
     RelvmNameError
         A packed function that nobody has registered.
+    RelvmUnsupportedError
+        No machine here can run the executable (`Executable.obstacle`).
 
     Examples
     --------
@@ -86,6 +96,8 @@ class VirtualMachine:
         max_steps: int = 0,
         max_seconds: float = 0,
     ) -> None:
+        if obstacle := executable.obstacle:
+            raise RelvmUnsupportedError(obstacle)
         self.executable = executable
         pointer = executable.pointer
         indices = range(executable.function_count)
