@@ -315,9 +315,8 @@ static int is_comparison(uint32_t row) { return row >= RVM_PRIM_eq_i64 && row <=
 static void put_prim(decoder *d, const rvm_function_record *function, const unsigned char *types, const uint32_t *at) {
   uint32_t row = at[2], count = at[3];
   const uint32_t *next = at + 4 + count;
-  int known = is_scalar(types[at[1]]) && rvm_argument_kind(at[4]) == RVM_ARGUMENT_REGISTER &&
-              function->registers <= MOST_IN_BYTES &&
-              d->literal_count < MOST_IN_BYTES; /* never: more, in files of less than 256 MB */
+  int known = function->registers <= MOST_IN_BYTES && d->literal_count < MOST_IN_BYTES; /* never: more, below 256 MB */
+  known &= is_scalar(types[at[1]]) && rvm_argument_kind(at[4]) == RVM_ARGUMENT_REGISTER;
   for (uint32_t i = 0; i < count; i++)
     known &= type_of_argument(d, types, at[4 + i]) == type_of_letter(prims[row].operands[i]);
   int32_t a = operand(d, at[4]);
