@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -45,7 +45,7 @@ SWEPT = (
 # Their checks count calls, of which a sweep makes more: only what sweep.c and the sanitizers find matters of them.
 COUNTING = {"test_debugger", "test_instrument"}
 # Its runs are many already, and what they allocate is what those of the others do.
-NOT_SWEPT = {*SANITIZERS, "test_steps"}
+NOT_SWEPT = {*SANITIZERS, "test_steps", "test_step_calls"}
 CHECKS_FAILED = 1
 SWEEP_OPTIONS = {"ASAN_OPTIONS": "exitcode=99", "LSAN_OPTIONS": "exitcode=99", "UBSAN_OPTIONS": "exitcode=99"}
 
@@ -87,16 +87,22 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Pa
 
 
 @pytest.fixture(scope="session")
-def tested(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], Path]:
-    """The object of a source of this folder for given sanitizers, built once."""
+def linked(tmp_path_factory: pytest.TempPathFactory, runtime: Callable[[str], list[Path]]) -> Callable[..., Path]:
+    """The program of some sources of this folder and the runtime, for given sanitizers; sources are compiled once."""
 
     @cache
-    def build(source: Path, sanitizers: str) -> Path:
+    def compiled(source: Path, sanitizers: str) -> Path:
         place = tmp_path_factory.mktemp("tested") / f"{source.stem}.o"
         compile_c(*WARNINGS, *sanitizer_flags(sanitizers), *INCLUDES, "-c", source, "-o", place)
         return place
 
-    return build
+    def link(sources: Sequence[Path], sanitizers: str, *options: str) -> Path:
+        program = tmp_path_factory.mktemp("program") / sources[0].stem
+        objects = [*(compiled(source, sanitizers) for source in sources), *runtime(sanitizers)]
+        compile_c(*sanitizer_flags(sanitizers), *objects, *options, "-o", program, *LIBRARIES)
+        return program
+
+    return link
 
 
 @pytest.fixture(scope="session")
@@ -110,35 +116,17 @@ def sanitizer_flags(sanitizers: str) -> list[str]:
 
 
 @pytest.mark.parametrize("test", TESTS, ids=lambda path: path.stem)
-def test_c_program(
-    test: Path,
-    runtime: Callable[[str], list[Path]],
-    tested: Callable[[Path, str], Path],
-    native_library: Path,
-    tmp_path: Path,
-) -> None:
-    sanitizers = SANITIZERS.get(test.stem, USUAL_SANITIZERS)
-    objects = [*(tested(source, sanitizers) for source in (test, HERE / "allocation.c")), *runtime(sanitizers)]
-    program = tmp_path / test.stem
-    compile_c(*sanitizer_flags(sanitizers), *objects, "-o", program, *LIBRARIES)
+def test_c_program(test: Path, linked: Callable[..., Path], native_library: Path) -> None:
+    program = linked((test, HERE / "allocation.c"), SANITIZERS.get(test.stem, USUAL_SANITIZERS))
     result = subprocess.run([program, native_library], capture_output=True, text=True, timeout=120)
     assert (result.returncode, result.stdout + result.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("test", [path for path in TESTS if path.stem not in NOT_SWEPT], ids=lambda path: path.stem)
-def test_c_program_out_of_memory(
-    test: Path,
-    runtime: Callable[[str], list[Path]],
-    tested: Callable[[Path, str], Path],
-    native_library: Path,
-    tmp_path: Path,
-) -> None:
+def test_c_program_out_of_memory(test: Path, linked: Callable[..., Path], native_library: Path) -> None:
     """The same, each call being made to run out of memory at every allocation first (sweep.c)."""
-    sources = (test, HERE / "allocation.c", HERE / "sweep.c")
-    objects = [*(tested(source, USUAL_SANITIZERS) for source in sources), *runtime(USUAL_SANITIZERS)]
     wraps = [f"-Wl,--wrap=rvm_{name}" for name in SWEPT]
-    program = tmp_path / test.stem
-    compile_c(*sanitizer_flags(USUAL_SANITIZERS), *objects, *wraps, "-o", program, *LIBRARIES)
+    program = linked((test, HERE / "allocation.c", HERE / "sweep.c"), USUAL_SANITIZERS, *wraps)
     environment = {**os.environ, **SWEEP_OPTIONS}
     result = subprocess.run([program, native_library], capture_output=True, text=True, timeout=300, env=environment)
     if result.returncode == CHECKS_FAILED and test.stem in COUNTING:
