@@ -178,9 +178,10 @@ def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes
     """
     sources = sorted(csrc_directory().glob("*.c"))
     texts = [source.read_text() for source in sources]  # all of them: one may include another
+    runtime = _digest(compiler, (texts, tuple(flags)))
 
     def compiled(source: Path) -> bytes:
-        digest = _digest(compiler, (source.name, texts, tuple(flags)))
+        digest = hashlib.sha256(f"{runtime} {source.name}".encode()).hexdigest()
         return _kept(digest, lambda: _compile_file(compiler, source, flags))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
