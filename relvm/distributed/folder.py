@@ -128,6 +128,6 @@ class OutputFolder:
         except ValueError as error:
             raise RelvmFormatError(f"{place} is no record of outputs: {error}") from None
         match found:
-            case {"relvm-map": 1, "executable": str(), "function": str()}:
+            case {"relvm-map": version, "executable": str(), "function": str()} if version == _VERSION:
                 return found
         raise RelvmFormatError(f"{place} is no record of outputs of this version")
