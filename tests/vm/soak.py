@@ -284,6 +284,29 @@ def do(number: int, name: str, folder: Path) -> None:
             thread.join()
 
 
+def repeat(name: str, number: int, seconds: float) -> tuple[Held, Held, int]:
+    """What is held before and after activity `name` is done again and again with the same choices, and how often."""
+    with workshop() as folder:
+        for _ in range(2):  # what is kept for the next time is there from then on
+            do(number, name, folder)
+        before, end, rounds = held(), time.monotonic() + seconds, 0
+        while rounds < 3 or time.monotonic() < end:
+            do(number, name, folder)
+            rounds += 1
+        return before, held(), rounds
+
+
+def leave_behind() -> tuple[Held, Held, int]:
+    """What is held before and while there are three more machines, a descriptor and a result of so many bytes."""
+    executable = vm.build(parse_module("def main(x: f32[n]) -> f32[n] = add(x, x)"), target="numpy")
+    before = held()
+    machines, descriptor = [vm.VirtualMachine(executable) for _ in range(3)], os.dup(0)
+    tensor = machines[0]["main"](np.ones(1_000_000, np.float32))
+    after = held()
+    os.close(descriptor)
+    return before, after, tensor.numpy().nbytes
+
+
 def complaints(samples: Sequence[Held]) -> list[str]:
     """What grew from the third quarter of some samples to the last."""
     quarter = max(1, len(samples) // 4)
