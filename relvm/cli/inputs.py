@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,9 @@ import numpy as np
 from relvm.cli.models import parse_dims
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.vm.runtime.arrays import reading_arrays
+from relvm.vm.runtime.program import scalar_kind
 
-# How the values of scalar types are read; such a type may say which one: i64(n).
+# How the values of scalar types are read.
 _SCALARS = {"bool": {"true": True, "false": False}.__getitem__, "i64": int, "f64": float}
 
 
@@ -47,8 +47,8 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> l
             raise RelvmArgumentError(f"--input {name}: the inputs are {', '.join(names)}{near_matches(name, names)}")
         if name in given:
             raise RelvmArgumentError(f"--input {name} is given twice")
-        kind = re.split(r"\W", params[names.index(name)]["type"])[0]
-        given[name] = _scalar(setting, kind, file) if kind in _SCALARS else _array(file)
+        kind = scalar_kind(params[names.index(name)]["type"])
+        given[name] = _scalar(setting, kind, file) if kind else _array(file)
     missing = [f"{n} ({p['type']})" for n, p in zip(names, params, strict=True) if n not in given]
     if missing:
         raise RelvmArgumentError(f"no --input for {', '.join(missing)}; or give --random")

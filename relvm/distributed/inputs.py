@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +10,7 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.vm import Executable
-
-_SCALARS = ("bool", "i64", "f64")
+from relvm.vm.runtime.program import scalar_kind
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ class Signature:
 
     def _fitting(self, parameter: str, array: np.ndarray) -> Any:
         """An array, or its only element for a parameter that is a scalar."""
-        kind = re.split(r"\W", self.types.get(parameter, ""))[0]
-        if kind not in _SCALARS:
+        kind = scalar_kind(self.types.get(parameter, ""))
+        if not kind:
             return array
         if array.size != 1:
             raise RelvmArgumentError(f"input {parameter} is of type {kind}: expected 1 element, got {array.size}")
