@@ -26,6 +26,7 @@ from relvm.ir.printer import print_module
 from relvm.ir.stages import Stage
 from relvm.transform.passes import run_passes
 from relvm.transform.pipelines import build_pipeline
+from relvm.vm.runtime.arrays import for_file
 from relvm.vm.runtime.files import complete_file
 
 
@@ -81,7 +82,7 @@ class AotProgram:
         files = {path: text.encode() for path, text in texts.items()}
         if constants:
             parameters = io.BytesIO()
-            np.savez(parameters, **{f"c{number}": storage.value for number, storage in enumerate(constants)})
+            np.savez(parameters, **{f"c{number}": for_file(storage.value) for number, storage in enumerate(constants)})
             files["parameters.npz"] = parameters.getvalue()
         return files
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from relvm.cli.models import parse_dims
 from relvm.errors import RelvmArgumentError, near_matches
-from relvm.vm.runtime.arrays import reading_arrays
+from relvm.vm.runtime.arrays import from_file, reading_arrays
 from relvm.vm.runtime.program import scalar_kind
 
 # How the values of scalar types are read.
@@ -47,8 +47,9 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> l
             raise RelvmArgumentError(f"--input {name}: the inputs are {', '.join(names)}{near_matches(name, names)}")
         if name in given:
             raise RelvmArgumentError(f"--input {name} is given twice")
-        kind = scalar_kind(params[names.index(name)]["type"])
-        given[name] = _scalar(setting, kind, file) if kind else _array(file)
+        type_text = params[names.index(name)]["type"]
+        kind = scalar_kind(type_text)
+        given[name] = _scalar(setting, kind, file) if kind else from_file(_array(file), type_text)
     missing = [f"{n} ({p['type']})" for n, p in zip(names, params, strict=True) if n not in given]
     if missing:
         raise RelvmArgumentError(f"no --input for {', '.join(missing)}; or give --random")

@@ -10,6 +10,7 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.vm import Executable
+from relvm.vm.runtime.arrays import from_file
 from relvm.vm.runtime.program import scalar_kind
 
 
@@ -53,10 +54,11 @@ class Signature:
         return self._fitting(next(iter(self.types)), array) if self.types else array
 
     def _fitting(self, parameter: str, array: np.ndarray) -> Any:
-        """An array, or its only element for a parameter that is a scalar."""
-        kind = scalar_kind(self.types.get(parameter, ""))
+        """An array of a file as an argument; its only element for a parameter that is a scalar."""
+        type_text = self.types.get(parameter, "")
+        kind = scalar_kind(type_text)
         if not kind:
-            return array
+            return from_file(array, type_text)
         if array.size != 1:
             raise RelvmArgumentError(f"input {parameter} is of type {kind}: expected 1 element, got {array.size}")
         return array.item()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import json
 import re
 import subprocess
@@ -23,6 +24,7 @@ from relvm.errors import RelvmArgumentError, RelvmError, RelvmShapeError, RelvmT
 from relvm.frontend.text import parse_module
 from relvm.tables import STATUS
 from relvm.transform.storage import align
+from relvm.vm.runtime.dtypes import DTYPE_NAMES, numpy_dtype
 from relvm.vm.toolchain import find_compiler
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="an export is built by a C compiler, and there is none")
@@ -196,6 +198,14 @@ def test_an_archive_is_the_folder_and_says_what_memory_everything_takes(folder: 
     assert main["flash_constants_bytes"] == sum(sizes)
     assert program.sources.constants_bytes == sum(align(size, program.config.alignment) for size in sizes)
     assert files["model.relvm"].startswith(b"def main(x: f32[n, 8])")
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f8e5m2"])
+def test_constants_of_dtypes_that_numpy_does_not_have_are_there_as_bytes(dtype: str) -> None:
+    text = f"def main(i: i64[]) -> {dtype}[] = gather(const({dtype}[4], [1, 2, 3, 4]), i, axis=0)"
+    files = aot.build(parse_module(text)).files()
+    with np.load(io.BytesIO(files["parameters.npz"])) as parameters:
+        assert parameters["c0"].tobytes() == np.arange(1, 5).astype(numpy_dtype(DTYPE_NAMES.index(dtype))).tobytes()
 
 
 def test_the_command_writes_archives_and_libraries(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -309,6 +309,25 @@ def test_a_damaged_input_is_named(folder: Path) -> None:
     assert done.returncode == 1 and "RelvmFormatError: x.npy is not a .npy file" in done.stderr
 
 
+@pytest.mark.parametrize("dtype", ["bf16", "f8e4m3fn", "f8e5m2", "i4"])
+def test_what_run_saves_of_dtypes_that_numpy_does_not_have_it_reads(dtype: str, folder: Path) -> None:
+    (folder / "cast.relvm").write_text(f'def main(x: f32[n]) -> {dtype}[n] = cast(x, to="{dtype}")\n')
+    (folder / "back.relvm").write_text(f'def main(x: {dtype}[n]) -> f32[n] = cast(x, to="f32")\n')
+    np.save(folder / "x.npy", np.float32([1, 0, 4]))
+    save = ["--target", "numpy", "--save-outputs", "o.npz"]
+    done = relvm("run", "cast.relvm", "--input", "x=x.npy", *save, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    with np.load(folder / "o.npz") as outputs:
+        assert outputs["output"].dtype.kind == "V"
+        np.save(folder / "narrow.npy", outputs["output"])
+    done = relvm("run", "back.relvm", "--input", "x=narrow.npy", *save, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    with np.load(folder / "o.npz") as outputs:
+        assert outputs["output"].tolist() == [1, 0, 4]
+    done = relvm("run", "cast.relvm", "--input", "x=narrow.npy", *save, cwd=folder)
+    assert done.returncode == 1 and "RelvmTypeError" in done.stderr
+
+
 def test_run_saves_strings(folder: Path) -> None:
     (folder / "strings.relvm").write_text("def main(x: str[n]) -> str[n] = x\n")
     save = ["run", "strings.relvm", "--input", "x=x.npy", "--target", "numpy", "--save-outputs", "o.npz"]

@@ -105,6 +105,17 @@ def test_inputs_and_outputs_have_the_names_of_the_model(folder: Path, client: Cl
         assert {name: arrays[name].tolist() for name in arrays.files} == {"out:0": [2]}
 
 
+def test_outputs_of_dtypes_that_numpy_does_not_have_are_inputs_of_the_next_run(folder: Path, client: Client) -> None:
+    narrow = 'def main(output: f32[n]) -> f8e5m2[n] = cast(output, to="f8e5m2")'
+    back = 'def main(output: f8e5m2[n]) -> f32[n] = cast(output, to="f32")'
+    for text, source, target in ((narrow, "in", "narrow"), (back, "narrow", "out")):
+        executable = vm.build(parse_module(text), target="numpy")
+        assert all(
+            each.error is None for each in map_files(executable, folder / source, folder / target, client=client)
+        )
+    assert outputs(folder)["04"] == [[4]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,9 +12,12 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError
-from relvm.vm.runtime.dtypes import STRINGS
+from relvm.tables import DTYPES
+from relvm.vm.runtime.dtypes import STRINGS, numpy_dtype
 from relvm.vm.runtime.files import complete_file
 from relvm.vm.runtime.tensor import Tensor
+
+_DTYPES = {row.name: row.index for row in DTYPES}
 
 
 def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]:
@@ -34,7 +38,8 @@ def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]
 
 
 def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
-    """Writes a .npz file, which is replaced as a whole; unlike np.savez it takes any name, and strings.
+    """Writes a .npz file, which is replaced as a whole; unlike np.savez it takes any name, strings, and
+    dtypes that NumPy does not have, as `for_file` makes them.
 
     Raises
     ------
@@ -43,7 +48,7 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> No
     OSError
         It cannot be written; a file that was there is as it was.
     """
-    stored = {name: _without_objects(name, array) for name, array in arrays.items()}
+    stored = {name: for_file(_without_objects(name, array)) for name, array in arrays.items()}
     with complete_file(path) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name, array in stored.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -67,6 +72,26 @@ def reading_arrays(refusal: str) -> Iterator[None]:
     except Exception as error:
         reason = str(error).partition(". ")[0]  # what follows is how to load objects, which may run anything
         raise RelvmFormatError(f"{refusal}: {reason}") from None
+
+
+def for_file(array: np.ndarray) -> np.ndarray:
+    """An array as NumPy's files can hold it: of a dtype that NumPy itself does not have, its bytes, dtype V1 or V2."""
+    return array if _is_numpys_own(array.dtype) else array.view(f"V{array.dtype.itemsize}")
+
+
+def from_file(array: np.ndarray, type_text: str) -> np.ndarray:
+    """An array that a file has for a parameter whose type is written `type_text` in a signature: what `for_file` made
+    bytes of is what it was."""
+    number = _DTYPES.get(re.split(r"\W", type_text)[0])
+    if array.dtype.kind != "V" or number is None:
+        return array
+    dtype = numpy_dtype(number)
+    fits = not _is_numpys_own(dtype) and array.dtype == np.dtype(f"V{dtype.itemsize}")
+    return array.view(dtype) if fits else array
+
+
+def _is_numpys_own(dtype: np.dtype) -> bool:
+    return dtype.type.__module__ == "numpy"
 
 
 def _without_objects(name: str, array: np.ndarray) -> np.ndarray:
