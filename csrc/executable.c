@@ -396,18 +396,19 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
     return RVM_OK;
   }
   rvm_status status = rvm_executable_check_native(executable, error);
-  if (status && may_be_elsewhere) {
-    executable->is_elsewhere = 1;
-    rvm_value_release(error);
-    return RVM_OK;
-  }
-  if (status) return status;
-  return rvm_library_open(&executable->library, header + 1, section->size_bytes - (int64_t)sizeof *header, error);
+  if (!status)
+    status = rvm_library_open(&executable->library, header + 1, section->size_bytes - (int64_t)sizeof *header, error);
+  if (status != RVM_UNSUPPORTED || !may_be_elsewhere) return status;
+  executable->is_elsewhere = 1;
+  executable->obstacle = *error;
+  return RVM_OK;
 }
 
 rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error) {
   const native_header *header = (const native_header *)executable->sections[RVM_SECTION_native].bytes;
   if (!header) return RVM_OK;
+  if (rvm_value_is_object(executable->obstacle))
+    return rvm_fail(error, RVM_UNSUPPORTED, "%s", executable->obstacle.as.error->message);
   if (header->abi_version != RVM_ABI_VERSION)
     return rvm_fail(error, RVM_UNSUPPORTED, "native code has abi version %u, this runtime version %d",
                     header->abi_version, RVM_ABI_VERSION);
@@ -556,6 +557,7 @@ void rvm_executable_release(rvm_executable *executable) {
     rvm_release(constant);
   }
   rvm_library_close(&executable->library);
+  rvm_release(&executable->obstacle);
   rvm_free(executable->constants);
   rvm_free(executable->codes);
   rvm_free(executable->steps);

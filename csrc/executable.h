@@ -88,6 +88,7 @@ struct rvm_executable {
   int64_t literal_count;
   rvm_library library;
   int32_t is_elsewhere; /* its native code cannot run here, and is not loaded; while it is loaded: whether that may be */
+  rvm_value obstacle;   /* the ERROR that says why; NIL: nothing was tried (is_only_checked), or it runs */
   int32_t is_only_checked;
   char **callable; /* patterns of registered functions that it may call; NULL: any */
   int32_t callable_count;

@@ -72,7 +72,7 @@ static rvm_status library_load(rvm_library *library, const void *bytes, int64_t 
   library->handle = written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
   if (temporary) unlink(path);
   if (!written) return rvm_fail(error, RVM_OUT_OF_MEMORY, "native code: cannot write a temporary file");
-  if (!library->handle) return rvm_fail(error, RVM_BAD_EXECUTABLE, "native code: %s", dlerror());
+  if (!library->handle) return rvm_fail(error, RVM_UNSUPPORTED, "native code: %s", dlerror());
   return RVM_OK;
 }
 

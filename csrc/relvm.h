@@ -119,7 +119,7 @@ int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered fu
 #define RVM_CHECKED_DATA_BYTES 1000000
 typedef struct rvm_load_options {
   int32_t trust_native; /* 0: refuse an executable that has a native section */
-  int32_t elsewhere;    /* 1: native code may be for another processor, architecture or abi version: machines refuse it, not the load */
+  int32_t elsewhere;    /* 1: native code may be for another processor, architecture, abi version or system: machines refuse it, not the load */
   int32_t check_data;   /* 0: of more than RVM_CHECKED_DATA_BYTES of tensors' elements, or of a portable program, which are then not
                            even read, the checksum is not looked at */
   int32_t check_only;   /* 1: everything is verified but the library in a native section, which is not opened and need not be
@@ -143,7 +143,7 @@ rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_
                                rvm_executable **executable, rvm_value *error);
 /* Ends the caller's use of it, on any thread.  The executable goes when the machines that run it have gone, too. */
 void rvm_executable_release(rvm_executable *executable);
-/* UNSUPPORTED, saying what is missing: its native code is for another processor, architecture or abi version. */
+/* UNSUPPORTED, saying what is missing: its native code is for another processor, architecture, abi version or system. */
 rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error);
 int32_t rvm_executable_function_count(const rvm_executable *executable);
 const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index);

@@ -16,13 +16,14 @@ from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
 from relvm.explore.debugger import Debugger
 from relvm.explore.shown import shown_value
 from relvm.explore.stops import Stop
+from relvm.vm.adapting import adapt
 
 _FRAMES = 20  # of `where`
 
 
 def debug(options: argparse.Namespace) -> int:
     """Runs a function of a model step by step, as commands on standard input say."""
-    executable = executable_of(options, debug=True)
+    executable = adapt(executable_of(options, debug=True))
     with Debugger(executable) as debugger:
         debugger.machine[options.function]  # there is one
         arguments = input_values(options, executable.signature[options.function])

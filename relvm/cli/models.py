@@ -62,7 +62,7 @@ def chosen_target(options: argparse.Namespace) -> str:
 
 
 def executable_of(options: argparse.Namespace, *, debug: bool = False) -> Executable:
-    """A saved executable, or what a model becomes.
+    """A saved executable, which may be one that only `relvm.vm.adapt` makes runnable here, or what a model becomes.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def executable_of(options: argparse.Namespace, *, debug: bool = False) -> Execut
             "--dim": None if getattr(options, "random", False) else options.dim or None,
         }
         expect_to_build(options.model, given)
-        return load(options.model, trust_native=options.trust_native)
+        return load(options.model, trust_native=options.trust_native, elsewhere=True)
     return build_model(read_module(options), options, options.exec_mode or "bytecode", debug=debug)
 
 

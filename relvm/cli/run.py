@@ -12,6 +12,7 @@ import numpy as np
 from relvm.cli.inputs import input_values
 from relvm.cli.models import executable_of, note
 from relvm.errors import RelvmArgumentError
+from relvm.vm.adapting import adapt
 from relvm.vm.runtime import Profile, VirtualMachine
 from relvm.vm.runtime.arrays import named_outputs, save_arrays
 
@@ -22,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
         raise RelvmArgumentError(f"--repeat {options.repeat}: expected at least 1")
     if options.save_outputs and Path(options.save_outputs).suffix != ".npz":
         raise RelvmArgumentError(f"--save-outputs {options.save_outputs}: the file's name must end in .npz")
-    executable = executable_of(options)
+    executable = adapt(executable_of(options))
     machine = VirtualMachine(executable)
     function = machine[options.function]
     signature = executable.signature[options.function]

@@ -25,7 +25,7 @@ TEXT = """def main(x: f32[n, 3]) -> (f32[n, 3], f32[n, 3]) {
 
 def relvm(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "relvm", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=os.environ | environment)
+    return subprocess.run(command, cwd=cwd, input="", capture_output=True, text=True, env=os.environ | environment)
 
 
 @pytest.fixture
@@ -169,6 +169,14 @@ def test_native_code_from_elsewhere_runs_only_when_it_is_trusted(folder: Path) -
     assert refused.returncode == 1 and "trust" in refused.stderr
     done = relvm("run", "m.rvm", "--input", "x=x.npy", "--trust-native", cwd=folder, **elsewhere)
     assert done.returncode == 0, done.stderr
+
+
+def test_of_a_portable_file_that_is_not_trusted_the_portable_program_runs(folder: Path) -> None:
+    assert relvm("compile", "model.relvm", "--portable", "-o", "m.rvm", cwd=folder).returncode == 0
+    elsewhere = {"RELVM_CACHE_DIR": str(folder / "another user's cache")}
+    for command in ("run", "debug"):
+        done = relvm(command, "m.rvm", "--input", "x=x.npy", cwd=folder, **elsewhere)
+        assert done.returncode == 0 and "its portable program runs instead" in done.stderr, done.stderr
 
 
 def test_without_a_compiler_bytecode_runs_on_numpy_and_says_so(folder: Path) -> None:

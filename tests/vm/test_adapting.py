@@ -20,7 +20,7 @@ from relvm.tables import CPU_FEATURES
 from relvm.vm import adapting
 from relvm.vm.runtime import Executable
 from relvm.vm.runtime._native import lib
-from relvm.vm.toolchain import find_compiler
+from relvm.vm.toolchain import find_compiler, run_compiler
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
 
@@ -103,6 +103,22 @@ def test_other_architectures_and_versions(
     assert words in executable.obstacle
     assert vm.adapt(executable).to_bytes() == vm.build(MODULE, "compiled").to_bytes()
     assert words in caplog.records[0].message
+
+
+def test_native_code_that_needs_another_system(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As where it was compiled with a newer C library than this machine's."""
+    source = "int of_a_newer_library(void); int relvm_native_open(void) { return of_a_newer_library(); }"
+    (tmp_path / "newer.c").write_text(source)
+    run_compiler(find_compiler(), ["-shared", "-fPIC", "newer.c", "-o", "newer.so"], tmp_path)
+    content = foreign(cpu="", library=(tmp_path / "newer.so").read_bytes())
+    with pytest.raises(RelvmUnsupportedError, match="of_a_newer_library"):
+        Executable.from_bytes(content, trust_native=True)
+    executable = loaded(content)
+    for _ in range(2):
+        with pytest.raises(RelvmUnsupportedError, match=r"native code: .*of_a_newer_library"):
+            vm.VirtualMachine(executable)
+    assert vm.adapt(executable).to_bytes() == vm.build(MODULE, "compiled").to_bytes()
+    assert "of_a_newer_library" in caplog.records[0].message
 
 
 @pytest.mark.parametrize("variables", [{"RELVM_CC": "none"}, {"RELVM_CC": "/nonexistent/cc"}, {"PATH": ""}])

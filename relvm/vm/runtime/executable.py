@@ -214,8 +214,8 @@ class Executable:
             Native code can do whatever the caller's process can.  True: run it.  False: run it only when it was
             compiled by this user on this machine (relvm/vm/runtime/trust.py).
         elsewhere
-            Whether native code may be for another processor, architecture or version, or not be trusted: no machine
-            runs such an executable, but it can be saved, and `vm.adapt` makes one of it that runs here.
+            Whether native code may be for another processor, architecture, version or system, or not be trusted: no
+            machine runs such an executable, but it can be saved, and `vm.adapt` makes one of it that runs here.
         check_data
             Whether tensors' elements, and a portable program, are checked, too, however large they are.
         functions
