@@ -129,6 +129,13 @@ def near_matches(name: str, known) -> str:
     return f"; did you mean {', '.join(near)}?" if near else ""
 
 
+def expect_type(name: str, got: object, expected: type | tuple[type, ...], shown: str) -> None:
+    """Raises RelvmTypeError: what was got for the argument `name`, `got`, is nothing of what is `expected`, which the
+    message calls `shown`."""
+    if not isinstance(got, expected):
+        raise RelvmTypeError(f"{name}: expected {shown}, got {type(got).__name__}")
+
+
 def expect_choice(name: str, got: object, choices: tuple[str, ...]) -> None:
     """Raises RelvmArgumentError: what was got for the argument `name`, `got`, is none of the `choices`."""
     if got not in choices:

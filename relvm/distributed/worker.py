@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from relvm.distributed.inputs import Signature
-from relvm.errors import RelvmNameError, RelvmTypeError, near_matches
+from relvm.errors import RelvmNameError, RelvmTypeError, expect_type, near_matches
 from relvm.vm import Executable, Shape, Tensor, VirtualMachine
 from relvm.vm.runtime.machine import expect_options
 
@@ -63,7 +63,7 @@ class Runner:
     Raises
     ------
     RelvmTypeError
-        `executable` is no Executable, or `functions` no list of names.
+        `executable` is no Executable, `function` no name, or `functions` no list of names.
     RelvmNameError
         It has no such function, or not one that hosts can call.
     RelvmArgumentError
@@ -94,8 +94,7 @@ class Runner:
         max_steps: int = 0,
         max_seconds: float = 0,
     ) -> None:
-        if not isinstance(executable, Executable):
-            raise RelvmTypeError(f"expected an Executable, got {type(executable).__name__}")
+        expect_type("Runner", executable, Executable, "an Executable")
         if isinstance(functions, str | bytes) or not isinstance(functions, Iterable | None):
             raise RelvmTypeError(f"functions: expected a list of names, got {functions!r}")
         _expect_function(executable, function)
@@ -201,6 +200,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _expect_function(executable: Executable, name: str) -> None:
+    expect_type("function", name, str, "a name")
     known = {n: e for n, e in executable.functions.items() if e.kind in ("bytecode", "native") and not e.private}
     if name not in known:
         has = ", ".join(known) or "none"

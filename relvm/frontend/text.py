@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import relvm.ops  # noqa: F401  (declares the operators)
-from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, near_matches
+from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, expect_type, near_matches
 from relvm.frontend.lexer import Source, Token
 from relvm.frontend.text_literals import LiteralReader
 from relvm.frontend.text_types import parse_type
@@ -71,6 +71,8 @@ def parse_module(text: str, name: str = "<text>") -> Module:
 
     Raises
     ------
+    RelvmTypeError
+        It is no text.
     RelvmSyntaxError
         Text that is not in the language: the message has the line, the column, what was expected and what came.
     RelvmNameError
@@ -78,6 +80,7 @@ def parse_module(text: str, name: str = "<text>") -> Module:
     RelvmArgumentError
         Arguments that an operator does not take.
     """
+    expect_type("parse_module", text, str, "a text")
     return _Parser(Source(text, name), {}).module()
 
 

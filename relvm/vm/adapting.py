@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 
 from relvm.codegen.c import parse_source
-from relvm.errors import RelvmToolchainError, RelvmUnsupportedError
+from relvm.errors import RelvmToolchainError, RelvmUnsupportedError, expect_type
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.program import NativeCode
 from relvm.vm.toolchain import compile_native, expect_compiler
@@ -36,6 +36,8 @@ def adapt(executable: Executable) -> Executable:
 
     Raises
     ------
+    RelvmTypeError
+        It is no Executable.
     RelvmUnsupportedError
         Neither is possible; the message says why not.
     RelvmFormatError
@@ -49,6 +51,7 @@ def adapt(executable: Executable) -> Executable:
     >>> vm.adapt(executable) is executable
     True
     """
+    expect_type("adapt", executable, Executable, "an Executable")
     obstacle = executable.obstacle
     if not obstacle:
         return executable

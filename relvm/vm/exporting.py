@@ -6,6 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from relvm.errors import expect_type
 from relvm.tables import csrc_directory
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.files import complete_file
@@ -31,11 +32,14 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
 
     Raises
     ------
+    RelvmTypeError
+        It is no Executable.
     RelvmToolchainError
         There is no C compiler, or it failed.
     OSError
         The file cannot be written.
     """
+    expect_type("export_library", executable, Executable, "an Executable")
     compiler = expect_compiler()
     csrc = csrc_directory()
     flags = [*_FLAGS, *guards(compiler)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from relvm.errors import RelvmArgumentError, RelvmToolchainError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmToolchainError, expect_type, near_matches
 from relvm.tables import CPU_FEATURES
 from relvm.transform.pipelines import TARGETS
 from relvm.vm.runtime._native import lib
@@ -35,9 +35,12 @@ def parse_target(text: str) -> Target:
 
     Raises
     ------
+    RelvmTypeError
+        It is no text.
     RelvmArgumentError
         No such target, option or feature.
     """
+    expect_type("target", text, str, "a text")
     kind, *options = text.split() or [""]
     if kind in (*LEVELS, "native"):
         kind, options = "c", [f"-march={kind}", *options]

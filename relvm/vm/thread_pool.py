@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any
 
-from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmUnsupportedError, expect_type
 from relvm.vm.runtime.closure import Closure
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.machine import VirtualMachine, thread_count
@@ -45,6 +45,8 @@ class ThreadPoolRunner:
     ------
     RelvmArgumentError
         `workers`, `num_threads` or a limit is out of its range.
+    RelvmTypeError
+        `executable` is no Executable, `function` no name.
     RelvmNameError
         The executable has no such function.
 
@@ -132,6 +134,8 @@ class ThreadPoolRunner:
         ------
         RelvmArgumentError
             `ahead` is no such number; the runner is closed.
+        RelvmTypeError
+            `inputs` is no iterable.
         RelvmUnsupportedError
             This is one of the runner's own threads, which would wait for itself.
 
@@ -151,6 +155,7 @@ class ThreadPoolRunner:
         ahead = 2 * self.workers if ahead is None else ahead
         if isinstance(ahead, bool) or not isinstance(ahead, int) or ahead < 1:
             raise RelvmArgumentError(f"ahead is {ahead!r}, expected an integer of at least 1")
+        expect_type("ThreadPoolRunner.map: inputs", inputs, Iterable, "an iterable")
         if self._closed:
             raise RelvmArgumentError("ThreadPoolRunner: it is closed; make another one")
         return self._in_order(self._submitted(iter(inputs)), ahead)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from relvm.errors import RelvmFormatError
+from relvm.errors import RelvmFormatError, expect_type
 from relvm.vm.runtime.elf import MAGIC, find_section
 
 if TYPE_CHECKING:
@@ -28,11 +28,14 @@ def map_executable(path: str | os.PathLike) -> memoryview:
 
     Raises
     ------
+    RelvmTypeError
+        It is no path.
     OSError
         The file cannot be read.
     RelvmFormatError
         It is empty, or a shared library that is damaged or has no executable in it.
     """
+    expect_type("path", path, (str, os.PathLike), "a str or PathLike")  # a number would be a descriptor
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             raise RelvmFormatError(f"{path}: the file is empty")

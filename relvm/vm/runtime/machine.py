@@ -14,6 +14,7 @@ from relvm.errors import (
     RelvmNameError,
     RelvmTypeError,
     RelvmUnsupportedError,
+    expect_type,
     near_matches,
 )
 from relvm.tables import KINDS
@@ -66,6 +67,8 @@ class VirtualMachine:
 
     Raises
     ------
+    RelvmTypeError
+        `executable` is no Executable, or `print_hook` cannot be called.
     RelvmArgumentError
         `num_threads` is not an integer of 1 to 256, or a limit is negative.
     RelvmNameError
@@ -96,6 +99,8 @@ class VirtualMachine:
         max_steps: int = 0,
         max_seconds: float = 0,
     ) -> None:
+        expect_type("VirtualMachine", executable, Executable, "an Executable")
+        expect_type("print_hook", print_hook or print, Callable, "a callable")
         if obstacle := executable.obstacle:
             raise RelvmUnsupportedError(obstacle)
         self.executable = executable
@@ -104,8 +109,8 @@ class VirtualMachine:
         provide(executable.function_name(index) for index in indices if executable.function_kind(index) == "packed")
         hooks = {"poll": lib.relvm_py_poll, "print": lib.relvm_py_print}
         sizes = {
-            "stack_values": stack_values,
-            "call_depth": call_depth,
+            "stack_values": _limit("stack_values", stack_values),
+            "call_depth": _limit("call_depth", call_depth),
             "threads": thread_count("num_threads", num_threads),
         }
         sizes |= {"max_bytes": _limit("max_bytes", max_bytes), "max_steps": _limit("max_steps", max_steps)}
@@ -125,11 +130,14 @@ class VirtualMachine:
     # ---- functions ----
 
     def __getitem__(self, name: str) -> Function | SavedFunction:
-        """The function `name`.  Raises RelvmNameError: there is none; the message lists near matches."""
-        return self._saved.get(name) or self._function(name)
+        """The function `name`.
+
+        Raises RelvmNameError: there is none; the message lists near matches.  RelvmTypeError: it is no name.
+        """
+        return (isinstance(name, str) and self._saved.get(name)) or self._function(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._saved or name in self.functions
+        return isinstance(name, str) and (name in self._saved or name in self.functions)
 
     @property
     def functions(self) -> list[str]:
@@ -198,7 +206,10 @@ class VirtualMachine:
         ----------
         number
             Of 64 bits, others are taken modulo 2^64.  A machine that was not given one has one of its own.
+
+        Raises RelvmTypeError: it is no integer.
         """
+        expect_type("seed", number, int, "an integer")
         lib.rvm_machine_seed(self._runner.machine, number % 2**64)
 
     def interrupt(self) -> None:
@@ -242,6 +253,7 @@ class VirtualMachine:
         (1, 2)
         """
         function = self._function(name)
+        expect_type("save_function: saved_name", saved_name, str, "a name")
         if saved_name in self.functions:
             raise RelvmBusyError(f"save_function: the executable has a function {saved_name} of its own")
         prepared = function.prepared(arguments, named)
@@ -470,10 +482,9 @@ class VirtualMachine:
     # ---- for all of these ----
 
     def _function(self, name: str) -> Function:
+        expect_type("function", name, str, "a name")
         if name in self._functions:
             return self._functions[name]
-        if not isinstance(name, str):
-            raise RelvmTypeError(f"expected the name of a function, got {type(name).__name__}")
         index = lib.rvm_executable_find(self.executable.pointer, name.encode())
         if index < 0 or not self._is_callable(index):
             what = "no function" if index < 0 else "not to be called from Python: a packed function or kernel,"
@@ -484,12 +495,11 @@ class VirtualMachine:
     def _prepared(self, name: str, arguments: tuple, named: dict[str, Any]) -> Prepared:
         """A function, or a saved one, with these arguments; without any, with the inputs that are set."""
         given = bool(arguments or named)
-        if name in self._saved:
-            saved = self._saved[name]
+        function = self[name]
+        if isinstance(function, SavedFunction):
             if given:
-                raise saved.is_complete()
-            return saved.prepared
-        function = self._function(name)
+                raise function.is_complete()
+            return function.prepared
         if name not in self._inputs:
             return function.prepared(arguments, named)
         if given:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError, expect_type, near_matches
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.failure import failure
@@ -54,11 +54,15 @@ def register_func(name: str, function: Callable[..., Any] | None = None, *, over
 
     Raises
     ------
+    RelvmTypeError
+        It is no name, or nothing that can be called.
     RelvmBusyError
         The name is taken, and not `override`.
     """
+    expect_type("register_func: name", name, str, "a text")
     if function is None:
         return lambda decorated: register_func(name, decorated, override=override)
+    expect_type(f"register_func: {name}", function, Callable, "a callable")
     with _lock:
         named = _named.get(name) or _Named(name)
         error = ffi.new("rvm_value *")
@@ -88,6 +92,7 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
     RelvmBusyError
         The name is taken, and not `override`.
     """
+    expect_type("register_c_func: name", name, str, "a text")
     if not isinstance(address, int) or address <= 0:
         raise RelvmTypeError(f"{name}: expected the address of a C function, got {address!r}")
     with _lock:

@@ -1,0 +1,66 @@
+"""Arguments of another type than a function takes: the error names the argument, what was expected and what came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from relvm import ThreadPoolRunner, vm
+from relvm.distributed import Runner
+from relvm.errors import RelvmTypeError
+from relvm.frontend.text import parse_module
+
+MODULE = parse_module("def main(x: i64) -> i64 = x * x")
+EXECUTABLE = vm.build(MODULE, target="numpy")
+MACHINE = vm.VirtualMachine(EXECUTABLE)
+
+
+def of_runner(function: Callable[[ThreadPoolRunner], Any]) -> Any:
+    with ThreadPoolRunner(EXECUTABLE, 1) as runner:
+        return function(runner)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: vm.VirtualMachine("m.rvm"), "VirtualMachine: expected an Executable, got str"),
+        (lambda: vm.VirtualMachine(EXECUTABLE, print_hook=5), "print_hook: expected a callable, got int"),
+        (lambda: ThreadPoolRunner(5), "VirtualMachine: expected an Executable, got int"),
+        (lambda: ThreadPoolRunner(EXECUTABLE, 1, []), "function: expected a name, got list"),
+        (
+            lambda: of_runner(lambda runner: runner.map(5)),
+            "ThreadPoolRunner.map: inputs: expected an iterable, got int",
+        ),
+        (lambda: Runner(5), "Runner: expected an Executable, got int"),
+        (lambda: Runner(EXECUTABLE, []), "function: expected a name, got list"),
+        (lambda: MACHINE[5], "function: expected a name, got int"),
+        (lambda: MACHINE[[]], "function: expected a name, got list"),
+        (lambda: MACHINE.set_input([], 1), "function: expected a name, got list"),
+        (lambda: MACHINE.invoke_stateful([]), "function: expected a name, got list"),
+        (lambda: MACHINE.get_outputs([]), "function: expected a name, got list"),
+        (lambda: MACHINE.clear_input([]), "function: expected a name, got list"),
+        (lambda: MACHINE.profile([]), "function: expected a name, got list"),
+        (lambda: MACHINE.time_evaluator([])(1), "function: expected a name, got list"),
+        (lambda: MACHINE.save_function([], "saved", 1), "function: expected a name, got list"),
+        (lambda: MACHINE.save_function("main", [], 1), "save_function: saved_name: expected a name, got list"),
+        (lambda: MACHINE.seed("x"), "seed: expected an integer, got str"),
+        (lambda: vm.adapt(5), "adapt: expected an Executable, got int"),
+        (lambda: vm.export_library(5, "a.so"), "export_library: expected an Executable, got int"),
+        (lambda: vm.load(5), "path: expected a str or PathLike, got int"),
+        (lambda: vm.build(MODULE, target=5), "target: expected a text, got int"),
+        (lambda: vm.register_func(5, print), "register_func: name: expected a text, got int"),
+        (lambda: vm.register_func("f", 5), "register_func: f: expected a callable, got int"),
+        (lambda: vm.register_c_func(5, 1), "register_c_func: name: expected a text, got int"),
+        (lambda: parse_module(b""), "parse_module: expected a text, got bytes"),
+    ],
+)
+def test_the_argument_is_named(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(RelvmTypeError) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+def test_what_is_no_name_is_no_function() -> None:
+    assert [] not in MACHINE and 5 not in MACHINE and "main" in MACHINE
