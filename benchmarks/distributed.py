@@ -2,8 +2,10 @@
 
     python -m benchmarks.distributed [--processes 2] [--seconds 4]
 
-Client and scheduler share the processors with the workers, as they do wherever a cluster is one machine.  A batch of a
-given length is a loop of calls, so that it needs no memory; its length is measured alone, before and after.
+Client and scheduler share the processors with the workers, as they do wherever a cluster is one machine.  Batches of a
+given length are of two kinds: those that wait need no processor, so more workers than there are processors show what
+client, scheduler and workers lose by themselves; those that compute, a loop of calls, which needs no memory, also show
+what sharing the processors costs.
 """
 
 from __future__ import annotations
@@ -13,20 +15,22 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, WorkerPlugin
 
 from relvm import vm
 from relvm.distributed import Runner, map_batches, map_files
 from relvm.frontend.text import parse_module
 
+WAIT = 'def main(milliseconds: i64) => object = packed("benchmarks.wait", milliseconds) : object'
 LOOP = "def main(i: i64) -> i64 = if i > 0 then @main(i - 1) else i"
 DOUBLE = "def main(x: f32[n]) -> f32[n] = add(x, x)"
 MILLISECONDS = (1, 2, 5, 10, 20, 50, 100, 200)
+WORKERS = (1, 2, 4, 8)
 MEGABYTES = (0.001, 1, 4, 16)
 MODEL_MEGABYTES = (1, 100)
 
@@ -123,6 +127,28 @@ def models(client: Client) -> list[tuple[str, str]]:
     return rows
 
 
+class Functions(WorkerPlugin):
+    """Registers on each worker what batches wait by."""
+
+    def setup(self, worker: object) -> None:
+        vm.register_func("benchmarks.wait", lambda milliseconds: time.sleep(milliseconds / 1e3), override=True)
+
+
+def waiting(seconds: float) -> list[list[str]]:
+    """For each length of a batch that waits, batches a second and what is lost: the time beyond that of the batches."""
+    wait, rows = build(WAIT), [[f"{each}"] for each in MILLISECONDS]
+    options = {"functions": ["benchmarks.*"]}
+    for count in WORKERS:
+        with cluster(count) as client:
+            client.register_plugin(Functions())
+            seconds_of([(0,)] * 20 * count, wait, client, **options)
+            for row, milliseconds in zip(rows, MILLISECONDS, strict=True):
+                runs = max(int(seconds / milliseconds * 1e3), 10) * count
+                took = seconds_of([(milliseconds,)] * runs, wait, client, **options)
+                row += [f"{runs / took:.0f}", f"{(took * count * 1e3 / (milliseconds * runs) - 1) * 100:.0f} %"]
+    return rows
+
+
 def alone(runner: Runner, rounds: int) -> float:
     """Seconds of a run in this process, the best of some."""
     best = float("inf")
@@ -158,6 +184,11 @@ def table(head: list[str], rows: list) -> None:
     print(flush=True)
 
 
+def columns(workers: Iterable[int]) -> list[str]:
+    """Heads of two columns for each number of workers."""
+    return [head for count in workers for head in (f"batches a second, {count} worker{'s' * (count > 1)}", "lost")]
+
+
 def main() -> None:
     """Print the tables, as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -173,10 +204,9 @@ def main() -> None:
         table(head, overhead(client, options.seconds))
         table(["MB of a batch", "sent and returned, ms", "read from a file, ms"], sizes(client, options.seconds))
         table(["MB of an executable", "the first run, s", "the second, s"], models(client))
-    head = ["ms of a batch"]
-    for count in range(1, options.processes + 1):
-        head += [f"batches a second, {count} worker{'s' * (count > 1)}", "lost"]
-    table(head, lengths(options.processes, options.seconds))
+    table(["ms of a batch that waits", *columns(WORKERS)], waiting(options.seconds))
+    computing = range(1, options.processes + 1)
+    table(["ms of a batch that computes", *columns(computing)], lengths(options.processes, options.seconds))
 
 
 if __name__ == "__main__":

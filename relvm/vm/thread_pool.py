@@ -87,6 +87,8 @@ class ThreadPoolRunner:
         """Have a worker run the function, when one is free.
 
         Arrays are arguments in place: they must not be written to until the result is there.
+        A function of the host that runs on a worker may submit, too; where it waits for what it submitted, it waits for
+        ever as soon as all workers do so.
 
         Parameters
         ----------
