@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,12 +11,9 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError
-from relvm.tables import DTYPES
-from relvm.vm.runtime.dtypes import STRINGS, numpy_dtype
+from relvm.vm.runtime.dtypes import DTYPE_NAMES, STRINGS, numpy_dtype
 from relvm.vm.runtime.files import complete_file
 from relvm.vm.runtime.tensor import Tensor
-
-_DTYPES = {row.name: row.index for row in DTYPES}
 
 
 def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]:
@@ -82,10 +78,10 @@ def for_file(array: np.ndarray) -> np.ndarray:
 def from_file(array: np.ndarray, type_text: str) -> np.ndarray:
     """An array that a file has for a parameter whose type is written `type_text` in a signature: what `for_file` made
     bytes of is what it was."""
-    number = _DTYPES.get(re.split(r"\W", type_text)[0])
-    if array.dtype.kind != "V" or number is None:
+    name = type_text.partition("[")[0]
+    if array.dtype.kind != "V" or name not in DTYPE_NAMES:
         return array
-    dtype = numpy_dtype(number)
+    dtype = numpy_dtype(DTYPE_NAMES.index(name))
     fits = not _is_numpys_own(dtype) and array.dtype == np.dtype(f"V{dtype.itemsize}")
     return array.view(dtype) if fits else array
 

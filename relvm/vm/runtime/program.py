@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -219,5 +218,5 @@ class Program:
 def scalar_kind(type_text: str) -> str:
     """The kind of scalar, "bool", "i64" or "f64", of a parameter whose type is written `type_text` in a signature,
     which may say which one: "i64(n)"; empty if it is no scalar."""
-    kind = re.split(r"\W", type_text)[0]
+    kind = type_text.partition("(")[0]
     return kind if kind in ("bool", "i64", "f64") else ""
