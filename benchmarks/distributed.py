@@ -40,7 +40,7 @@ def cluster(processes: int) -> Iterator[Client]:
     """A client of so many worker processes on this machine."""
     local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
     with (
-        LocalCluster(processes, threads_per_worker=1, silence_logs=logging.CRITICAL, **local) as workers,
+        LocalCluster(n_workers=processes, threads_per_worker=1, silence_logs=logging.CRITICAL, **local) as workers,
         Client(workers) as client,
     ):
         yield client

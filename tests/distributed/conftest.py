@@ -28,7 +28,7 @@ def cluster(marks: Path) -> Iterator[distributed.Client]:
     local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
-        distributed.LocalCluster(2, threads_per_worker=1, silence_logs=logging.CRITICAL, **local) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, silence_logs=logging.CRITICAL, **local) as cluster,
         distributed.Client(cluster) as client,
     ):
         client.register_plugin(Functions(marks))

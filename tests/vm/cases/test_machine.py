@@ -556,6 +556,6 @@ def test_wrong_rank_dtype_or_shape_names_the_argument(machine, wrong, error, mes
 def test_unknown_function_name(machine) -> None:
     with pytest.raises(RelvmNameError, match=r"no function mian; did you mean main\?"):
         machine["mian"]
-    with pytest.raises(RelvmTypeError, match="expected the name of a function, got int"):
+    with pytest.raises(RelvmTypeError, match="function: expected a name, got int"):
         machine[5]
     assert "mian" not in machine and "main" in machine
