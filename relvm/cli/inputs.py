@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from relvm.cli.models import parse_dims
-from relvm.errors import RelvmArgumentError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmFormatError, near_matches
 from relvm.vm.runtime.arrays import from_file, reading_arrays
 from relvm.vm.runtime.program import scalar_kind
 
@@ -58,7 +58,13 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> l
 
 def _array(file: str) -> np.ndarray:
     with reading_arrays(f"{file} is not a .npy file"):
-        return np.load(file, allow_pickle=False)
+        found = np.load(file, allow_pickle=False)
+        if not isinstance(found, np.ndarray):
+            with found:
+                raise RelvmFormatError(
+                    f"{file} is not a .npy file but an archive of {', '.join(found.files) or 'none'}"
+                )
+        return found
 
 
 def _scalar(setting: str, kind: str, text: str) -> bool | int | float:
