@@ -8,12 +8,26 @@ from typing import Any
 import numpy as np
 
 from relvm.cli.models import parse_dims
-from relvm.errors import RelvmArgumentError, RelvmFormatError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, near_matches
+from relvm.vm.runtime import Executable
 from relvm.vm.runtime.arrays import from_file, reading_arrays
 from relvm.vm.runtime.program import scalar_kind
 
 # How the values of scalar types are read.
 _SCALARS = {"bool": {"true": True, "false": False}.__getitem__, "i64": int, "f64": float}
+
+
+def signature_of(executable: Executable, function: str) -> dict[str, Any]:
+    """What an executable says of a function's parameters.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        It says nothing, as where ExecBuilder made it.
+    """
+    if function not in executable.signature:
+        raise RelvmUnsupportedError(f"{function}: the executable does not say what its inputs are; call it from Python")
+    return executable.signature[function]
 
 
 def input_values(options: argparse.Namespace, signature: dict[str, Any]) -> list[np.ndarray]:
