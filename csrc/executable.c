@@ -400,7 +400,8 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
     status = rvm_library_open(&executable->library, header + 1, section->size_bytes - (int64_t)sizeof *header, error);
   if (status != RVM_UNSUPPORTED || !may_be_elsewhere) return status;
   executable->is_elsewhere = 1;
-  executable->obstacle = *error;
+  executable->obstacle = *error; /* its only owner: of a load that succeeds the caller gets no error to release */
+  *error = (rvm_value){.tag = RVM_TAG_NIL};
   return RVM_OK;
 }
 

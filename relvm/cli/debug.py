@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.cli.inputs import input_values
+from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import executable_of
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
 from relvm.explore.debugger import Debugger
@@ -26,7 +26,7 @@ def debug(options: argparse.Namespace) -> int:
     executable = adapt(executable_of(options, debug=True))
     with Debugger(executable) as debugger:
         debugger.machine[options.function]  # there is one
-        arguments = input_values(options, executable.signature[options.function])
+        arguments = input_values(options, signature_of(executable, options.function))
         Prompt(debugger, options.function, arguments).cmdloop()
     return 0
 

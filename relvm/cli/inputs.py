@@ -8,12 +8,26 @@ from typing import Any
 import numpy as np
 
 from relvm.cli.models import parse_dims
-from relvm.errors import RelvmArgumentError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, near_matches
+from relvm.vm.runtime import Executable
 from relvm.vm.runtime.arrays import from_file, reading_arrays
 from relvm.vm.runtime.program import scalar_kind
 
 # How the values of scalar types are read.
 _SCALARS = {"bool": {"true": True, "false": False}.__getitem__, "i64": int, "f64": float}
+
+
+def signature_of(executable: Executable, function: str) -> dict[str, Any]:
+    """What an executable says of a function's parameters.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        It says nothing, as where ExecBuilder made it.
+    """
+    if function not in executable.signature:
+        raise RelvmUnsupportedError(f"{function}: the executable does not say what its inputs are; call it from Python")
+    return executable.signature[function]
 
 
 def input_values(options: argparse.Namespace, signature: dict[str, Any]) -> list[np.ndarray]:
@@ -58,7 +72,13 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> l
 
 def _array(file: str) -> np.ndarray:
     with reading_arrays(f"{file} is not a .npy file"):
-        return np.load(file, allow_pickle=False)
+        found = np.load(file, allow_pickle=False)
+        if not isinstance(found, np.ndarray):
+            with found:
+                raise RelvmFormatError(
+                    f"{file} is not a .npy file but an archive of {', '.join(found.files) or 'none'}"
+                )
+        return found
 
 
 def _scalar(setting: str, kind: str, text: str) -> bool | int | float:

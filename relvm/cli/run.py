@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from relvm.cli.inputs import input_values
+from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import executable_of, note
 from relvm.errors import RelvmArgumentError
 from relvm.vm.adapting import adapt
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     executable = adapt(executable_of(options))
     machine = VirtualMachine(executable)
     function = machine[options.function]
-    signature = executable.signature[options.function]
+    signature = signature_of(executable, options.function)
     attributes = signature["attributes"]
     values = input_values(options, signature)
     seconds = []

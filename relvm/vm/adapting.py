@@ -56,12 +56,12 @@ def adapt(executable: Executable) -> Executable:
     if not obstacle:
         return executable
     try:
-        native = _compile_source(executable)
+        adapted = Executable.from_program(replace(executable.program, native=_compile_source(executable)))
     except (RelvmToolchainError, RelvmUnsupportedError) as error:
         reason = str(error).partition("\n")[0]
     else:
         _warn(f"{obstacle}; its C source is compiled for this processor instead")
-        return Executable.from_program(replace(executable.program, native=native))
+        return adapted
     portable = executable.portable
     if portable is None:
         raise RelvmUnsupportedError(f"{obstacle}; {reason}; it carries no portable program (vm.build(portable=True))")

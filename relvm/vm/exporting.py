@@ -33,13 +33,14 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     Raises
     ------
     RelvmTypeError
-        It is no Executable.
+        It is no Executable, or no path.
     RelvmToolchainError
         There is no C compiler, or it failed.
     OSError
         The file cannot be written.
     """
     expect_type("export_library", executable, Executable, "an Executable")
+    expect_type("path", path, (str, os.PathLike), "a str or PathLike")
     compiler = expect_compiler()
     csrc = csrc_directory()
     flags = [*_FLAGS, *guards(compiler)]

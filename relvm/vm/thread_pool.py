@@ -8,11 +8,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import islice
+from numbers import Integral
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any
 
-from relvm.errors import RelvmArgumentError, RelvmUnsupportedError, expect_type
+from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError
 from relvm.vm.runtime.closure import Closure
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.machine import VirtualMachine, thread_count
@@ -155,12 +156,17 @@ class ThreadPoolRunner:
         """
         self._expect_other_thread("map")
         ahead = 2 * self.workers if ahead is None else ahead
-        if isinstance(ahead, bool) or not isinstance(ahead, int) or ahead < 1:
+        if isinstance(ahead, bool) or not isinstance(ahead, Integral) or ahead < 1:
             raise RelvmArgumentError(f"ahead is {ahead!r}, expected an integer of at least 1")
-        expect_type("ThreadPoolRunner.map: inputs", inputs, Iterable, "an iterable")
+        try:
+            each = iter(inputs)  # which also takes what has items and no __iter__
+        except TypeError:
+            raise RelvmTypeError(
+                f"ThreadPoolRunner.map: inputs: expected an iterable, got {type(inputs).__name__}"
+            ) from None
         if self._closed:
             raise RelvmArgumentError("ThreadPoolRunner: it is closed; make another one")
-        return self._in_order(self._submitted(iter(inputs)), ahead)
+        return self._in_order(self._submitted(each), ahead)
 
     def close(self, wait: bool = True) -> None:
         """Take no more inputs.  What was submitted is still done, and the threads end behind it.

@@ -336,6 +336,24 @@ def test_what_run_saves_of_dtypes_that_numpy_does_not_have_it_reads(dtype: str, 
     assert done.returncode == 1 and "RelvmTypeError" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["run", "debug"])
+def test_an_executable_that_does_not_say_what_its_inputs_are(command: str, folder: Path) -> None:
+    builder = vm.ExecBuilder()
+    with builder.function("main", ["x"]):
+        builder.emit_ret(builder.r(0))
+    builder.get().save(folder / "m.rvm")
+    done = relvm(command, "m.rvm", "--input", "x=x.npy", cwd=folder)
+    assert done.returncode == 1 and "main: the executable does not say what its inputs are" in done.stderr, done.stderr
+
+
+def test_an_archive_is_no_input(folder: Path) -> None:
+    np.savez(folder / "x.npz", a=np.float32([1]), b=np.float32([2]))
+    done = relvm("run", "model.relvm", "--input", "x=x.npz", cwd=folder)
+    assert done.returncode == 1 and done.stderr.endswith("x.npz is not a .npy file but an archive of a, b\n"), (
+        done.stderr
+    )
+
+
 def test_run_saves_strings(folder: Path) -> None:
     (folder / "strings.relvm").write_text("def main(x: str[n]) -> str[n] = x\n")
     save = ["run", "strings.relvm", "--input", "x=x.npy", "--target", "numpy", "--save-outputs", "o.npz"]

@@ -34,6 +34,7 @@ def main(x: f32[n, 3], k: i64) -> (f32[n, 2], f32[n, 3], i64) {
 private def count(n: i64, total: i64) -> i64 = if n <= 0 then total else @count(n - 1, total + n)
 """)
 X = np.linspace(-2, 2, 21, dtype=np.float32).reshape(7, 3)
+NEEDS_MORE = "int of_a_newer_library(void); int relvm_native_open(void) { return of_a_newer_library(); }"
 LACKING = [row.option for row in CPU_FEATURES if not lib.rvm_cpu_features() >> row.index & 1]
 
 
@@ -107,8 +108,7 @@ def test_other_architectures_and_versions(
 
 def test_native_code_that_needs_another_system(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """As where it was compiled with a newer C library than this machine's."""
-    source = "int of_a_newer_library(void); int relvm_native_open(void) { return of_a_newer_library(); }"
-    (tmp_path / "newer.c").write_text(source)
+    (tmp_path / "newer.c").write_text(NEEDS_MORE)
     run_compiler(find_compiler(), ["-shared", "-fPIC", "newer.c", "-o", "newer.so"], tmp_path)
     content = foreign(cpu="", library=(tmp_path / "newer.so").read_bytes())
     with pytest.raises(RelvmUnsupportedError, match="of_a_newer_library"):
@@ -159,10 +159,11 @@ def changed_source(text: str, *, portable: bool) -> Executable:
         ("int x;", "does not say which headers"),
         (f"/* headers of relvm: {'0' * 64} */\n/* unit: kernels */\n", "headers of another version"),
         (source_text(CSource(("/* unit: kernels */\nno C\n",), "")), "the C compiler failed"),
+        (source_text(CSource((f"/* unit: kernels */\n{NEEDS_MORE}",), "")), "of_a_newer_library"),
     ],
-    ids=["none", "no head", "other headers", "no C"],
+    ids=["none", "no head", "other headers", "no C", "what it makes cannot be opened"],
 )
-def test_a_source_that_cannot_be_compiled(text: str, words: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_source_that_cannot_be_compiled_or_run(text: str, words: str, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(RelvmUnsupportedError, match=words) as caught:
         vm.adapt(changed_source(text, portable=False))
     assert "\n" not in str(caught.value) and not caplog.records

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from relvm import ThreadPoolRunner, vm
@@ -54,12 +55,60 @@ def of_runner(function: Callable[[ThreadPoolRunner], Any]) -> Any:
         (lambda: vm.register_func("f", 5), "register_func: f: expected a callable, got int"),
         (lambda: vm.register_c_func(5, 1), "register_c_func: name: expected a text, got int"),
         (lambda: parse_module(b""), "parse_module: expected a text, got bytes"),
+        (lambda: vm.VirtualMachine(EXECUTABLE, print_hook=0), "print_hook: expected a callable, got int"),
+        (lambda: EXECUTABLE.save(5), "path: expected a str or PathLike, got int"),
+        (lambda: EXECUTABLE.save(b"m.rvm"), "path: expected a str or PathLike, got bytes"),
+        (lambda: EXECUTABLE.export_library(5), "path: expected a str or PathLike, got int"),
+        (lambda: vm.Executable.from_bytes("text"), "from_bytes: expected bytes, got str"),
+        (lambda: vm.Executable.from_program(EXECUTABLE), "from_program: expected a Program, got Executable"),
     ],
 )
 def test_the_argument_is_named(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(RelvmTypeError) as caught:
         call()
     assert str(caught.value) == message
+
+
+class Items:
+    """A sequence that has items and no __iter__."""
+
+    def __getitem__(self, index: int) -> int:
+        return (1, 2, 3)[index]
+
+
+def test_what_is_as_good_is_taken() -> None:
+    numbers = {"num_threads": np.int64(1), "stack_values": np.int64(1000), "call_depth": np.uint8(9)}
+    machine = vm.VirtualMachine(EXECUTABLE, **numbers, max_steps=np.int32(100))
+    machine.seed(np.uint64(2**64 - 1))
+    machine.seed(np.int64(-1))
+    assert machine[np.str_("main")](3) == 9
+    assert list(of_runner(lambda runner: list(runner.map(Items(), ahead=np.int64(2))))) == [1, 4, 9]
+    content = EXECUTABLE.to_bytes()
+    for each in (content, bytearray(content), memoryview(content), np.frombuffer(content, np.uint8)):
+        assert vm.Executable.from_bytes(each).to_bytes() == content
+
+
+class Silent:
+    """A hook of which Python says that it is false."""
+
+    def __init__(self) -> None:
+        self.got: list = []
+
+    def __len__(self) -> int:
+        return len(self.got)
+
+    def __call__(self, *values: object) -> None:
+        self.got.append(values)
+
+
+def test_a_hook_that_is_false_is_called() -> None:
+    hook = Silent()
+    builder = vm.ExecBuilder()
+    with builder.function("main", ["x"]):
+        builder.emit_call("vm.builtin.print", [builder.ctx, builder.r(0)])
+        builder.emit_ret(builder.r(0))
+    vm.VirtualMachine(builder.get(), print_hook=hook)["main"](5)
+    assert hook.got == [(5,)]
 
 
 def test_what_is_no_name_is_no_function() -> None:

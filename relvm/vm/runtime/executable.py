@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError, expect_type
 from relvm.tables import KINDS
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
@@ -162,11 +162,14 @@ class Executable:
 
         Raises
         ------
+        RelvmTypeError
+            It is no Program.
         RelvmFormatError
             A program that breaks a rule of the format: a register read before it is written, two functions of one name.
         RelvmUnsupportedError
             Native code for another processor.
         """
+        expect_type("from_program", program, Program, "a Program")
         buffer = encode(program)
         held = replace(program, constants=decode_constants(buffer))  # one copy of the tensors is enough
         return cls(buffer, trust_native=True, elsewhere=elsewhere, functions=("*",), program=held)
@@ -182,10 +185,15 @@ class Executable:
     ) -> Executable:
         """The executable in `content`, which is copied.
 
-        `trust_native`, `elsewhere`, `functions`, and what is raised, are those of `open`.
+        `trust_native`, `elsewhere`, `functions`, and what is raised, are those of `open`; RelvmTypeError where it is no
+        bytes.
         """
-        buffer = aligned_buffer(len(content))
-        memoryview(buffer)[:] = content
+        try:
+            view = memoryview(content).cast("B")
+        except TypeError:
+            raise RelvmTypeError(f"from_bytes: expected bytes, got {type(content).__name__}") from None
+        buffer = aligned_buffer(len(view))
+        memoryview(buffer)[:] = view
         return cls(buffer, trust_native=trust_native, elsewhere=elsewhere, functions=functions)
 
     @classmethod

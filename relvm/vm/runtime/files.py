@@ -61,9 +61,12 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
 
     Raises
     ------
+    RelvmTypeError
+        It is no path.
     OSError
         The file cannot be written, or something other than a file, as a folder or device, is there.
     """
+    expect_type("path", path, (str, os.PathLike), "a str or PathLike")
     from pathlib import Path  # only what writes needs it: a deployed program's memory is counted
 
     target = Path(os.path.realpath(path))

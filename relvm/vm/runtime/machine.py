@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, NoReturn
 
 from relvm.errors import (
@@ -100,7 +101,8 @@ class VirtualMachine:
         max_seconds: float = 0,
     ) -> None:
         expect_type("VirtualMachine", executable, Executable, "an Executable")
-        expect_type("print_hook", print_hook or print, Callable, "a callable")
+        print_hook = print if print_hook is None else print_hook
+        expect_type("print_hook", print_hook, Callable, "a callable")
         if obstacle := executable.obstacle:
             raise RelvmUnsupportedError(obstacle)
         self.executable = executable
@@ -121,7 +123,7 @@ class VirtualMachine:
         status = lib.rvm_machine_new(pointer, options, machine, error)
         if status:
             raise failure(status, error)
-        self._runner = Runner(machine[0], executable, print_hook or print, sizes["threads"])
+        self._runner = Runner(machine[0], executable, print_hook, sizes["threads"])
         self._functions: dict[str, Function] = {}
         self._saved: dict[str, SavedFunction] = {}
         self._inputs: dict[str, Prepared] = {}
@@ -209,8 +211,8 @@ class VirtualMachine:
 
         Raises RelvmTypeError: it is no integer.
         """
-        expect_type("seed", number, int, "an integer")
-        lib.rvm_machine_seed(self._runner.machine, number % 2**64)
+        expect_type("seed", number, Integral, "an integer")
+        lib.rvm_machine_seed(self._runner.machine, int(number) % 2**64)
 
     def interrupt(self) -> None:
         """End the run under way, from another thread or a signal handler: it raises RelvmInterrupted."""
@@ -533,9 +535,9 @@ def thread_count(name: str, wanted: int | None) -> int:
         source, number = "RELVM_NUM_THREADS", os.environ.get("RELVM_NUM_THREADS") or _processors()
         if isinstance(number, str) and number.isascii() and number.isdigit():
             number = int(number)
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= lib.RVM_MOST_THREADS:
+    if isinstance(number, bool) or not isinstance(number, Integral) or not 1 <= number <= lib.RVM_MOST_THREADS:
         raise RelvmArgumentError(f"{source} is {number!r}, expected an integer of 1 to {lib.RVM_MOST_THREADS}")
-    return number
+    return int(number)
 
 
 def expect_options(num_threads: int | None, max_bytes: int, max_steps: int, max_seconds: float) -> None:
@@ -547,9 +549,9 @@ def expect_options(num_threads: int | None, max_bytes: int, max_steps: int, max_
 
 
 def _limit(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value >= 1 << 63:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value >= 1 << 63:
         raise RelvmArgumentError(f"{name} is {value!r}, expected an integer of 64 bits")
-    return max(value, -1)
+    return max(int(value), -1)
 
 
 def _nanoseconds(seconds: float) -> int:
