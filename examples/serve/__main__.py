@@ -94,6 +94,8 @@ def main(arguments: list[str] | None = None) -> int:
         )
         if options.fd is None:
             listener = socket.create_server((options.host, options.port), backlog=2048)
+            # Connections have it from here; asyncio sets it where a socket knows its protocol, which this one does not.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         else:
             listener = socket.socket(fileno=options.fd)
     except (OSError, UnicodeDecodeError, RelvmError) as error:

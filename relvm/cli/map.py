@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
 from relvm.cli.models import executable_of, note
@@ -16,9 +18,6 @@ from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 
 if TYPE_CHECKING:
     from distributed import Client
-
-# Run by each process as it starts: a terminal sends Ctrl-C to all processes, and we end those.
-_LEFT_TO_US = ["import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"]
 
 
 def map_model(options: argparse.Namespace) -> int:
@@ -61,7 +60,9 @@ def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Cli
         from distributed import Client, LocalCluster
     except ImportError:
         raise RelvmUnsupportedError("relvm map needs Dask: pip install 'relvm[dask]'") from None
-    if scheduler:
+    if scheduler is not None:
+        if not scheduler:  # which Dask takes for a cluster of its own
+            raise RelvmArgumentError("--scheduler '': expected an address, as tcp://host:8786")
         try:
             client = Client(scheduler)
         except ValueError as error:
@@ -70,13 +71,20 @@ def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Cli
             yield client
         return
     local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
-    quiet = {"silence_logs": logging.CRITICAL, "preload": _LEFT_TO_US}
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": retries}),
-        LocalCluster(n_workers=processes, threads_per_worker=1, **local, **quiet) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+    # A terminal sends Ctrl-C to all processes, and we end the workers: they keep the mask under which they start.  Here
+    # it comes as soon as the cluster is there, and can be closed.  The tracker, when it starts, takes the mask away.
+    resource_tracker.ensure_running()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        with (
+            dask.config.set({"distributed.scheduler.allowed-failures": retries}),
+            LocalCluster(n_workers=processes, threads_per_worker=1, silence_logs=logging.CRITICAL, **local) as cluster,
+            Client(cluster) as client,
+        ):
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            yield client
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # where no cluster came
 
 
 def _processors() -> int:

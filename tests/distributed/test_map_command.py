@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil  # Dask has it
 import pytest
 from distributed import Client
 
@@ -78,6 +79,21 @@ def test_an_interrupted_run_goes_on_where_it_stopped(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, f"relvm: wrote 1 files to out; {FILES} were there\n")
 
 
+def test_an_interrupt_while_the_cluster_starts_says_no_more_than_that(folder: Path) -> None:
+    command = ["map", "slow.relvm", "--target", "numpy", "--inputs", "in", "--out", "out", "--workers", "2"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "relvm", *command], cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while len(psutil.Process(process.pid).children()) < 2:  # a tracker of resources, and the first worker
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.001)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "relvm: interrupted\n")
+    assert not (folder / "out").exists()
+
+
 def test_a_cluster_that_is_there_is_used(folder: Path, client: Client) -> None:
     build().save(folder / "double.rvm")
     address = client.scheduler.address
@@ -121,6 +137,7 @@ def test_outputs_of_dtypes_that_numpy_does_not_have_are_inputs_of_the_next_run(f
     [
         (("--workers", "0"), 1, "--workers 0: expected at least 1"),
         (("--workers", "2", "--scheduler", "tcp://127.0.0.1:1"), 2, "not allowed with argument"),
+        (("--scheduler", ""), 1, "--scheduler '': expected an address"),
         (("--scheduler", "localhost"), 1, "--scheduler localhost: missing port number"),
         (("--retries", "-1"), 1, "--retries -1: expected at least 0"),
         (("--function", "other", "--workers", "1"), 1, "the executable has no function other: there are main"),

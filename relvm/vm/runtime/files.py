@@ -6,6 +6,7 @@ import contextlib
 import errno
 import mmap
 import os
+import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -33,11 +34,14 @@ def map_executable(path: str | os.PathLike) -> memoryview:
     OSError
         The file cannot be read.
     RelvmFormatError
-        It is empty, or a shared library that is damaged or has no executable in it.
+        It is a device or a pipe, empty, or a shared library that is damaged or has no executable in it.
     """
     expect_type("path", path, (str, os.PathLike), "a str or PathLike")  # a number would be a descriptor
-    with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size == 0:
+    with open(path, "rb", opener=_open_at_once) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise RelvmFormatError(f"{path}: expected a file, got a device or a pipe")
+        if status.st_size == 0:
             raise RelvmFormatError(f"{path}: the file is empty")
         content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     if content[: len(MAGIC)] != MAGIC:
@@ -64,7 +68,7 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
     RelvmTypeError
         It is no path.
     OSError
-        The file cannot be written, or something other than a file, as a folder or device, is there.
+        The file, which it names, cannot be written, or something other than a file, as a folder or device, is there.
     """
     expect_type("path", path, (str, os.PathLike), "a str or PathLike")
     from pathlib import Path  # only what writes needs it: a deployed program's memory is counted
@@ -78,11 +82,20 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
         yield partial
         _sync(partial)
         os.replace(partial, target)
+    except OSError as error:
+        if error.errno and not error.filename2 and error.filename in (None, os.fspath(partial)):
+            error.filename = os.fspath(path)  # which a full disk does not name
+        raise
     finally:
         with contextlib.suppress(OSError):  # it is gone, or was never made: what failed then says so
             partial.unlink()
     with contextlib.suppress(OSError):  # the file is there; not every file system syncs folders
         _sync(target.parent)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """A descriptor; of a pipe, too, that nobody writes to yet."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _sync(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import signal
@@ -13,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from relvm.errors import RelvmError
-from relvm.vm.runtime.files import complete_file
+from relvm.errors import RelvmError, RelvmFormatError
+from relvm.vm.runtime.files import complete_file, map_executable
 from relvm.vm.toolchain import find_compiler
 
 # Each writes more than 500 bytes to the path `target`.
@@ -169,6 +170,22 @@ def test_in_a_folder_that_may_not_be_written_the_old_file_stays(tmp_path: Path) 
     finally:
         tmp_path.chmod(0o755)
     assert target.read_bytes() == b"old"
+
+
+def test_an_error_of_the_system_names_the_file_that_was_to_be_written(tmp_path: Path) -> None:
+    target = tmp_path / "y.rvm"
+    with pytest.raises(OSError, match=rf"No space left on device: '{target}'$"), complete_file(target):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    missing = tmp_path / "none/y.rvm"
+    with pytest.raises(FileNotFoundError, match=rf"'{missing}'$"), complete_file(missing) as partial:
+        partial.write_bytes(b"new")
+
+
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")  # which nobody writes to: to open it would be to wait
+    for place in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(RelvmFormatError, match=f"{place}: expected a file, got a device or a pipe"):
+            map_executable(place)
 
 
 def test_what_a_link_leads_to_is_replaced(tmp_path: Path) -> None:
