@@ -79,6 +79,14 @@ def expect_ranges(options: argparse.Namespace) -> None:
         raise RelvmArgumentError(f"--drain {options.drain:g}: expected seconds")
 
 
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket.  Its connections do not hold answers back until earlier ones are acknowledged: asyncio sees
+    to that only where a socket knows its protocol, which this one does not."""
+    listener = socket.create_server((host, port), backlog=2048)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
 def main(arguments: list[str] | None = None) -> int:
     options = make_parser().parse_args(arguments)
     try:
@@ -93,9 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
             timeout=options.timeout,
         )
         if options.fd is None:
-            listener = socket.create_server((options.host, options.port), backlog=2048)
-            # Connections have it from here; asyncio sets it where a socket knows its protocol, which this one does not.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            listener = listen(options.host, options.port)
         else:
             listener = socket.socket(fileno=options.fd)
     except (OSError, UnicodeDecodeError, RelvmError) as error:

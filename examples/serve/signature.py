@@ -12,6 +12,7 @@ from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, Re
 from relvm.tables import DTYPES
 from relvm.vm import Executable
 from relvm.vm.runtime.dtypes import numpy_dtype
+from relvm.vm.runtime.program import stated_signature
 
 # Those of which NumPy can write a file, by their names in the text form: no strings, and none of ml_dtypes's.
 _ALL = {row.name: numpy_dtype(row.index) for row in DTYPES}
@@ -76,9 +77,9 @@ def batch_signature(executable: Executable, function: str = "main") -> Signature
     RelvmUnsupportedError
         The function has another input or output, which the message names.
     """
-    if function not in executable.signature:
+    stated = stated_signature(executable.signature, function)
+    if stated is None:
         raise RelvmNameError(f"no function {function}: there are {', '.join(executable.signature)}")
-    stated = executable.signature[function]
     attributes, types = stated["attributes"], [each["type"] for each in stated["params"]]
     names = attributes.get("input_names", [each["name"] for each in stated["params"]])
     result = stated["result"]

@@ -8,7 +8,7 @@ from relvm import aot
 from relvm.aot.format import format_lowered
 from relvm.aot.placement import format_placement
 from relvm.aot.storage import assign_storage, format_storage
-from relvm.cli.inputs import input_values
+from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import Progress, note, read_module
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
@@ -84,5 +84,5 @@ def _pool(setting: str) -> aot.Pool:
 def _trial(module: Module, options: argparse.Namespace) -> tuple[list, list]:
     """Inputs, and what a machine makes of them."""
     executable = build(module, "compiled")
-    values = input_values(options, executable.signature[options.function])
+    values = input_values(options, signature_of(executable, options.function))
     return values, [VirtualMachine(executable)[options.function](*values)]

@@ -11,7 +11,7 @@ from relvm.cli.models import parse_dims
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, near_matches
 from relvm.vm.runtime import Executable
 from relvm.vm.runtime.arrays import from_file, reading_arrays
-from relvm.vm.runtime.program import scalar_kind
+from relvm.vm.runtime.program import scalar_kind, stated_signature
 
 # How the values of scalar types are read.
 _SCALARS = {"bool": {"true": True, "false": False}.__getitem__, "i64": int, "f64": float}
@@ -24,10 +24,13 @@ def signature_of(executable: Executable, function: str) -> dict[str, Any]:
     ------
     RelvmUnsupportedError
         It says nothing, as where ExecBuilder made it.
+    RelvmFormatError
+        What it says is malformed.
     """
-    if function not in executable.signature:
+    stated = stated_signature(executable.signature, function)
+    if stated is None:
         raise RelvmUnsupportedError(f"{function}: the executable does not say what its inputs are; call it from Python")
-    return executable.signature[function]
+    return stated
 
 
 def input_values(options: argparse.Namespace, signature: dict[str, Any]) -> list[np.ndarray]:

@@ -34,7 +34,7 @@ class Batch:
     Raises
     ------
     RelvmTypeError
-        Arguments that are no tuple or list, or no dict of them.
+        Arguments that are no tuple or list, or no dict of them by name.
     """
 
     name: str
@@ -47,6 +47,9 @@ class Batch:
             raise RelvmTypeError(f"batch {self.name}: arguments: expected a tuple, got {what}")
         if not isinstance(self.named, Mapping):
             raise RelvmTypeError(f"batch {self.name}: named: expected a dict, got {type(self.named).__name__}")
+        for name in self.named:
+            if not isinstance(name, str):
+                raise RelvmTypeError(f"batch {self.name}: named: expected names of parameters, got {name!r}")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.vm import Executable
 from relvm.vm.runtime.arrays import from_file
-from relvm.vm.runtime.program import scalar_kind
+from relvm.vm.runtime.program import scalar_kind, stated_signature
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,12 @@ class Signature:
 
     @classmethod
     def of(cls, executable: Executable, function: str) -> Signature:
-        found = executable.signature.get(function, {})
-        attributes = found.get("attributes", {})
-        types = {each["name"]: each["type"] for each in found.get("params", ())}
-        parameters = dict(zip(attributes.get("input_names", types), types, strict=True))
+        """Raises RelvmFormatError: what it says is malformed."""
+        found = stated_signature(executable.signature, function) or {"params": (), "attributes": {}}
+        attributes = found["attributes"]
+        types = {each["name"]: each["type"] for each in found["params"]}
+        names = [each["name"] for each in found["params"]]
+        parameters = dict(zip(attributes.get("input_names", names), names, strict=True))
         return cls(types, parameters, attributes.get("output_names"))
 
     def named(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:

@@ -22,11 +22,13 @@ def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]
     Raises
     ------
     RelvmArgumentError
-        One of them is no tensor and no number, or two have one name.
+        One of them is no tensor and no number, two have one name, or there are more or fewer names.
     """
     values = list(result) if isinstance(result, tuple) else [result]
     if names is None:
         names = ["output"] if not isinstance(result, tuple) else [f"output{i}" for i in range(len(values))]
+    if len(names) != len(values):
+        raise RelvmArgumentError(f"{len(values)} outputs, and {len(names)} names of outputs: {', '.join(names)}")
     outputs = {name: _plain(name, value) for name, value in zip(names, values, strict=True)}
     if len(outputs) < len(values):
         raise RelvmArgumentError(f"two outputs have one name: {', '.join(names)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NoReturn
 
 from relvm.errors import (
@@ -549,16 +549,16 @@ def expect_options(num_threads: int | None, max_bytes: int, max_steps: int, max_
 
 
 def _limit(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value >= 1 << 63:
-        raise RelvmArgumentError(f"{name} is {value!r}, expected an integer of 64 bits")
-    return max(int(value), -1)
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 1 << 63:
+        raise RelvmArgumentError(f"{name} is {value!r}, expected an integer of 64 bits, not below 0")
+    return int(value)
 
 
 def _nanoseconds(seconds: float) -> int:
     """0: as many as it likes, as are those that no clock counts."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds != seconds:
-        raise RelvmArgumentError(f"max_seconds is {seconds!r}, expected a number")
-    return 0 if seconds >= 9e9 else max(math.ceil(seconds * 1e9), -1)
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds >= 0:
+        raise RelvmArgumentError(f"max_seconds is {seconds!r}, expected a number, not below 0")
+    return 0 if seconds >= 9e9 else math.ceil(seconds * 1e9)
 
 
 def _processors() -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from relvm.errors import RelvmFormatError
 from relvm.tables import ABI_VERSION, OPCODES
 
 _LETTERS = {row.name: row.operands for row in OPCODES}
@@ -213,6 +214,38 @@ class Program:
                     case [str(place), *_]:
                         return place
         return ""
+
+
+def stated_signature(signature: Mapping[str, Any], function: str) -> dict[str, Any] | None:
+    """What a program's `signature` states of a `function`; None: nothing.
+
+    That is, as builds write it: ``params``, of which each has a ``name`` and a ``type``; ``result``, a type; and
+    ``attributes``, among them, in models, ``input_names``, one for each parameter, and ``output_names``.
+
+    Raises
+    ------
+    RelvmFormatError
+        It is something else, as it may be in a file from elsewhere: nothing that runs depends on it.
+    """
+    stated = signature.get(function)
+    match stated:
+        case None:
+            return None
+        case {"params": list() | tuple() as params, "result": str(), "attributes": dict() as attributes} if all(
+            isinstance(each, dict) and _are_texts([each.get("name"), each.get("type")]) for each in params
+        ):
+            inputs, outputs = (attributes.get(what, ()) for what in ("input_names", "output_names"))
+            if (
+                _are_texts(inputs)
+                and _are_texts(outputs)
+                and ("input_names" not in attributes or len(inputs) == len(params))
+            ):
+                return stated
+    raise RelvmFormatError(f"{function}: what the executable states of it is not what builds write: {stated!r:.200}")
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 
 def scalar_kind(type_text: str) -> str:
