@@ -35,11 +35,14 @@ def read_body(body: bytes, content_type: str, signature: Signature) -> dict[str,
         raise RelvmFormatError(f"content-type {content_type or '(none)'}: expected {NPY} or {JSON}")
     if len(signature.inputs) != 1 or len(signature.outputs) != 1:
         raise RelvmFormatError(f"{NPY} is for one input and one output: expected {JSON}")
+    stream = io.BytesIO(body)
     try:
         with reading_arrays("the body is no .npy file"):
-            array = np.lib.format.read_array(io.BytesIO(body), allow_pickle=False)
+            array = np.lib.format.read_array(stream, allow_pickle=False)
     except MemoryError as error:  # its header says so many elements
         raise RelvmFormatError(f"the body is no .npy file: {error}") from None
+    if more := len(stream.read()):
+        raise RelvmFormatError(f"the body is no .npy file: it has {more} bytes more")
     return {signature.inputs[0].name: array}
 
 

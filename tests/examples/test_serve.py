@@ -212,6 +212,7 @@ REFUSED = [
     (b"no array", NPY, 400, "the body is no .npy file"),
     (npy(np.array([None])), NPY, 400, "the body is no .npy file"),
     (npy(rows(3))[:-1], NPY, 400, "the body is no .npy file"),
+    (npy(rows(3)) + b"ab", NPY, 400, "the body is no .npy file: it has 2 bytes more"),
     (b"\x93NUMPY\x01\x00\x05\x00(((((", NPY, 400, "the body is no .npy file"),
     (npy(rows(3)).replace(b"(3, 64), }" + b" " * 20, b"(%d, 64), }" % 10**20), NPY, 400, "the body is no .npy file"),
     (b"{", JSON, 400, "the body is no JSON"),
