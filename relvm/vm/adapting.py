@@ -55,6 +55,8 @@ def adapt(executable: Executable) -> Executable:
     obstacle = executable.obstacle
     if not obstacle:
         return executable
+    if executable.is_only_checked:
+        raise RelvmUnsupportedError(obstacle)
     try:
         adapted = Executable.from_program(replace(executable.program, native=_compile_source(executable)))
     except (RelvmToolchainError, RelvmUnsupportedError) as error:

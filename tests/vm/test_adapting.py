@@ -231,8 +231,9 @@ def test_what_was_only_checked_is_not_adapted(tmp_path: Path) -> None:
     path = tmp_path / "calling.rvm"
     for content in (calling(), vm.build(MODULE, target="numpy").to_bytes()):
         path.write_bytes(content)
-        with pytest.raises(RelvmUnsupportedError, match=r"calling\.rvm: .*to be checked only"):
+        with pytest.raises(RelvmUnsupportedError) as caught:
             vm.adapt(Executable.check(path))
+        assert str(caught.value) == f"{path}: it was loaded to be checked only"
 
 
 # ---- the portable program ----

@@ -49,6 +49,7 @@ def of_runner(function: Callable[[ThreadPoolRunner], Any]) -> Any:
         (lambda: MACHINE.seed("x"), "seed: expected an integer, got str"),
         (lambda: vm.adapt(5), "adapt: expected an Executable, got int"),
         (lambda: vm.export_library(5, "a.so"), "export_library: expected an Executable, got int"),
+        (lambda: vm.load(__file__, max_bytes="1 GB"), "max_bytes: expected an integer, got str"),
         (lambda: vm.load(5), "path: expected a str or PathLike, got int"),
         (lambda: vm.build(MODULE, target=5), "target: expected a text, got int"),
         (lambda: vm.register_func(5, print), "register_func: name: expected a text, got int"),

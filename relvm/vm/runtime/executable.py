@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,8 @@ class Executable:
         Of one built with exec_mode="auto": the native code that its machines will get.  Else None.
     is_trusted
         Whether it was built in this process, or loaded with trust_native=True: what its C source says may be run, too.
+    is_only_checked
+        Whether `check` made it.
     """
 
     def __init__(
@@ -118,6 +121,7 @@ class Executable:
         if is_strange and not elsewhere:
             message = "it has native code that was not compiled here; pass trust_native=True to run it"
             raise RelvmUnsupportedError(f"{where or 'the executable'}: {message}")
+        expect_type("max_bytes", max_bytes, Integral, "an integer")
         functions = _function_names(KERNEL_LIBRARY if functions is None else functions)
         names = [ffi.new("char[]", name.encode()) for name in functions]
         callable_names = ffi.new("const char *[]", names)
@@ -128,7 +132,7 @@ class Executable:
         let_go = ffi.cast("void(*)(void *)", binding.LET_GO)
         chosen = {"trust_native": trust_native or is_ours, "check_only": check_only or is_strange}
         chosen |= {"check_data": check_data, "elsewhere": elsewhere}
-        allowed = {"functions": callable_names, "function_count": len(names), "max_bytes": max_bytes}
+        allowed = {"functions": callable_names, "function_count": len(names), "max_bytes": int(max_bytes)}
         options = ffi.new("rvm_load_options *", chosen | allowed | {"release": let_go, "release_argument": held})
         status = lib.rvm_executable_load(view, len(view), options, pointer, error)
         if status:
@@ -136,6 +140,7 @@ class Executable:
             raise failure(status, error, where)
         self.pointer = pointer[0]
         self.is_trusted = trust_native
+        self.is_only_checked = check_only
         self._buffer = buffer
         self._where = where
         callable_inside = ("*",) if trust_native else functions
@@ -328,7 +333,7 @@ class Executable:
         """Why no machine here can run it: what the processor lacks of what its native code needs, and the like; empty:
         one can."""
         error = ffi.new("rvm_value *")
-        if status := lib.rvm_executable_check_native(self.pointer, error):
+        if not self.is_only_checked and (status := lib.rvm_executable_check_native(self.pointer, error)):
             return str(failure(status, error, self._where))
         return f"{self._where or 'the executable'}: {self._unfit}" if self._unfit else ""
 
