@@ -115,13 +115,13 @@ class Executable:
         where: str = "",
     ) -> None:
         # buffer: 64-byte aligned, unchanged from now on; its tensors are used in place.
+        expect_type("max_bytes", max_bytes, Integral, "an integer")
         library = None if trust_native or check_only else _native_library(buffer, where)
         is_ours = library is not None and is_built_here(library)
         is_strange = library is not None and not is_ours
         if is_strange and not elsewhere:
             message = "it has native code that was not compiled here; pass trust_native=True to run it"
             raise RelvmUnsupportedError(f"{where or 'the executable'}: {message}")
-        expect_type("max_bytes", max_bytes, Integral, "an integer")
         functions = _function_names(KERNEL_LIBRARY if functions is None else functions)
         names = [ffi.new("char[]", name.encode()) for name in functions]
         callable_names = ffi.new("const char *[]", names)
