@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from relvm.distributed.inputs import Signature
-from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError, expect_type
 from relvm.vm.runtime.arrays import reading_arrays
 
 SUFFIXES = (".npy", ".npz")
@@ -42,11 +42,8 @@ class Batch:
     named: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.arguments, tuple | list):
-            what = type(self.arguments).__name__
-            raise RelvmTypeError(f"batch {self.name}: arguments: expected a tuple, got {what}")
-        if not isinstance(self.named, Mapping):
-            raise RelvmTypeError(f"batch {self.name}: named: expected a dict, got {type(self.named).__name__}")
+        expect_type(f"batch {self.name}: arguments", self.arguments, (tuple, list), "a tuple")
+        expect_type(f"batch {self.name}: named", self.named, Mapping, "a dict")
         for name in self.named:
             if not isinstance(name, str):
                 raise RelvmTypeError(f"batch {self.name}: named: expected names of parameters, got {name!r}")

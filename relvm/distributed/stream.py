@@ -21,6 +21,7 @@ from relvm.errors import (
     RelvmInterrupted,
     RelvmTypeError,
     RelvmUnsupportedError,
+    expect_type,
 )
 
 if TYPE_CHECKING:
@@ -227,8 +228,7 @@ def _expect_client(client: Client | None) -> Client:
             return default_client()
         except ValueError:
             raise RelvmArgumentError("client: there is none; make one with distributed.Client(...)") from None
-    if not isinstance(client, Client):
-        raise RelvmTypeError(f"client: expected a distributed.Client, got {type(client).__name__}")
+    expect_type("client", client, Client, "a distributed.Client")
     if client.asynchronous:
         raise RelvmTypeError("client: expected one that waits, got one that was made with asynchronous=True")
     return client

@@ -17,6 +17,7 @@ from relvm.errors import (
     RelvmTypeError,
     RelvmUnsupportedError,
     expect_choice,
+    expect_type,
     near_matches,
 )
 from relvm.explore.breakpoints import Breakpoint, line_of, resolve
@@ -131,8 +132,8 @@ class Debugger:
             raise RelvmTypeError(
                 f"break at {where!r}: expected a str, or the number of a line, got {type(where).__name__}"
             )
-        if when is not None and not callable(when):
-            raise RelvmTypeError(f"break at {where}: expected a callable condition, got {type(when).__name__}")
+        if when is not None:
+            expect_type(f"break at {where}", when, Callable, "a callable condition")
         places = resolve(self.code, where, function)
         self._made += 1
         made = Breakpoint(self._made, str(where), tuple(f"{code.name}:{i}" for code, i in places), when)
@@ -497,8 +498,7 @@ def _executable(
         expect_to_build(program if is_file else "the executable", {**options, "dims": dims or None})
     if is_file:
         program = Executable.open(program, trust_native=trust_native)
-    if not isinstance(program, Executable):
-        raise RelvmTypeError(f"Debugger: expected a module, an executable or a path, got {type(program).__name__}")
+    expect_type("Debugger", program, Executable, "a module, an executable or a path")
     if program.upgrade is not None:
         raise RelvmArgumentError('Debugger: the executable is built with exec_mode="auto"; build it with debug=True')
     return program

@@ -231,17 +231,15 @@ def stated_signature(signature: Mapping[str, Any], function: str) -> dict[str, A
     match stated:
         case None:
             return None
-        case {"params": list() | tuple() as params, "result": str(), "attributes": dict() as attributes} if all(
-            isinstance(each, dict) and _are_texts([each.get("name"), each.get("type")]) for each in params
-        ):
-            inputs, outputs = (attributes.get(what, ()) for what in ("input_names", "output_names"))
-            if (
-                _are_texts(inputs)
-                and _are_texts(outputs)
-                and ("input_names" not in attributes or len(inputs) == len(params))
-            ):
+        case {"params": [*params], "result": str(), "attributes": dict() as attributes} if all(map(_is_param, params)):
+            inputs = attributes.get("input_names", [each["name"] for each in params])
+            if _are_texts(inputs) and len(inputs) == len(params) and _are_texts(attributes.get("output_names", ())):
                 return stated
     raise RelvmFormatError(f"{function}: what the executable states of it is not what builds write: {stated!r:.200}")
+
+
+def _is_param(stated: Any) -> bool:
+    return isinstance(stated, dict) and _are_texts([stated.get("name"), stated.get("type")])
 
 
 def _are_texts(value: Any) -> bool:
