@@ -108,8 +108,13 @@ def test_a_hook_that_is_false_is_called() -> None:
     with builder.function("main", ["x"]):
         builder.emit_call("vm.builtin.print", [builder.ctx, builder.r(0)])
         builder.emit_ret(builder.r(0))
-    vm.VirtualMachine(builder.get(), print_hook=hook)["main"](5)
+    machine = vm.VirtualMachine(builder.get(), print_hook=hook)
+    machine["main"](5)
     assert hook.got == [(5,)]
+    instrument = Silent()
+    machine.set_instrument(instrument)
+    machine["main"](5)
+    assert [name for name, *_ in instrument.got] == ["main", "vm.builtin.print", "vm.builtin.print", "main"]
 
 
 def test_what_is_no_name_is_no_function() -> None:

@@ -13,7 +13,6 @@ from relvm.errors import (
     RelvmBusyError,
     RelvmError,
     RelvmNameError,
-    RelvmTypeError,
     RelvmUnsupportedError,
     expect_type,
     near_matches,
@@ -447,9 +446,9 @@ class VirtualMachine:
         >>> seen[0], seen[-1], ("reference.exp", True) in seen
         (('main', True), ('main', False), True)
         """
-        if callback is not None and not callable(callback):
-            raise RelvmTypeError(f"set_instrument: expected a callable or None, got {type(callback).__name__}")
-        self._runner.install("set_instrument", python_instrument() if callback else ffi.NULL)
+        if callback is not None:
+            expect_type("set_instrument", callback, Callable, "a callable or None")
+        self._runner.install("set_instrument", ffi.NULL if callback is None else python_instrument())
         self._runner.callback = callback
 
     def attach_debugger(self, stop: Callable[[RelvmError | None], None]) -> MachineDebugger:
@@ -484,9 +483,9 @@ class VirtualMachine:
     # ---- for all of these ----
 
     def _function(self, name: str) -> Function:
-        expect_type("function", name, str, "a name")
-        if name in self._functions:
+        if isinstance(name, str) and name in self._functions:
             return self._functions[name]
+        expect_type("function", name, str, "a name")
         index = lib.rvm_executable_find(self.executable.pointer, name.encode())
         if index < 0 or not self._is_callable(index):
             what = "no function" if index < 0 else "not to be called from Python: a packed function or kernel,"

@@ -110,7 +110,7 @@ def measure(prepared: Prepared) -> Profile:
         try:
             seconds = prepared.repeat(1)
         finally:
-            runner.install("profile", python_instrument() if runner.callback else ffi.NULL)
+            runner.install("profile", ffi.NULL if runner.callback is None else python_instrument())
         return Profile(prepared.name, seconds, _rows(runner, profile[0], seconds), runner.threads)
     finally:
         lib.rvm_profile_release(profile[0])
