@@ -1,6 +1,7 @@
 /* builtins_shape.c: the builtins that state and compute shapes: what a value must be, and the values of symbolic
    dimensions, which a function keeps in its heap, a 1-d i64 tensor with a slot for each. */
 #include <stdio.h>
+#include <string.h>
 
 #include "builtins.h"
 
@@ -285,4 +286,24 @@ RVM_BUILTIN(check_prim_value_info) {
   if (tag != RVM_TAG_INT || rvm_dtype_holds(dtype, value.as.i)) return done(result);
   return rvm_fail(result, RVM_TYPE_ERROR, "%s: %lld is out of the range of dtype %s", name, (long long)value.as.i,
                   rvm_dtype_name(dtype));
+}
+
+/* SHAPE_ERROR with `message`, in which the two sizes take the places of the first two {}. */
+static rvm_status fail_sizes(const char *message, int64_t left, int64_t right, rvm_value *result) {
+  const char *first = strstr(message, "{}"), *second = first ? strstr(first + 2, "{}") : NULL;
+  if (!second) return rvm_fail(result, RVM_SHAPE_ERROR, "%s", message);
+  return rvm_fail(result, RVM_SHAPE_ERROR, "%.*s%lld%.*s%lld%s", (int)(first - message), message, (long long)left,
+                  (int)(second - first - 2), first + 2, (long long)right, second + 2);
+}
+
+RVM_BUILTIN(check_equal) {
+  RVM_CHECK(check_equal, "iig");
+  int64_t left = arguments[0].as.i, right = arguments[1].as.i;
+  return left == right ? done(result) : fail_sizes(arguments[2].as.string->bytes, left, right, result);
+}
+
+RVM_BUILTIN(check_at_most) {
+  RVM_CHECK(check_at_most, "iig");
+  int64_t left = arguments[0].as.i, right = arguments[1].as.i;
+  return left <= right ? done(result) : fail_sizes(arguments[2].as.string->bytes, left, right, result);
 }

@@ -40,7 +40,7 @@ from relvm.aot.storage import Place, Storage, StorageMap, assign_storage
 from relvm.aot.values import Closure, Fields, Sizes, Tensor, Value, is_size, scalars_of, tensors_of, with_sizes
 from relvm.errors import RelvmNameError, near_matches
 from relvm.ir.bounds import Range, range_of, stated_ranges
-from relvm.ir.dims import AnyDim, DimVar, as_var, difference, evaluate_with, product, var_dim
+from relvm.ir.dims import AnyDim, DimVar, as_var, difference, dim_op, evaluate_with, product, var_dim
 from relvm.ir.dtypes import I64, U64
 from relvm.ir.expr import (
     Binding,
@@ -398,6 +398,10 @@ class _Lowering:
             case "make_closure":
                 function, *captured = map(self.value, args)
                 return Closure(function.function, (*captured, *function.captured))
+            case "check_equal" | "check_at_most":
+                left, right = (self.dim(arg.dim) for arg in args[:2])
+                self.expect_equal(left if name == "check_equal" else dim_op("max", left, right), right)
+                return Fields(())
             case "assert":
                 condition = self.condition(args[0])
                 if bound := asserted_bound(self.body, condition):

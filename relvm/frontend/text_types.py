@@ -45,11 +45,13 @@ def parse_type(text: str, dims: dict[str, AnyDim] | None = None) -> Type:
 
 
 class TypeReader(TokenReader):
-    """dims: the dimension variables of the function that is being read, by name."""
+    """dims: the dimension variables of the function that is being read, by name.  in_scalar: whether the dimension
+    being read is the value of a scalar, so that its variables may be negative."""
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
         super().__init__(source)
         self.dims = dims
+        self.in_scalar = False
 
     def type(self) -> Type:
         self.deeper()
@@ -87,7 +89,9 @@ class TypeReader(TokenReader):
             )
         if dtype != I64 or self.token.first or not self.accept("("):
             return PrimType(dtype)
+        outer, self.in_scalar = self.in_scalar, True
         value = self.dim()
+        self.in_scalar = outer
         self.expect(")")
         return PrimType(dtype, value)
 
@@ -162,5 +166,5 @@ class TypeReader(TokenReader):
             self.position -= 1
             raise self.unexpected("a dimension")
         if name not in self.dims:
-            self.dims[name] = dim_var(name)
+            self.dims[name] = dim_var(name, signed=self.in_scalar)
         return self.dims[name]

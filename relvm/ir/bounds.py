@@ -79,7 +79,8 @@ def _pairs(function: str, key: str, value: Any, variables: Mapping[str, list[Dim
 
 
 def range_of(dim: AnyDim, ranges: Mapping[DimVar, Range]) -> Range:
-    """What `dim` can be while its variables are in their ranges; one without a range is any size, at least 0.
+    """What `dim` can be while its variables are in their ranges; one without a range is any size, at least 0, or any
+    integer where it is signed.
 
     An interval that holds all values; not always the narrowest, since a variable that appears twice counts as two.
     """
@@ -96,7 +97,7 @@ def range_of(dim: AnyDim, ranges: Mapping[DimVar, Range]) -> Range:
 
 def _atom_range(atom: Atom, ranges: Mapping[DimVar, Range]) -> Range:
     if isinstance(atom, DimVar):
-        return ranges.get(atom, Range())
+        return ranges.get(atom, ANYTHING if atom.signed else Range())
     left, right = range_of(atom.left, ranges), range_of(atom.right, ranges)
     match atom.function:
         case "min":

@@ -2,8 +2,8 @@
 
 A dimension is a Python int, or a `Dim`: a polynomial with integer coefficients over atoms, an atom being a `DimVar` or
 a floordiv, mod, min or max of two dimensions.  Arithmetic brings every result into that one form, so two dimensions
-that are equal as polynomials compare equal with `==`; a constant result is a plain int.  Variables stand for sizes:
-integers >= 0.
+that are equal as polynomials compare equal with `==`; a constant result is a plain int.  Variables stand for
+integers >= 0, unless they are signed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,14 @@ _serial = itertools.count()
 @dataclass(frozen=True, eq=False)
 class DimVar:
     """A named unknown size.  Two variables are the same only when they are the same object.  Made by `dim_var`, as a
-    size that is just this variable."""
+    size that is just this variable.
+
+    signed: whether it may be negative, because a scalar gives its value, as in `i64(n)`.  What a tensor or a shape
+    gives is at least 0.
+    """
 
     name: str
+    signed: bool = False
     serial: int = field(default_factory=lambda: next(_serial), repr=False)
 
     @property
@@ -94,9 +99,9 @@ class Dim:
 AnyDim = int | Dim
 
 
-def dim_var(name: str) -> Dim:
-    """A new variable as a dimension; distinct from every other, whatever its name."""
-    return var_dim(DimVar(name))
+def dim_var(name: str, *, signed: bool = False) -> Dim:
+    """A new variable as a dimension; distinct from every other, whatever its name.  signed: see `DimVar`."""
+    return var_dim(DimVar(name, signed))
 
 
 def var_dim(var: DimVar) -> Dim:
@@ -154,6 +159,13 @@ def difference(left: AnyDim, right: AnyDim) -> int | None:
     """`left - right` where it is the same for all values of the variables, else None: 0 proves the two equal."""
     rest = _combine(left, right, -1)
     return rest if isinstance(rest, int) else None
+
+
+def is_natural(dim: AnyDim) -> bool:
+    """Whether a simple rule proves that `dim` is never negative; False proves nothing."""
+    if isinstance(dim, int):
+        return dim >= 0
+    return all(coefficient > 0 and all(map(_is_natural_atom, monomial)) for monomial, coefficient in dim.terms)
 
 
 def exact_quotient(dividend: AnyDim, divisor: AnyDim) -> AnyDim | None:
@@ -337,23 +349,16 @@ def _mod(left: AnyDim, right: AnyDim) -> AnyDim:
 
 def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     for low, high in ((left, right), (right, left)):
-        if _is_natural(_combine(high, low, -1)):
+        if is_natural(_combine(high, low, -1)):
             return low if function == "min" else high
     first, second = sorted((left, right), key=_order)
     return _make({(DimOp(function, first, second),): 1})
 
 
-def _is_natural(dim: AnyDim) -> bool:
-    """Whether a simple rule finds that `dim` is never negative: variables are not."""
-    if isinstance(dim, int):
-        return dim >= 0
-    return all(coefficient > 0 and all(map(_is_natural_atom, monomial)) for monomial, coefficient in dim.terms)
-
-
 def _is_natural_atom(atom: Atom) -> bool:
     if isinstance(atom, DimVar):
-        return True
-    left, right = _is_natural(atom.left), _is_natural(atom.right)
+        return not atom.signed
+    left, right = is_natural(atom.left), is_natural(atom.right)
     match atom.function:
         case "max":
             return left or right

@@ -62,6 +62,7 @@ from relvm.ir.types import (
 from relvm.tables import BUILTINS
 
 _IMPURE_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "IMPURE")
+_CHECKS = frozenset(row.name for row in BUILTINS if row.effect == "CHECK")
 
 
 def infer_types(module: Module, *, stated: bool = True) -> Module:
@@ -207,8 +208,10 @@ def is_impure_call(item) -> bool:
 
 
 def may_fail(item) -> bool:
-    """Whether `item` is scalar arithmetic that may have no value: its error is kept even where its value is not
-    used."""
+    """Whether `item` is a check, or scalar arithmetic that may have no value: its error is kept even where its value is
+    not used."""
+    if isinstance(item, BuiltinCall):
+        return item.name in _CHECKS
     if not isinstance(item, PrimCall):
         return False
     row = find_row(item.function, tuple(arg.type.dtype for arg in item.args))

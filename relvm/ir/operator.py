@@ -14,19 +14,21 @@ is computed: the other operators compute with floats narrower than f32 as f32, a
 
 from __future__ import annotations
 
+import contextvars
 import enum
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
+from relvm.ir.dims import AnyDim, difference, dim_op, is_natural
 from relvm.ir.dtypes import ALL_DTYPES, STR
 from relvm.ir.expr import Attributes, Expr, OpCall
-from relvm.ir.types import TensorType, Type
+from relvm.ir.types import TensorType, TupleType, Type
 from relvm.tables import DTYPES
 
 
@@ -35,6 +37,76 @@ class Effect(enum.Enum):
 
     PURE = "pure"
     IMPURE = "impure"
+
+
+@dataclass(frozen=True)
+class SizeClaim:
+    """What an operator needs of two sizes and its type rule cannot prove: `left == right` where `relation` is "equal",
+    `left <= right` where it is "at_most".
+
+    message: what is wrong where it does not hold, with two `{}`, which are the sizes.
+    """
+
+    relation: str
+    left: AnyDim
+    right: AnyDim
+    message: str
+
+    def check(self, left: int, right: int) -> None:
+        """Raises RelvmShapeError unless the claim holds of these sizes."""
+        if not (left == right if self.relation == "equal" else left <= right):
+            raise RelvmShapeError(self.message.format(left, right))
+
+
+@dataclass(frozen=True)
+class _Claims:
+    """What a type rule has claimed so far.  natural: dimensions of the result that are not negative if that holds."""
+
+    made: dict[SizeClaim, None] = field(default_factory=dict)
+    natural: set[AnyDim] = field(default_factory=set)
+
+
+_claims: contextvars.ContextVar[_Claims | None] = contextvars.ContextVar("claims", default=None)
+
+
+def claim_equal(left: AnyDim, right: AnyDim, message: str) -> None:
+    """State in a type rule that two sizes must be equal.  What cannot be proven is checked at run time.
+
+    Raises
+    ------
+    RelvmShapeError
+        They differ for every value of the variables.
+    """
+    apart = difference(left, right)
+    _claim(SizeClaim("equal", left, right, message), None if apart is None else apart == 0)
+
+
+def claim_at_most(left: AnyDim, right: AnyDim, message: str) -> None:
+    """State in a type rule that `left` must not be larger than `right`.  What cannot be proven is checked at run time.
+
+    Raises
+    ------
+    RelvmShapeError
+        It is larger for every value of the variables.
+    """
+    room = dim_op("sub", right, left)
+    _claim(SizeClaim("at_most", left, right, message), room >= 0 if isinstance(room, int) else is_natural(room) or None)
+
+
+def _claim(claim: SizeClaim, holds: bool | None) -> None:
+    if holds is False:
+        raise RelvmShapeError(claim.message.format(claim.left, claim.right))
+    found = _claims.get()
+    if holds is None and found is not None:
+        found.made[claim] = None
+
+
+def claimed_natural(dim: AnyDim) -> AnyDim:
+    """`dim`, of which the claims made so far say that it is not negative."""
+    found = _claims.get()
+    if found is not None:
+        found.natural.add(dim)
+    return dim
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +172,22 @@ class Operator:
                 takes = dtype.is_bool or dtype.is_arithmetic
                 expect(takes, "{}: {} has dtype {}, which is only moved and converted", self.name, parameter, dtype)
         return self.type_rule(*arg_types, **dict(attributes))
+
+    def claims(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[SizeClaim, ...]:
+        """What a call needs of its sizes beyond what `infer` proves.  Every claim must hold when the call runs: its
+        kernel relies on them.  That no dimension of the result is negative is one of them."""
+        found = _Claims()
+        token = _claims.set(found)
+        try:
+            result = self.infer(arg_types, attributes)
+            for tensor in result.fields if isinstance(result, TupleType) else (result,):
+                for axis, dim in enumerate(tensor.shape or () if isinstance(tensor, TensorType) else ()):
+                    if dim not in found.natural:
+                        message = f"{self.name}: dimension {axis} of the result must be at least {{}}, got {{}}"
+                        claim_at_most(0, dim, message)
+        finally:
+            _claims.reset(token)
+        return tuple(found.made)
 
     def _argument_names(self, count: int) -> list[str]:
         names = [parameter.name for parameter in self.parameters]

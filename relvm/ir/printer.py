@@ -214,7 +214,7 @@ class _Printer:
 
     def dim_var(self, var: DimVar) -> AnyDim:
         if var not in self.dim_vars:
-            self.dim_vars[var] = var_dim(DimVar(self.dim_name_of(var)))
+            self.dim_vars[var] = var_dim(DimVar(self.dim_name_of(var), var.signed))
         return self.dim_vars[var]
 
     def type(self, type_: Type) -> str:

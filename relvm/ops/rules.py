@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dims import AnyDim, difference, format_dim, product
 from relvm.ir.dtypes import DType
-from relvm.ir.operator import expect
+from relvm.ir.operator import claim_equal, expect
 from relvm.ir.types import ShapeType, TensorType, Type
 
 
@@ -130,9 +130,8 @@ def with_dtype(type_: TensorType, dtype: DType) -> TensorType:
     return TensorType(dtype, type_.shape, type_.rank)
 
 
-def expect_same_size(op: str, first: tuple[AnyDim, ...], second: tuple[AnyDim, ...]) -> None:
-    """The shapes can have equal products; where that depends on variables it is left to the machine."""
-    possible = difference(product(first), product(second)) in (None, 0)
+def claim_same_size(op: str, first: tuple[AnyDim, ...], second: tuple[AnyDim, ...]) -> None:
+    """The shapes have equal products, which is checked at run time where it depends on variables."""
     text = [", ".join(map(format_dim, shape)) for shape in (first, second)]
-    message = "{}: a tensor of shape [{}] has not as many elements as [{}]"
-    expect(possible, message, op, *text, error=RelvmShapeError)
+    message = f"{op}: a tensor of shape [{text[0]}] has {{}} elements, but [{text[1]}] has {{}}"
+    claim_equal(product(first), product(second), message)

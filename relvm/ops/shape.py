@@ -13,11 +13,11 @@ from relvm.lir.kernel import KernelBuilder
 from relvm.ops.lowering import VIEW, Builtin, Loops, Places, Rearrange, elementwise, part_loops
 from relvm.ops.rules import (
     broadcast_dims,
+    claim_same_size,
     expect_axes,
     expect_axis,
     expect_equal_dims,
     expect_integers,
-    expect_same_size,
     expect_shape,
     expect_tensor,
 )
@@ -76,7 +76,7 @@ def reshape(x: TensorType, shape: ShapeType) -> TensorType:
     expect_tensor("reshape", x=x)
     expect_shape("reshape", "shape", shape)
     if x.shape is not None and shape.dims is not None:
-        expect_same_size("reshape", x.shape, shape.dims)
+        claim_same_size("reshape", x.shape, shape.dims)
     return TensorType(x.dtype, shape.dims, shape.rank)
 
 

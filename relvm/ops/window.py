@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.errors import RelvmArgumentError
 from relvm.ir.dims import AnyDim, format_dim
 from relvm.ir.dtypes import I64
-from relvm.ir.operator import expect
+from relvm.ir.operator import claim_at_most, claimed_natural, expect
 from relvm.lir.kernel import KernelBuilder, Literal, Scalar, Select, as_scalar, smaller
 from relvm.ops.rules import expect_integers
 
@@ -70,17 +70,16 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
     Raises
     ------
     RelvmShapeError
-        The window is larger than the padded input.
+        The window is larger than the padded input.  Where that depends on variables it is checked at run time.
     """
     rank = len(window.sizes)
     result = []
     for axis, dim in enumerate(dims):
-        padded = dim + window.pads[axis] + window.pads[rank + axis]
-        room = padded - (window.sizes[axis] - 1) * window.dilations[axis] - 1
-        message = "{}: a window of {} positions, dilated by {}, is larger than the padded input, {}, on spatial axis {}"
-        values = (format_dim(window.sizes[axis]), window.dilations[axis], format_dim(padded), axis)
-        expect(not isinstance(room, int) or room >= 0, message, op, *values, error=RelvmShapeError)
-        result.append(room // window.strides[axis] + 1)
+        size, dilation = window.sizes[axis], window.dilations[axis]
+        padded, span = dim + window.pads[axis] + window.pads[rank + axis], (size - 1) * dilation + 1
+        dilated = f" ({format_dim(size)} positions, dilated by {dilation})" if dilation != 1 else ""
+        claim_at_most(span, padded, f"{op}: window {{}}{dilated} exceeds padded input size {{}} (spatial axis {axis})")
+        result.append(claimed_natural((padded - span) // window.strides[axis] + 1))
     return tuple(result)
 
 

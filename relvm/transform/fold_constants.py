@@ -13,7 +13,9 @@ from relvm.ir.dims import AnyDim
 from relvm.ir.expr import (
     Binding,
     Block,
+    BuiltinCall,
     Constant,
+    DimValue,
     Expr,
     Function,
     If,
@@ -96,6 +98,10 @@ def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding]
             known[binding.var] = value
         case OpCall() if folded := _evaluate_once(value, made):
             known[binding.var] = folded
+            return []
+        case BuiltinCall("check_equal", (DimValue(int(left)), DimValue(int(right)), _)) if left == right:
+            return []
+        case BuiltinCall("check_at_most", (DimValue(int(left)), DimValue(int(right)), _)) if left <= right:
             return []
         case PrimCall() if folded := _evaluate_scalar(value):
             known[binding.var] = folded

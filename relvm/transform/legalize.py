@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import relvm.ops  # declares the operators  # noqa: F401
 from relvm.errors import RelvmError, RelvmUnsupportedError, located
-from relvm.ir.dims import AnyDim, DimVar
+from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.expr import (
     Binding,
@@ -18,26 +18,23 @@ from relvm.ir.expr import (
     Expr,
     Function,
     Fused,
-    If,
     KernelCall,
     MatchCast,
     Module,
     OpCall,
     Shape,
-    Var,
     prim,
 )
-from relvm.ir.node import map_children
 from relvm.ir.stages import Stage
-from relvm.ir.structure import free_vars, substitute
-from relvm.ir.types import TensorType, Type
+from relvm.ir.structure import map_blocks, with_bindings, with_value
+from relvm.ir.types import ShapeType, TensorType, Type
 from relvm.lir.kernel import Kernel, ReferenceKernel
 from relvm.ops.group import Group
 from relvm.ops.lowering import Alias, Builtin, Composition, View
 from relvm.ops.work import work_of
+from relvm.transform.check_sizes import unknown_argument
 from relvm.transform.decompose import expanded
 from relvm.transform.passes import Pass
-from relvm.transform.run_time_shapes import with_known_shapes
 
 
 def legalize(target: str, *, is_compact: bool = False) -> Pass:
@@ -57,8 +54,7 @@ def legalize(target: str, *, is_compact: bool = False) -> Pass:
         y = add(x, b)   ->   y = kernel add_f32(x, b) : f32[n, 64]
 
         What is fused becomes one kernel.
-        Kernels that would be the same are made once.  Sizes that only the machine knows get names and checks by
-        match_casts (relvm/transform/run_time_shapes.py).
+        Kernels that would be the same are made once.
         """
         legalizer = _Legalizer(target, is_compact)
         functions = tuple(map(legalizer.function, module.functions))
@@ -73,45 +69,18 @@ class _Legalizer:
         self.kernels: dict[str, Kernel | ReferenceKernel] = {}
         self.known: dict[Hashable, str] = {}
         self.counts: dict[str, int] = {}
-        self.name = ""  # of the present function
-        self.unnamed: set[DimVar] = set()  # its sizes that only the machine knows
-        self.better: dict[Expr, Expr] = {}  # a variable -> one of the same value whose type says more
-        self.cast: list[Expr] = []  # those of them that were cast in the present block
 
     def function(self, function: Function) -> Function:
-        self.name, self.unnamed = function.name, set()
-        return replace(function, body=self.block(function.body))
+        return map_blocks(self.block, function)
 
     def block(self, block: Block) -> Block:
         bindings: list[Binding | MatchCast] = []
-        outer, self.cast = self.cast, []
         for binding in block.bindings:
-            value = binding.value
-            match value:
-                case If(cond, then, orelse):
-                    value = replace(value, cond=self.atom(cond), then=self.block(then), orelse=self.block(orelse))
-                case Var():
-                    value = self.atom(value)
-                case Fused() if self.better:
-                    value = substitute(value, {var: self.atom(var) for var in free_vars(value) if var in self.better})
-                case _ if self.better:
-                    value = map_children(self.atom, value)
-            if value is not binding.value:
-                binding = replace(binding, value=value)
             try:
-                self.binding(binding, bindings)
+                self.binding(with_value(binding, map_blocks(self.block, binding.value)), bindings)
             except RelvmError as error:
                 raise located(error, binding.var.origin) from error
-        result = self.atom(block.result)
-        for var in self.cast:
-            del self.better[var]
-        self.cast = outer
-        return replace(block, bindings=tuple(bindings), result=result)
-
-    def atom(self, expr: Expr) -> Expr:
-        while expr in self.better:  # no more often than it has dimensions
-            expr = self.better[expr]
-        return expr
+        return with_bindings(block, bindings)
 
     def binding(self, binding: Binding | MatchCast, bindings: list) -> None:
         """Appends what takes the place of `binding`."""
@@ -135,15 +104,10 @@ class _Legalizer:
                 values = tuple(_attribute(given[attribute]) for attribute in attributes)
                 bindings.append(replace(binding, value=BuiltinCall(name, (*call.args, *values), type=call.type)))
                 return
-        known, casts = with_known_shapes(call, self.name, self.unnamed)
-        if known is not call:
-            bindings += casts
-            var = replace(binding.var, type=known.type)
-            for cast in casts:
-                self.better[cast.value] = cast.var
-                self.cast.append(cast.value)
-            self.better[binding.var] = var
-            binding, call = replace(binding, var=var), known
+        if (unknown := unknown_argument(call)) is not None:
+            is_shaped = isinstance(unknown, TensorType | ShapeType)
+            hint = "match_cast it to a known rank and dtype" if is_shaped else "match_cast it to a tensor first"
+            raise RelvmUnsupportedError(f"{call.op}: an argument of type {unknown}: {hint}")
         if isinstance(call.op.lower, View):
             shape = Shape(_known_shape(call.type, call))
             bindings.append(replace(binding, value=BuiltinCall("reshape", (call.args[0], shape), type=call.type)))

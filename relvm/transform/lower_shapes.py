@@ -363,7 +363,7 @@ class _Lowering:
         """Adds the check that a dimension is what it becomes when it is brought into its range."""
         dim = nearest = var_dim(var)
         words = []
-        if range_.low > 0:
+        if range_.low > 0 or var.signed:
             nearest = dim_op("max", nearest, range_.low)
             words.append(f"at least {range_.low}")
         if range_.high != inf:

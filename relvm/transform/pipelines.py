@@ -5,6 +5,7 @@ from __future__ import annotations
 from relvm.ir.infer import infer_types
 from relvm.ir.stages import Stage
 from relvm.transform.append_in_place import append_in_place
+from relvm.transform.check_sizes import check_sizes
 from relvm.transform.decompose import decompose
 from relvm.transform.eliminate_common import eliminate_common
 from relvm.transform.eliminate_dead import eliminate_dead
@@ -43,6 +44,7 @@ def build_pipeline(target: str, *, fused: bool = True, is_compact: bool = False)
     return (
         Pass("infer_types", infer_types, Stage.PARSED, Stage.TYPED),
         normalize,
+        check_sizes,
         inline_functions,
         move_strings,
         widen_floats,

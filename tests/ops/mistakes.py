@@ -170,7 +170,7 @@ def _linear() -> list[Mistake]:
             RelvmShapeError,
             {"groups": 2},
         ),
-        Mistake("conv", (image, tensor("f32", "6, 4, 9, 3")), "a window of 9 positions", RelvmShapeError),
+        Mistake("conv", (image, tensor("f32", "6, 4, 9, 3")), "window 9 exceeds padded input size 8", RelvmShapeError),
         Mistake("conv", (image, tensor("f32", "6, 4, 3")), "x has rank 4 and w 3"),
         Mistake("conv", (tensor("f32", "2, 3"), tensor("f32", "2, 3")), "x has rank 2, expected at least 3"),
     ]
@@ -179,7 +179,7 @@ def _linear() -> list[Mistake]:
             Mistake(op, (image,), "kernel has 1 items, expected 2", RelvmArgumentError, {"kernel": (2,)}),
             Mistake(op, (image,), "kernel is (0, 2)", RelvmArgumentError, {"kernel": (0, 2)}),
             Mistake(
-                op, (image,), "larger than the padded input, 8, on spatial axis 1", RelvmShapeError, {"kernel": (2, 9)}
+                op, (image,), "window 9 exceeds padded input size 8 (spatial axis 1)", RelvmShapeError, {"kernel": (2, 9)}
             ),
             Mistake(op, (F32,), "x has rank 2", attributes={"kernel": ()}),
         ]
@@ -243,7 +243,7 @@ def _shapes() -> list[Mistake]:
         Mistake("shape_to_tensor", (six,), "shape is f32[6], expected a shape"),
         Mistake("tensor_to_shape", (six,), "x has dtype f32, expected i64"),
         Mistake("tensor_to_shape", (tensor("i64", "2, 2"),), "x has rank 2, expected 1"),
-        Mistake("reshape", (six, shape("4, 2")), "[6] has not as many elements as [4, 2]", RelvmShapeError),
+        Mistake("reshape", (six, shape("4, 2")), "a tensor of shape [6] has 6 elements, but [4, 2] has 8", RelvmShapeError),
         Mistake("reshape", (six, shape("-1, 2")), "the negative dimension -1", RelvmShapeError),
         Mistake("expand_dims", (six,), "is 2, outside [-2, 2)", attributes={"axes": (2,)}),
         Mistake("expand_dims", (six,), "name an axis twice", attributes={"axes": (0, -3)}),

@@ -1,0 +1,71 @@
+"""Dynamic shapes: names for dimensions that no type names, related by what an operator needs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from relvm.errors import RelvmShapeError
+from relvm.ir.dims import AnyDim, DimVar, as_var, dim_var, dim_vars
+from relvm.ir.expr import Attributes
+from relvm.ir.operator import Operator
+from relvm.ir.types import ShapeType, TensorType, Type, substitute_dims
+
+
+def with_dims(type_: Type) -> Type:
+    """`type_` with a new variable for each dimension where only the rank is known."""
+    match type_:
+        case TensorType(dtype, None, rank) if rank is not None:
+            return TensorType(dtype, tuple(dim_var(f"d{i}") for i in range(rank)))
+        case ShapeType(None, rank) if rank is not None:
+            return ShapeType(tuple(dim_var(f"d{i}") for i in range(rank)))
+    return type_
+
+
+def has_dims(type_: Type) -> bool:
+    """Whether every dimension of a tensor or shape type is known; true of other types."""
+    match type_:
+        case TensorType(dtype, shape):
+            return dtype is not None and shape is not None
+        case ShapeType(dims):
+            return dims is not None
+    return True
+
+
+def relate(
+    op: Operator,
+    types: Sequence[Type],
+    attributes: Attributes,
+    replacement: Callable[[AnyDim, AnyDim], tuple[DimVar, AnyDim] | None],
+) -> tuple[tuple[Type, ...], Type]:
+    """The argument types with those variables replaced that must equal another dimension, and the result's type.
+
+    Parameters
+    ----------
+    op, types, attributes
+        A call; every dimension of the types is known.
+    replacement
+        Returns the variable to replace, and by what, for two dimensions that the type rule cannot prove equal; or None.
+
+    Raises
+    ------
+    RelvmError
+        The operator's type rule does, and `replacement` returns None.
+    """
+    types = tuple(types)
+    while True:  # there is one variable less after each iteration
+        try:
+            return types, op.infer(types, attributes)
+        except RelvmShapeError as error:
+            found = error.unproven and replacement(*error.unproven)
+            if not found:
+                raise
+        types = tuple(substitute_dims(type_, dict([found])) for type_ in types)
+
+
+def replace_one_of(variables: set[DimVar] | None, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
+    """The one of two dimensions that is among the variables (None: that is any variable), and the other dimension."""
+    for dim, other in ((second, first), (first, second)):
+        var = as_var(dim)
+        if var is not None and (variables is None or var in variables) and var not in dim_vars(other):
+            return var, other
+    return None

@@ -1,0 +1,182 @@
+"""Run-time checks of sizes: every claim that a kernel relies on and no type proves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+
+from relvm.errors import RelvmError, RelvmShapeError, located
+from relvm.ir.bounds import Range, range_of, stated_ranges
+from relvm.ir.dims import AnyDim, DimVar, dim_op
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    DimValue,
+    Expr,
+    Function,
+    MatchCast,
+    OpCall,
+    String,
+    Var,
+)
+from relvm.ir.operator import SizeClaim
+from relvm.ir.relate_sizes import has_dims, relate, replace_one_of, with_dims
+from relvm.ir.stages import Stage
+from relvm.ir.structure import map_blocks, map_parts, with_bindings, with_value
+from relvm.ir.types import VOID, ShapeType, TensorType, Type, type_vars
+from relvm.ops.lowering import Builtin
+from relvm.transform.casts import in_binding_order
+from relvm.transform.passes import function_pass
+
+_BUILTINS = {"equal": "check_equal", "at_most": "check_at_most"}
+
+
+@function_pass("check_sizes", at=Stage.NORMAL)
+def check_sizes(function: Function) -> Function:
+    """Name each dimension that no type names, and check at run time what operators need of sizes:
+
+    def f(x: f32[_], y: f32[_])   ->   x_1 = match_cast(x, f32[d0], "f: add: argument x")
+      z = add(x, y)                    y_1 = match_cast(y, f32[d0], "f: add: argument y")
+                                       z = add(x_1, y_1)
+    z = reshape(x, shape(m, 2))   ->   _ = builtin.check_equal(dim(n), dim(m * 2), "f: reshape: ...")
+                                       z = reshape(x, shape(m, 2))
+
+    Passes behind this one may rely on the types of all operators' arguments and results: equal dimensions are equal,
+    and what an operator claims (relvm/ir/operator.py) holds.  No pass removes the checks, which are effects.  A call
+    with an argument of unknown rank or dtype is left as it is.
+    """
+    return map_blocks(_Checker(function.name, stated_ranges(function)).block, function)
+
+
+class _Checker:
+    """ranges: the bounds that the function states.  renamed: a variable -> one of the same value whose type says more.
+    new_dims: the variables made for dimensions,
+    and those that such dimensions have been related to.  checked: the claims checked in this block or around it."""
+
+    def __init__(self, name: str, ranges: Mapping[DimVar, Range]) -> None:
+        self.name = name
+        self.ranges = ranges
+        self.new_dims: set[DimVar] = set()
+        self.renamed: dict[Expr, Expr] = {}
+        self.checked: set[tuple] = set()
+
+    def block(self, block: Block) -> Block:
+        bindings: list[Binding | MatchCast] = []
+        renamed, checked = self.renamed, self.checked
+        self.renamed, self.checked = dict(renamed), set(checked)
+        for binding in block.bindings:
+            value = self.value(binding.value)
+            if isinstance(value, OpCall) and isinstance(binding, Binding):
+                try:
+                    binding = self.call(binding, value, bindings)
+                except RelvmError as error:
+                    raise located(error, binding.var.origin) from error
+            else:
+                binding = with_value(binding, value)
+            bindings.append(binding)
+        result = self.atom(block.result)
+        self.renamed, self.checked = renamed, checked
+        return with_bindings(block, bindings, result)
+
+    def value(self, value: Expr) -> Expr:
+        outer = self.checked
+        if isinstance(value, Function):  # it may be called where what is checked here is not
+            self.checked = set()
+        value = map_parts(self.atom, self.block, value)
+        self.checked = outer
+        return value
+
+    def atom(self, expr: Expr) -> Expr:
+        while expr in self.renamed:  # no more often than it has dimensions
+            expr = self.renamed[expr]
+        return expr
+
+    def call(self, binding: Binding, call: OpCall, bindings: list[Binding | MatchCast]) -> Binding:
+        """The binding of an operator's call, behind the checks that it needs, which are appended."""
+        types = tuple(with_dims(arg.type) for arg in call.args)
+        if isinstance(call.op.lower, Builtin) or not all(map(has_dims, types)):
+            return with_value(binding, call)
+        if any(type_ is not arg.type or self.is_related(type_) for type_, arg in zip(types, call.args, strict=True)):
+            call = self.named(call, bindings)
+            binding = self.retyped(binding, call)
+        types = tuple(arg.type for arg in call.args)
+        for claim in call.op.claims(types, call.attributes):
+            self.check(claim, binding.var, bindings)
+        return with_value(binding, call)
+
+    def is_related(self, type_: Type) -> bool:
+        """Whether a dimension of the type is one that type inference did not know: the operator has yet to be asked."""
+        return not self.new_dims.isdisjoint(type_vars(type_))
+
+    def retyped(self, binding: Binding, call: OpCall) -> Binding:
+        if call.type == binding.var.type:
+            return binding
+        var = replace(binding.var, type=call.type)
+        self.renamed[binding.var] = var
+        return replace(binding, var=var)
+
+    def named(self, call: OpCall, bindings: list[Binding | MatchCast]) -> OpCall:
+        """The call over arguments whose every dimension is known, behind the match_casts that see to it."""
+        args = tuple(dict.fromkeys(call.args))
+        types = {arg: with_dims(arg.type) for arg in args}
+        new = {var for arg, type_ in types.items() if type_ is not arg.type for var in type_vars(type_)}
+        self.new_dims |= new
+        try:
+            related, result = relate(
+                call.op,
+                [types[arg] for arg in call.args],
+                call.attributes,
+                lambda first, second: (
+                    replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
+                ),
+            )
+        except RelvmShapeError as error:
+            raise RelvmShapeError(f"{self.name}: {error}") from error
+        types = dict(zip(call.args, related, strict=True))
+        self.new_dims.update(var for arg in args if types[arg] != arg.type for var in type_vars(types[arg]))
+        casts: dict[Expr, MatchCast] = {}
+        for i, arg in enumerate(call.args):
+            if types[arg] != arg.type and arg not in casts:
+                where = f"{self.name}: {call.op}: argument {_parameter(call, i)}"
+                var = replace(arg, type=types[arg]) if isinstance(arg, Var) else Var("value", type=types[arg])
+                casts[arg] = MatchCast(var, arg, where)
+        ordered = in_binding_order(casts.values(), new)
+        if ordered is None:
+            raise RelvmShapeError(f"{self.name}: {call.op}: sizes that depend on each other; match_cast one argument")
+        bindings += ordered
+        self.renamed |= {arg: cast.var for arg, cast in casts.items() if isinstance(arg, Var)}
+        args = tuple(casts[arg].var if arg in casts else arg for arg in call.args)
+        return replace(call, args=args, type=result)
+
+    def replacement(self, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
+        """The variable that a match_cast gives another value; best one that no type of the program names."""
+        return replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
+
+    def check(self, claim: SizeClaim, var: Var, bindings: list[Binding | MatchCast]) -> None:
+        """Append the check of a claim, unless it has been made or follows from the bounds that the function states."""
+        key = (claim.relation, claim.left, claim.right)
+        room = range_of(dim_op("sub", claim.right, claim.left), self.ranges)
+        if key in self.checked or (claim.relation == "at_most" and room.low >= 0):
+            return
+        self.checked.add(key)
+        args = (DimValue(claim.left), DimValue(claim.right), String(f"{self.name}: {claim.message}"))
+        call = BuiltinCall(_BUILTINS[claim.relation], args, type=VOID)
+        bindings.append(Binding(Var("_", type=VOID, origins=var.origins), call))
+
+
+def unknown_argument(call: OpCall) -> Type | None:
+    """The first type of an argument that is no tensor or shape of known dimensions; None where there is none."""
+    return next(
+        (a.type for a in call.args if not (isinstance(a.type, TensorType | ShapeType) and has_dims(a.type))), None
+    )
+
+
+def _parameter(call: OpCall, index: int) -> str:
+    """The name of the operator's parameter that takes argument `index`."""
+    parameters = call.op.parameters
+    last = parameters[-1]
+    if last.kind is inspect.Parameter.VAR_POSITIONAL and index >= len(parameters) - 1:
+        return f"{last.name}[{index - len(parameters) + 1}]"
+    return parameters[index].name
