@@ -50,7 +50,9 @@ from relvm.ir.expr import (
     TupleItem,
     Var,
 )
+from relvm.ir.operator import SizeClaim
 from relvm.ir.prims import evaluate_row, find_row, scalar_dtype
+from relvm.ir.relate_sizes import has_dims, relate, replace_one_of, with_dims
 from relvm.ir.types import (
     VOID,
     FuncType,
@@ -61,6 +63,7 @@ from relvm.ir.types import (
     TensorType,
     TupleType,
     Type,
+    dims_of,
     is_proven,
 )
 
@@ -215,12 +218,17 @@ class _Evaluator:
             case Call(callee, args):
                 return self.call(value(callee), tuple(map(value, args)))
             case OpCall(op, args, attributes):
-                return _as_values(op.numpy(*map(value, args), **dict(attributes)), expr.type)
+                values = tuple(map(value, args))
+                self.check_sizes(expr, values, dims)
+                return _as_values(op.numpy(*values, **dict(attributes)), expr.type)
             case BuiltinCall("make_closure", (callee, *captured)):
                 return _Partial(self, value(callee), tuple(map(value, captured)))
             case BuiltinCall("assert", (cond, String(message))):
                 if not value(cond):
                     raise RelvmAssertionError(message)
+                return None
+            case BuiltinCall("check_equal" | "check_at_most" as name, (left, right, String(message))):
+                SizeClaim(name.removeprefix("check_"), 0, 0, message).check(value(left), value(right))
                 return None
             case BuiltinCall("print", args):
                 return tuple(map(value, args)) and None
@@ -235,6 +243,35 @@ class _Evaluator:
             case Block():
                 return self.block(expr, variables, dims)
         raise AssertionError(f"the reference evaluator does not know {type(expr).__name__}")
+
+    def check_sizes(self, call: OpCall, values: tuple, dims: Mapping[DimVar, int]) -> None:
+        """Checks what an operator needs of the sizes of its arguments: what its type rule says of them.
+
+        A size is a number where the type states it, else a variable, because a size that only happens to be 1 is not
+        repeated.  Sizes that must be equal are compared.
+
+        Raises
+        ------
+        RelvmShapeError
+            The arguments do not fit.
+        """
+        types = tuple(with_dims(arg.type) for arg in call.args)
+        if not all(map(has_dims, types)):
+            return
+        sizes = dict(dims)
+        for type_, value in zip(types, values, strict=True):
+            if isinstance(type_, TensorType | ShapeType):
+                shape = value.shape if isinstance(type_, TensorType) else value
+                sizes |= {as_var(dim): n for dim, n in zip(dims_of(type_), shape, strict=True) if as_var(dim)}
+
+        def replacement(first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
+            same = _dim_value(first, sizes) == _dim_value(second, sizes)
+            return replace_one_of(None, first, second) if same else None
+
+        if any(type_ is not arg.type for type_, arg in zip(types, call.args, strict=True)):
+            types, _ = relate(call.op, types, call.attributes, replacement)
+        for claim in call.op.claims(types, call.attributes):
+            claim.check(_dim_value(claim.left, sizes), _dim_value(claim.right, sizes))
 
     def block(self, block: Block, variables: dict[Var, Any], dims: dict[DimVar, int]) -> Any:
         self.bindings(block.bindings, variables, dims)

@@ -52,8 +52,8 @@ def check_sizes(function: Function) -> Function:
 
 class _Checker:
     """ranges: the bounds that the function states.  renamed: a variable -> one of the same value whose type says more.
-    new_dims: the variables made for dimensions,
-    and those that such dimensions have been related to.  checked: the claims checked in this block or around it."""
+    new_dims: the variables made for dimensions.
+    checked: the claims checked in this block or around it."""
 
     def __init__(self, name: str, ranges: Mapping[DimVar, Range]) -> None:
         self.name = name
@@ -72,7 +72,7 @@ class _Checker:
                 try:
                     binding = self.call(binding, value, bindings)
                 except RelvmError as error:
-                    raise located(error, binding.var.origin) from error
+                    raise located(type(error)(f"{self.name}: {error}"), binding.var.origin) from error
             else:
                 binding = with_value(binding, value)
             bindings.append(binding)
@@ -98,17 +98,13 @@ class _Checker:
         types = tuple(with_dims(arg.type) for arg in call.args)
         if isinstance(call.op.lower, Builtin) or not all(map(has_dims, types)):
             return with_value(binding, call)
-        if any(type_ is not arg.type or self.is_related(type_) for type_, arg in zip(types, call.args, strict=True)):
+        if call is not binding.value or any(t is not arg.type for t, arg in zip(types, call.args, strict=True)):
             call = self.named(call, bindings)
             binding = self.retyped(binding, call)
         types = tuple(arg.type for arg in call.args)
         for claim in call.op.claims(types, call.attributes):
             self.check(claim, binding.var, bindings)
         return with_value(binding, call)
-
-    def is_related(self, type_: Type) -> bool:
-        """Whether a dimension of the type is one that type inference did not know: the operator has yet to be asked."""
-        return not self.new_dims.isdisjoint(type_vars(type_))
 
     def retyped(self, binding: Binding, call: OpCall) -> Binding:
         if call.type == binding.var.type:
@@ -135,7 +131,6 @@ class _Checker:
         except RelvmShapeError as error:
             raise RelvmShapeError(f"{self.name}: {error}") from error
         types = dict(zip(call.args, related, strict=True))
-        self.new_dims.update(var for arg in args if types[arg] != arg.type for var in type_vars(types[arg]))
         casts: dict[Expr, MatchCast] = {}
         for i, arg in enumerate(call.args):
             if types[arg] != arg.type and arg not in casts:
@@ -144,7 +139,7 @@ class _Checker:
                 casts[arg] = MatchCast(var, arg, where)
         ordered = in_binding_order(casts.values(), new)
         if ordered is None:
-            raise RelvmShapeError(f"{self.name}: {call.op}: sizes that depend on each other; match_cast one argument")
+            raise RelvmShapeError(f"{call.op}: sizes that depend on each other; match_cast one argument")
         bindings += ordered
         self.renamed |= {arg: cast.var for arg, cast in casts.items() if isinstance(arg, Var)}
         args = tuple(casts[arg].var if arg in casts else arg for arg in call.args)

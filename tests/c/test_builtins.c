@@ -164,6 +164,25 @@ static void test_match_prim_value(void) {
   rvm_value_release(&where);
 }
 
+static void test_check_equal(void) {
+  rvm_value where = string_value("main: {} and {} differ"), plain = string_value("main: sizes {}");
+  GOOD(check_equal, 1, INT(3), INT(3), where);
+  BAD(check_equal, RVM_SHAPE_ERROR, "main: 3 and -4 differ", INT(3), INT(-4), where);
+  BAD(check_equal, RVM_SHAPE_ERROR, "main: sizes {}", INT(3), INT(4), plain);
+  BAD(check_equal, RVM_TYPE_ERROR, "expected argument 1 to be an int", FLOAT(3), INT(3), where);
+  rvm_value_release(&where);
+  rvm_value_release(&plain);
+}
+
+static void test_check_at_most(void) {
+  rvm_value where = string_value("main: {} exceeds {}, {}");
+  GOOD(check_at_most, 1, INT(-3), INT(-3), where);
+  GOOD(check_at_most, 1, INT(INT64_MIN), INT(INT64_MAX), where);
+  BAD(check_at_most, RVM_SHAPE_ERROR, "main: 3 exceeds 2, {}", INT(3), INT(2), where);
+  BAD(check_at_most, RVM_TYPE_ERROR, "expected argument 3 to be", INT(3), INT(2), INT(1));
+  rvm_value_release(&where);
+}
+
 static void compute(rvm_value heap, int operation, int64_t a, int64_t b, int64_t expected) {
   GOOD(compute_dim, slot(heap, 0) == expected, heap, INT(0), INT(operation), INT(EQUAL), INT(a), INT(EQUAL), INT(b));
 }

@@ -105,4 +105,4 @@ def test_signatures(text: str, signature: Signature, counts: list[int]) -> None:
 def test_every_builtin_has_a_signature() -> None:
     for row in BUILTINS:
         assert parse_signature(row.signature).result
-        assert row.effect in ("PURE", "ALLOC", "IMPURE")
+        assert row.effect in ("PURE", "ALLOC", "CHECK", "IMPURE")
