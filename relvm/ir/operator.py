@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
-from relvm.ir.dims import AnyDim, difference, dim_op, is_natural
+from relvm.ir.dims import AnyDim, dim_op, is_natural
 from relvm.ir.dtypes import ALL_DTYPES, STR
 from relvm.ir.expr import Attributes, Expr, OpCall
 from relvm.ir.types import TensorType, TupleType, Type
@@ -41,8 +41,8 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True)
 class SizeClaim:
-    """What an operator needs of two sizes and its type rule cannot prove: `left == right` where `relation` is "equal",
-    `left <= right` where it is "at_most".
+    """What an operator, or a model, needs of two sizes and types cannot prove: `left == right` where `relation` is
+    "equal", `left <= right` where it is "at_most".
 
     message: what is wrong where it does not hold, with two `{}`, which are the sizes.
     """
@@ -52,8 +52,15 @@ class SizeClaim:
     right: AnyDim
     message: str
 
+    def holds(self) -> bool | None:
+        """Whether the claim holds for every value of the variables (True), for none (False), or it depends (None)."""
+        room = dim_op("sub", self.right, self.left)
+        if isinstance(room, int):
+            return room == 0 if self.relation == "equal" else room >= 0
+        return True if self.relation == "at_most" and is_natural(room) else None
+
     def check(self, left: int, right: int) -> None:
-        """Raises RelvmShapeError unless the claim holds of these sizes."""
+        """Raise RelvmShapeError unless the claim holds of these sizes."""
         if not (left == right if self.relation == "equal" else left <= right):
             raise RelvmShapeError(self.message.format(left, right))
 
@@ -77,8 +84,7 @@ def claim_equal(left: AnyDim, right: AnyDim, message: str) -> None:
     RelvmShapeError
         They differ for every value of the variables.
     """
-    apart = difference(left, right)
-    _claim(SizeClaim("equal", left, right, message), None if apart is None else apart == 0)
+    _claim(SizeClaim("equal", left, right, message))
 
 
 def claim_at_most(left: AnyDim, right: AnyDim, message: str) -> None:
@@ -89,14 +95,13 @@ def claim_at_most(left: AnyDim, right: AnyDim, message: str) -> None:
     RelvmShapeError
         It is larger for every value of the variables.
     """
-    room = dim_op("sub", right, left)
-    _claim(SizeClaim("at_most", left, right, message), room >= 0 if isinstance(room, int) else is_natural(room) or None)
+    _claim(SizeClaim("at_most", left, right, message))
 
 
-def _claim(claim: SizeClaim, holds: bool | None) -> None:
+def _claim(claim: SizeClaim) -> None:
+    holds, found = claim.holds(), _claims.get()
     if holds is False:
         raise RelvmShapeError(claim.message.format(claim.left, claim.right))
-    found = _claims.get()
     if holds is None and found is not None:
         found.made[claim] = None
 

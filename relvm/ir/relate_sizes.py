@@ -1,4 +1,4 @@
-"""Dynamic shapes: names for dimensions that no type names, related by what an operator needs of them."""
+"""Dynamic shapes: names for dimensions that no type names, relations that an operator needs, and their checks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from relvm.errors import RelvmShapeError
 from relvm.ir.dims import AnyDim, DimVar, as_var, dim_var, dim_vars
-from relvm.ir.expr import Attributes
-from relvm.ir.operator import Operator
-from relvm.ir.types import ShapeType, TensorType, Type, substitute_dims
+from relvm.ir.expr import Attributes, Binding, BuiltinCall, DimValue, Expr, String, Var
+from relvm.ir.operator import Operator, SizeClaim
+from relvm.ir.types import VOID, ShapeType, TensorType, Type, substitute_dims
 
 
 def with_dims(type_: Type) -> Type:
@@ -29,6 +29,20 @@ def has_dims(type_: Type) -> bool:
         case ShapeType(dims):
             return dims is not None
     return True
+
+
+def check_of(claim: SizeClaim, message: str, origins: tuple[str, ...] = ()) -> Binding:
+    """The binding that checks a claim when it runs."""
+    args = (DimValue(claim.left), DimValue(claim.right), String(message))
+    return Binding(Var("_", type=VOID, origins=origins), BuiltinCall(f"check_{claim.relation}", args, type=VOID))
+
+
+def claim_of(value: Expr) -> SizeClaim | None:
+    """The claim that a binding's value checks, with the whole message; None where it is something else."""
+    match value:
+        case BuiltinCall("check_equal" | "check_at_most" as name, (DimValue(left), DimValue(right), String(message))):
+            return SizeClaim(name.removeprefix("check_"), left, right, message)
+    return None
 
 
 def relate(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.errors import RelvmIndexError, RelvmShapeError
-from relvm.ir.dims import AnyDim, difference, format_dim
+from relvm.errors import RelvmIndexError
+from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import I32, I64
-from relvm.ir.operator import expect, op
+from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar
 from relvm.ops.lowering import Loops, flat_position, from_the_front, loop_nest
@@ -49,19 +49,14 @@ def expect_inside(op: str, x: TensorType, indices: TensorType, axis: int) -> int
     expect(indices.rank in (None, rank), "{}: x has rank {} and indices has {}", op, rank, indices.rank)
     at = expect_axis(op, axis, rank)
     for i, (longest, size) in enumerate(zip(x.shape or (), indices.shape or (), strict=False)):
-        apart = difference(size, longest)
-        message = "{}: dimension {} of indices, {}, is larger than that of x, {}"
-        values = (i, format_dim(size), format_dim(longest))
-        expect(i == at or apart is None or apart <= 0, message, op, *values, error=RelvmShapeError)
+        if i != at:
+            claim_at_most(size, longest, f"{op}: dimension {i} of indices, {{}}, is larger than that of x, {{}}")
     return at
 
 
 def numpy_places(op: str, x: np.ndarray, indices: np.ndarray, axis: int):
     """Pairs: where an index is, and the place in x that it means."""
     axis %= x.ndim
-    for i, (size, longest) in enumerate(zip(indices.shape, x.shape, strict=True)):
-        if i != axis and size > longest:
-            raise RelvmShapeError(f"{op}: dimension {i} of indices, {size}, is larger than that of x, {longest}")
     for at in np.ndindex(indices.shape):
         yield at, (*at[:axis], numpy_position(op, indices[at], axis, x.shape[axis]), *at[axis + 1 :])
 
@@ -69,12 +64,6 @@ def numpy_places(op: str, x: np.ndarray, indices: np.ndarray, axis: int):
 def each_place(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, body) -> None:
     """body(at, place) for each index: its position, and that in x which it means."""
     axis %= len(x.shape)
-    for i, (size, longest) in enumerate(zip(indices.shape, x.shape, strict=True)):
-        if i == axis or difference(size, longest) is not None:
-            continue
-        larger = as_scalar(size, I64) > as_scalar(longest, I64)
-        message = f"{op}: dimension {i} of indices, %lld, is larger than that of x, %lld"
-        k.fail(larger, "SHAPE_ERROR", message, size, longest)
     with loop_nest(k, list(indices.shape)) as counters:
         at = k.declare("at", flat_position(tuple(counters), indices.shape))
         counters[axis] = position(k, op, indices.flat(at), axis, x.shape[axis])

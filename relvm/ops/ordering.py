@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
-from relvm.ir.dims import difference, format_dim, product
+from relvm.ir.dims import product
 from relvm.ir.dtypes import I64
-from relvm.ir.operator import expect, op
+from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.types import ShapeType, TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
 from relvm.ops.lowering import Loops, loop_nest
@@ -18,8 +18,6 @@ from relvm.ops.rules import expect_axis, expect_bool, expect_equal_dims, expect_
 
 def numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, largest: bool) -> np.ndarray:
     count, size = shape[axis], x.shape[axis]
-    if count > size:
-        raise RelvmShapeError(f"top_positions: {count} positions of an axis of size {size}")
     if largest:  # backwards, so that of equal elements the first comes last
         order = size - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
     else:
@@ -43,8 +41,6 @@ def _top_positions(k: KernelBuilder, inputs, outputs, *, axis: int, largest: boo
     axis %= len(x.shape)
     size, count = as_scalar(x.shape[axis], I64), as_scalar(out.shape[axis], I64)
     step = k.size(x.shape[axis + 1 :])
-    message = "top_positions: %lld positions of an axis of size %lld"
-    k.fail(count > size, "SHAPE_ERROR", message, count, size)
     levels = heap_levels(k, count)
     with loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])]) as (row, column):
         source = k.declare("source", row * size * step + column)
@@ -155,10 +151,7 @@ def top_positions(x: TensorType, shape: ShapeType, *, axis: int, largest: bool =
         if i != at:
             expect_equal_dims("top_positions", f"dimension {i} of x and of shape differs", size, count)
             continue
-        apart = difference(count, size)
-        values = (format_dim(count), format_dim(size))
-        message = "top_positions: {} positions of an axis of size {}"
-        expect(apart is None or apart <= 0, message, *values, error=RelvmShapeError)
+        claim_at_most(count, size, "top_positions: {} positions of an axis of size {}")
     return TensorType(I64, shape.dims, x.rank)
 
 

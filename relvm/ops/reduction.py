@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.errors import RelvmArgumentError
 from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Expr
-from relvm.ir.operator import expect, op
+from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.types import TensorType
 from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
 from relvm.ops.arithmetic import divide, subtract
@@ -154,7 +154,6 @@ def _argument(better: Callable[[Scalar, Scalar], Scalar], name: str) -> Loops:
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, keepdims: bool) -> None:
         (x,), (out,) = inputs, outputs
         size, step, others = _along(k, x, axis)
-        k.fail(size.equals(0), "SHAPE_ERROR", f"{name}: the axis has no elements")
         with others as (row, column):
             start = k.declare("start", row * size * step + column)
             best, place = k.declare("best", x.flat(start)), k.declare("place", Literal(0, I64))
@@ -177,8 +176,8 @@ def _argument_type(name: str, x: TensorType, axis: int, keepdims: bool) -> Tenso
         return TensorType(I64)
     at = expect_axis(name, axis, x.rank)
     result = _reduced(name, x, (at,), keepdims)
-    empty = x.shape is not None and x.shape[at] == 0
-    expect(not empty, "{}: axis {} of x has no elements", name, at, error=RelvmShapeError)
+    if x.shape is not None:
+        claim_at_most(1, x.shape[at], f"{name}: expected at least {{}} element along axis {at} of x, got {{}}")
     return with_dtype(result, I64)
 
 

@@ -12,25 +12,20 @@ from relvm.ir.dims import AnyDim, DimVar, dim_op
 from relvm.ir.expr import (
     Binding,
     Block,
-    BuiltinCall,
-    DimValue,
     Expr,
     Function,
     MatchCast,
     OpCall,
-    String,
     Var,
 )
 from relvm.ir.operator import SizeClaim
-from relvm.ir.relate_sizes import has_dims, relate, replace_one_of, with_dims
+from relvm.ir.relate_sizes import check_of, claim_of, has_dims, relate, replace_one_of, with_dims
 from relvm.ir.stages import Stage
 from relvm.ir.structure import map_blocks, map_parts, with_bindings, with_value
-from relvm.ir.types import VOID, ShapeType, TensorType, Type, type_vars
+from relvm.ir.types import ShapeType, TensorType, Type, type_vars
 from relvm.ops.lowering import Builtin
 from relvm.transform.casts import in_binding_order
 from relvm.transform.passes import function_pass
-
-_BUILTINS = {"equal": "check_equal", "at_most": "check_at_most"}
 
 
 @function_pass("check_sizes", at=Stage.NORMAL)
@@ -68,6 +63,8 @@ class _Checker:
         self.renamed, self.checked = dict(renamed), set(checked)
         for binding in block.bindings:
             value = self.value(binding.value)
+            if (claim := claim_of(value)) and not self.is_needed(claim):
+                continue
             if isinstance(value, OpCall) and isinstance(binding, Binding):
                 try:
                     binding = self.call(binding, value, bindings)
@@ -119,17 +116,7 @@ class _Checker:
         types = {arg: with_dims(arg.type) for arg in args}
         new = {var for arg, type_ in types.items() if type_ is not arg.type for var in type_vars(type_)}
         self.new_dims |= new
-        try:
-            related, result = relate(
-                call.op,
-                [types[arg] for arg in call.args],
-                call.attributes,
-                lambda first, second: (
-                    replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
-                ),
-            )
-        except RelvmShapeError as error:
-            raise RelvmShapeError(f"{self.name}: {error}") from error
+        related, result = relate(call.op, [types[arg] for arg in call.args], call.attributes, self.replacement)
         types = dict(zip(call.args, related, strict=True))
         casts: dict[Expr, MatchCast] = {}
         for i, arg in enumerate(call.args):
@@ -150,15 +137,18 @@ class _Checker:
         return replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
 
     def check(self, claim: SizeClaim, var: Var, bindings: list[Binding | MatchCast]) -> None:
-        """Append the check of a claim, unless it has been made or follows from the bounds that the function states."""
+        """Append the check of a claim, unless there is no need of it."""
+        if self.is_needed(claim):
+            bindings.append(check_of(claim, f"{self.name}: {claim.message}", var.origins))
+
+    def is_needed(self, claim: SizeClaim) -> bool:
+        """Whether a claim has not been checked and does not follow from the bounds that the function states."""
         key = (claim.relation, claim.left, claim.right)
         room = range_of(dim_op("sub", claim.right, claim.left), self.ranges)
         if key in self.checked or (claim.relation == "at_most" and room.low >= 0):
-            return
+            return False
         self.checked.add(key)
-        args = (DimValue(claim.left), DimValue(claim.right), String(f"{self.name}: {claim.message}"))
-        call = BuiltinCall(_BUILTINS[claim.relation], args, type=VOID)
-        bindings.append(Binding(Var("_", type=VOID, origins=var.origins), call))
+        return True
 
 
 def unknown_argument(call: OpCall) -> Type | None:

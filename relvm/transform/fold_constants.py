@@ -15,7 +15,6 @@ from relvm.ir.expr import (
     Block,
     BuiltinCall,
     Constant,
-    DimValue,
     Expr,
     Function,
     If,
@@ -32,6 +31,7 @@ from relvm.ir.expr import (
 from relvm.ir.node import map_children
 from relvm.ir.operator import Effect
 from relvm.ir.prims import evaluate_row, find_row
+from relvm.ir.relate_sizes import claim_of
 from relvm.ir.stages import Stage
 from relvm.ir.structure import map_blocks, with_bindings, with_value
 from relvm.ir.types import OBJECT, ShapeType, TensorType
@@ -99,9 +99,7 @@ def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding]
         case OpCall() if folded := _evaluate_once(value, made):
             known[binding.var] = folded
             return []
-        case BuiltinCall("check_equal", (DimValue(int(left)), DimValue(int(right)), _)) if left == right:
-            return []
-        case BuiltinCall("check_at_most", (DimValue(int(left)), DimValue(int(right)), _)) if left <= right:
+        case BuiltinCall() if (claim := claim_of(value)) and claim.holds():
             return []
         case PrimCall() if folded := _evaluate_scalar(value):
             known[binding.var] = folded

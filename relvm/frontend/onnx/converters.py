@@ -9,6 +9,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.dequantised import convolution_of_bytes, product_of_bytes
+from relvm.frontend.onnx.host import slice_range
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import filled, is_known, is_symbolic, none_of, scalar, sizes_of
 from relvm.frontend.onnx.slicing import FAR, symbolic_slice
@@ -214,15 +215,19 @@ def _slice(node: Node) -> Expr:
         steps = node.known(4, "the steps of a Slice").tolist() if node.has(4) else None
     axes = range(len(begin)) if axes is None else axes
     steps = [1] * len(begin) if steps is None else steps
-    end = [_END if stop >= FAR else stop for stop in end]
     shape = node.type(0).shape
-    for i, (axis, step) in enumerate(zip(axes, steps, strict=True)):  # a start before the axis is its first element
+    for i, (axis, step) in enumerate(zip(axes, steps, strict=True)):
         dim = None if shape is None else shape[axis]
-        if step > 0 or begin[i] >= -1:
-            continue
-        if not isinstance(dim, int):
+        if isinstance(dim, int):
+            taken = slice_range(dim, begin[i], end[i], step)
+            stop = taken.stop if taken.stop >= 0 else -_END
+            begin[i], end[i] = (taken.start, stop) if taken else (0, 0)
+            if taken == range(dim):
+                begin[i], end[i], steps[i] = 0, _END, 1
+        elif step < 0 and begin[i] < -1:  # it may lie before the axis: then the first element is meant
             return symbolic_slice(node)
-        begin[i] = max(begin[i], -dim) if dim else begin[i]
+        elif end[i] >= FAR:
+            end[i] = _END if step > 0 else -_END
     if all(bounds == (0, _END, 1) for bounds in zip(begin, end, steps, strict=True)):
         return node.tensor(0)
     return ops.slice(node.tensor(0), begin=tuple(begin), end=tuple(end), axes=tuple(axes), steps=tuple(steps))

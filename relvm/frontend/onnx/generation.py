@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -138,12 +137,9 @@ def _split_sizes(node: Node, size: AnyDim, count: int) -> list[AnyDim]:
             raise RelvmShapeError(f"an axis of size {size} in {count} equal parts")
         return [size // count] * count  # the caller has it checked that nothing is left
     longest = dim_op("floordiv", size + (count - 1), count)
-    if isinstance(size, int) and longest * (count - 1) > size:
-        raise RelvmShapeError(f"an axis of size {size} in {count} parts of which only the last is shorter")
-    if isinstance(size, int):
-        return [longest] * (count - 1) + [size - longest * (count - 1)]
-    ends = [0, *(dim_op("min", longest * i, size) for i in range(1, count)), size]
-    return [end - begin for begin, end in pairwise(ends)]
+    message = f"{count} parts of which only the last is shorter take more than {{}} elements, the axis has {{}}"
+    node.require_at_most(longest * (count - 1), size, message)
+    return [longest] * (count - 1) + [size - longest * (count - 1)]
 
 
 @converts("Trilu")

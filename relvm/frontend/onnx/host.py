@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx.forms import plain_domain
 from relvm.ir.bounds import range_of
-from relvm.ir.dims import Dim, dim_op, product
+from relvm.ir.dims import AnyDim, Dim, dim_op, product
 from relvm.ir.dtypes import BOOL, I32, I64, DType
 from relvm.ir.expr import Constant
 from relvm.ir.types import TensorType
@@ -123,12 +124,25 @@ def _slice(node: Node, x: np.ndarray, *bounds: np.ndarray) -> np.ndarray | None:
         starts, ends = bounds[0], bounds[1]
         axes = bounds[2] if len(bounds) > 2 and bounds[2] is not None else range(len(starts))
         steps = bounds[3] if len(bounds) > 3 and bounds[3] is not None else [1] * len(starts)
-    index: list[slice] = [slice(None)] * x.ndim
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        # An end below every position means "to the start, inclusive" for a negative step.
-        stop = None if step < 0 and end < -x.shape[axis] else int(end)
-        index[int(axis)] = slice(int(start), stop, int(step))
-    return x[tuple(index)]
+    for bounds in zip(starts, ends, axes, steps, strict=True):
+        start, end, axis, step = map(int, bounds)
+        x = np.take(x, list(slice_range(x.shape[axis], start, end, step)), axis)
+    return x
+
+
+def slice_range(size: int, start: int, end: int, step: int) -> range:
+    """The positions that a Slice takes of an axis.
+
+    Bounds below 0 count from the end of the axis, and are then brought inside of it (ONNX Slice-13).  An end of INT_MAX
+    means all that is left in either direction, as ONNX Runtime has it.
+    """
+    if step == 0:
+        raise RelvmShapeError("a Slice with a step of 0")
+    to_the_end = end in (2**31 - 1, 2**63 - 1)
+    start, end = (bound + size if bound < 0 else bound for bound in (start, end))
+    if step > 0:
+        return range(min(max(start, 0), size), size if to_the_end else min(max(end, 0), size), step)
+    return range(min(max(start, 0), size - 1), -1 if to_the_end else min(max(end, -1), size - 1), step)
 
 
 @_rule("Gather")
@@ -172,13 +186,18 @@ def _mul(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @_rule("Div")
 def _div(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-    # ONNX divides integers towards zero; that is floordiv where nothing is negative, as with sizes and positive
-    # constants.
-    if any(isinstance(d, Dim) or d <= 0 for d in y.reshape(-1)) or any(
-        isinstance(n, int) and n < 0 for n in x.reshape(-1)
-    ):
+    if any(isinstance(divisor, Dim) or divisor == 0 for divisor in y.reshape(-1)):
         return None
-    return x // y
+    return np.vectorize(truncated_quotient, otypes=[object])(x, y)
+
+
+def truncated_quotient(dividend: AnyDim, divisor: int) -> AnyDim:
+    """The quotient rounded towards zero, as ONNX divides integers."""
+    if divisor < 0:
+        return -truncated_quotient(dividend, -divisor)
+    if range_of(dividend, {}).low >= 0:
+        return dividend // divisor
+    return dim_op("max", dividend, 0) // divisor - dim_op("max", -dividend, 0) // divisor
 
 
 @_rule("ReduceProd")

@@ -87,7 +87,9 @@ from relvm.ir.expr import (
     constant,
     is_atom,
 )
+from relvm.ir.operator import SizeClaim
 from relvm.ir.origin import set_origin
+from relvm.ir.relate_sizes import check_of
 from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch
 
 # A value of the graph: an atom, or what is known on the host about an integer tensor.
@@ -447,6 +449,19 @@ class GraphImporter:
         var = self.var(value.name if isinstance(value, Var) else "value", type_)
         self.bindings.append(MatchCast(var, value))
         return var
+
+    def require(self, claim: SizeClaim) -> None:
+        """Check a claim about sizes: now where they are known, else when the model runs.
+
+        Raises
+        ------
+        RelvmShapeError
+            It holds for no values of the dimensions.
+        """
+        if claim.holds() is None:
+            self.bindings.append(check_of(claim, claim.message, (self.origin,)))
+        elif not claim.holds():
+            raise RelvmShapeError(claim.message.format(claim.left, claim.right))
 
     def tensor(self, value: Value) -> Expr:
         """The value as an expression; a host value is made a tensor here."""

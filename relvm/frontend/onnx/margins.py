@@ -11,7 +11,7 @@ from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import count_of, is_known, none_of, number_of, numbers_of, places, run_time_sizes
 from relvm.frontend.onnx.terms import Term, term, with_margins
 from relvm.ir.bounds import range_of
-from relvm.ir.dims import AnyDim, exact_quotient
+from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, constant
 
@@ -134,7 +134,7 @@ def _value(node: Node) -> Expr:
 def _depth_to_space(node: Node) -> Expr:
     """Channels become blocks of size * size places; DCR: the block's position is the first part of the channel."""
     x, (batch, channels, height, width), size, mode = _blocks(node)
-    depth = _quotient(channels, size * size, "channels")
+    depth = node.exact_quotient(channels, size * size, "channels")
     if mode == "DCR":
         apart, order = (batch, size, size, depth, height, width), (0, 3, 4, 1, 5, 2)
     else:
@@ -145,7 +145,7 @@ def _depth_to_space(node: Node) -> Expr:
 @converts("SpaceToDepth")
 def _space_to_depth(node: Node) -> Expr:
     x, (batch, channels, height, width), size, mode = _blocks(node)
-    high, wide = _quotient(height, size, "rows"), _quotient(width, size, "columns")
+    high, wide = node.exact_quotient(height, size, "rows"), node.exact_quotient(width, size, "columns")
     order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
     moved = x.reshape(batch, channels, high, size, wide, size).apply(ops.transpose, perm=order)
     return moved.reshape(batch, channels * (size * size), high, wide).expr
@@ -159,11 +159,3 @@ def _blocks(node: Node) -> tuple[Term, tuple[AnyDim, ...], int, str]:
     if mode not in ("DCR", "CRD"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     return x, x.shape, size, mode
-
-
-def _quotient(dim: AnyDim, divisor: int, what: str) -> AnyDim:
-    """dim / divisor; of a symbolic dimension no more is known than that it must divide, which the view checks."""
-    exact = exact_quotient(dim, divisor)
-    if exact is None and isinstance(dim, int):
-        raise RelvmShapeError(f"{dim} {what} are no multiple of {divisor}")
-    return dim // divisor if exact is None else exact

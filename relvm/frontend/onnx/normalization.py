@@ -55,6 +55,8 @@ def _batch_normalization(node: Node) -> Expr | tuple[Expr, ...]:
 @converts("InstanceNormalization")
 def _instance_normalization(node: Node) -> Expr:
     x, rank = term(node, 0), node.type(0).rank
+    for index, name in ((1, "scales"), (2, "biases")):
+        node.require_equal(x.shape[1], term(node, index).shape[0], f"{{}} channels and {{}} {name}")
     _, apart, variance = centred(x, tuple(range(2, rank)))
     factor = per_channel(node, 1, rank) * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
     return (apart * factor + per_channel(node, 2, rank)).expr
@@ -65,12 +67,13 @@ def _group_normalization(node: Node) -> Expr:
     """Before opset 21 there are a scale and a bias for each group, since then for each channel."""
     x, shape = term(node, 0), node.type(0).shape
     groups = node.attribute("num_groups")
-    if shape is None or not isinstance(shape[1], int):
-        raise RelvmUnsupportedError(f"GroupNormalization of a tensor of type {x.type}: its channels must be known")
-    if groups < 1 or shape[1] % groups:
-        raise RelvmShapeError(f"{groups} groups do not divide {shape[1]} channels")
+    if shape is None:
+        raise RelvmUnsupportedError(f"GroupNormalization of a tensor of type {x.type}: its shape must be known")
+    if groups < 1:
+        raise RelvmShapeError(f"num_groups is {groups}, expected at least 1")
+    in_group = node.exact_quotient(shape[1], groups, "channels")
     _, wide = _computed_in(node, node.type(0).dtype) if node.opset >= 21 else (None, x.type.dtype)
-    grouped = x.cast(wide).reshape(shape[0], groups, shape[1] // groups, *shape[2:])
+    grouped = x.cast(wide).reshape(shape[0], groups, in_group, *shape[2:])
     _, apart, variance = centred(grouped, tuple(range(2, len(shape) + 1)))
     normal = apart * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
     rank = len(shape)

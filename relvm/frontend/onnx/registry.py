@@ -10,8 +10,9 @@ import numpy as np
 
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.host import HostValue
-from relvm.ir.dims import AnyDim
+from relvm.ir.dims import AnyDim, exact_quotient
 from relvm.ir.expr import Constant, Expr, Shape
+from relvm.ir.operator import SizeClaim
 from relvm.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -84,6 +85,28 @@ class Node:
                     return [text.decode() for text in value]
                 return value.decode() if isinstance(value, bytes) else value
         return default
+
+    def require_equal(self, left: AnyDim, right: AnyDim, message: str) -> None:
+        """Check that two sizes are equal: now, or when the model runs.  message: with two {}, which are the sizes."""
+        self.graph.require(SizeClaim("equal", left, right, f"{self.here}: {message}"))
+
+    def require_at_most(self, left: AnyDim, right: AnyDim, message: str) -> None:
+        """The same of `left <= right`."""
+        self.graph.require(SizeClaim("at_most", left, right, f"{self.here}: {message}"))
+
+    def exact_quotient(self, dim: AnyDim, divisor: int, what: str) -> AnyDim:
+        """`dim / divisor`, which must have no remainder.  what: the name of what is divided, as in "channels".
+
+        Raises
+        ------
+        RelvmShapeError
+            There is a remainder for every value of the dimension.
+        """
+        exact = exact_quotient(dim, divisor)
+        if exact is None:
+            exact = dim // divisor
+            self.require_equal(dim, exact * divisor, f"{{}} {what} are no multiple of {divisor}, as {{}} are")
+        return exact
 
     def axis(self, default: int, rank: int, name: str = "axis", end: int = 0) -> int:
         """The attribute, an axis of a tensor of that rank, counted from 0.  end: how many places behind the last axis

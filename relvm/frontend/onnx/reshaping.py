@@ -9,7 +9,8 @@ from relvm.frontend.onnx.generation import repeated
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import count_of, is_known, none_of, numbers_of, run_time_sizes
 from relvm.frontend.onnx.terms import Term, term
-from relvm.ir.dims import AnyDim, exact_quotient, product
+from relvm.ir.bounds import range_of
+from relvm.ir.dims import AnyDim, dim_op, exact_quotient, product
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
 from relvm.ir.types import TensorType
@@ -21,11 +22,15 @@ def _reshape(node: Node) -> Expr:
         return _reshaped_at_run_time(node).expr
     x = node.graph.known_shape(node.tensor(0))
     wanted = list(node.attribute("shape")) if node.opset < 5 else node.dims(1, "the shape of a Reshape")
-    return ops.reshape(x, node.shape(_reshaped(x.type, wanted, bool(node.attribute("allowzero", 0)))))
+    return ops.reshape(x, node.shape(_reshaped(node, x.type, wanted, bool(node.attribute("allowzero", 0)))))
 
 
-def _reshaped(type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
-    """`wanted` with 0 (the input's own dimension) and -1 (what is left) filled in."""
+def _reshaped(node: Node, type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
+    """`wanted` with 0 (the input's own dimension) and -1 (what is left) filled in.
+
+    A symbolic size that is 0 or -1 when the model runs would mean the same.  Where that differs from the size itself it
+    is an error.
+    """
     if type_.shape is None:
         raise RelvmUnsupportedError(f"Reshape of a tensor of type {type_}: its shape must be known")
     dims: list[AnyDim] = []
@@ -34,6 +39,14 @@ def _reshaped(type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list
         if copies and i >= len(type_.shape):
             raise RelvmShapeError(f"Reshape: 0 at position {i} of {wanted}, and the input has rank {len(type_.shape)}")
         dims.append(type_.shape[i] if copies else dim)
+        if isinstance(dim, int) or range_of(dim, {}).low > 0 or (i < len(type_.shape) and dim == type_.shape[i]):
+            continue
+        if allow_zero or i >= len(type_.shape):
+            node.require_at_most(int(not allow_zero), dim, f"size {i} must be at least {{}}, got {{}}")
+        else:
+            node.require_at_most(0, dim, f"size {i} must be at least {{}}, got {{}}")
+            copied = (1 - dim_op("min", dim_op("max", dim, 0), 1)) * type_.shape[i]
+            node.require_equal(copied, 0, f"size {i} is 0, which stands for {{}} here, not for {{}}")
     rest = [i for i, dim in enumerate(dims) if isinstance(dim, int) and dim == -1]
     if not rest:
         return dims
@@ -41,6 +54,8 @@ def _reshaped(type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list
         raise RelvmShapeError(f"Reshape: more than one -1 in {wanted}")
     others = product(dim for i, dim in enumerate(dims) if i != rest[0])
     total = product(type_.shape)
+    if not isinstance(others, int):
+        node.require_at_most(1, others, "-1 has no value where the other sizes have a product below {}: it is {}")
     left = exact_quotient(total, others)
     dims[rest[0]] = total // others if left is None and others != 0 else left
     if dims[rest[0]] is None:

@@ -116,10 +116,15 @@ def _by_scales(node: Node, index: int, axes: list[int], roi: list) -> list[_Targ
     targets = []
     for axis, scale, part in zip(axes, _elements(node, index, len(axes), F32), roi, strict=True):
         none_of((scale > 0).apply(ops.logical_not), "scales that are not above 0")
-        ratio, dim = quotient_near(scale), numbers_of(node, [_shape(node)[axis]]).cast(F64)
-        (size,) = run_time_sizes((dim * ratio.numerator / ratio.denominator).apply(ops.floor).cast(I64))
-        targets.append(_Target(axis, size, ratio, part, may_stay=True))
+        size = _size_at_run_time(node, _shape(node)[axis], scale)
+        targets.append(_Target(axis, size, quotient_near(scale), part, may_stay=True))
     return targets
+
+
+def _size_at_run_time(node: Node, dim: AnyDim, scale: Term | np.float32) -> AnyDim:
+    """The dimension times the scale, rounded to f32 and then down, as ONNX Runtime computes it."""
+    (size,) = run_time_sizes((numbers_of(node, [dim]).cast(F32) * scale).apply(ops.floor).cast(I64))
+    return size
 
 
 def _by_numbers(node: Node, axes: list[int], scales: list[float], roi: list) -> list[_Target]:
@@ -127,10 +132,21 @@ def _by_numbers(node: Node, axes: list[int], scales: list[float], roi: list) -> 
         raise RelvmShapeError(f"scales are {scales}, expected {len(axes)} numbers above 0")
     targets = []
     for axis, scale, part in zip(axes, scales, roi, strict=True):
-        ratio = _ratio(scale)
-        size = _shape(node)[axis] * ratio.numerator // ratio.denominator
+        ratio, dim = _ratio(scale), _shape(node)[axis]
+        if isinstance(dim, int):
+            size = int(np.float32(dim) * np.float32(scale))
+        elif _is_exact(scale):
+            size = dim * ratio.numerator // ratio.denominator
+        else:
+            size = _size_at_run_time(node, dim, np.float32(scale))
         targets.append(_Target(axis, size, ratio, part))
     return targets
+
+
+def _is_exact(scale: float) -> bool:
+    """Whether sizes times the scale are f32 numbers, up to sizes of 2^14."""
+    top, bottom = Fraction(scale).as_integer_ratio()
+    return top <= 1 << 10 and bottom <= 1 << 10
 
 
 def _ratio(scale: float) -> Fraction:

@@ -94,6 +94,11 @@ def _step(step: Term) -> Term | int:
 def _stepped(x: Term, axis: int, begin: Term, end: Term, step: Term | int) -> Term:
     """Every `step`th element along the axis; a negative step may stop before the first element."""
     node, size = x.node, number_of(x.node, x.shape[axis])
+    goes_back = step < 0
+    if goes_back is not False:  # an end of INT_MAX means all that is left
+        is_last = end.apply(ops.equal, _LAST).apply(ops.logical_or, end.apply(ops.equal, 2**31 - 1))
+        is_last = is_last if goes_back is True else is_last.apply(ops.logical_and, goes_back)
+        end = is_last.chosen(-_LAST, end)
     if isinstance(step, int):
         before, high = (0, size) if step > 0 else (-1, size - 1)
         start, stop = _inside(begin, size, 0, high), _inside(end, size, before, high)
@@ -109,5 +114,6 @@ def _stepped(x: Term, axis: int, begin: Term, end: Term, step: Term | int) -> Te
 
 
 def _inside(bound: Term, size: Term | int, low: Term | int, high: Term | int) -> Term:
+    """A bound counted from the end where it is below 0, and brought into the axis."""
     counted = (bound < 0).chosen(bound + size, bound)
     return counted.apply(ops.maximum, low).apply(ops.minimum, high)
