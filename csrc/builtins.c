@@ -182,6 +182,65 @@ RVM_BUILTIN(reshape) {
   return rvm_tensor_view(tensor->dtype, shape->rank, shape->dims, tensor->dl.data, owner, result);
 }
 
+/* An axis of an expanded tensor: how long it is, and how far a step goes in the source, 0 where it repeats. */
+typedef struct expanded_axis {
+  int64_t count;
+  size_t step_bytes;
+} expanded_axis;
+
+/* Writes the elements behind `rank` axes to `to` and returns where they end.  What an axis repeats is made once. */
+static unsigned char *expand_axes(int32_t dtype, const expanded_axis *axes, int32_t rank, size_t run_bytes,
+                                  const unsigned char *from, unsigned char *to) {
+  if (rank == 0) {
+    rvm_copy_elements(dtype, to, from, run_bytes);
+    return to + run_bytes;
+  }
+  if (axes->step_bytes == 0) {
+    unsigned char *end = expand_axes(dtype, axes + 1, rank - 1, run_bytes, from, to);
+    size_t made_bytes = (size_t)(end - to);
+    for (int64_t n = 1; n < axes->count; n++, end += made_bytes) rvm_copy_elements(dtype, end, to, made_bytes);
+    return end;
+  }
+  for (int64_t n = 0; n < axes->count; n++)
+    to = expand_axes(dtype, axes + 1, rank - 1, run_bytes, from + (size_t)n * axes->step_bytes, to);
+  return to;
+}
+
+RVM_BUILTIN(expand) {
+  RVM_CHECK(expand, "cts");
+  const rvm_tensor *tensor = arguments[1].as.tensor;
+  const rvm_shape *shape = arguments[2].as.shape;
+  int32_t rank = shape->rank, missing = rank - tensor->dl.ndim;
+  if (missing < 0)
+    return rvm_fail(result, RVM_SHAPE_ERROR, "expand: x has rank %d, the shape only %d", tensor->dl.ndim, rank);
+  int is_same = missing == 0;
+  for (int32_t i = missing; i < rank; i++) {
+    int64_t got = tensor->dl.shape[i - missing], wanted = shape->dims[i];
+    if (got == wanted) continue;
+    if (got != 1)
+      return rvm_fail(result, RVM_SHAPE_ERROR, "expand: dimension %d of x is %lld, expected 1 or %lld", i - missing,
+                      (long long)got, (long long)wanted);
+    is_same = 0;
+  }
+  if (is_same) return give(arguments[1], result);
+  rvm_status status = rvm_machine_tensor_new(arguments[0].as.machine, tensor->dtype, rank, shape->dims, result);
+  if (status || rvm_tensor_size_bytes(result->as.tensor) == 0) return status;
+  expanded_axis axes[64]; /* the size is below 2^63, so no more of them are longer than 1 */
+  int32_t first = 64;
+  size_t run_bytes = (size_t)rvm_dtype_size_bytes(tensor->dtype), step_bytes = run_bytes;
+  for (int32_t i = rank - 1; i >= 0; i--) {
+    int is_repeated = i < missing || tensor->dl.shape[i - missing] != shape->dims[i];
+    if (shape->dims[i] == 1) continue;
+    if (first == 64 && !is_repeated)
+      run_bytes *= (size_t)shape->dims[i];
+    else
+      axes[--first] = (expanded_axis){shape->dims[i], is_repeated ? 0 : step_bytes};
+    if (!is_repeated) step_bytes *= (size_t)shape->dims[i];
+  }
+  expand_axes(tensor->dtype, axes + first, 64 - first, run_bytes, tensor->dl.data, result->as.tensor->dl.data);
+  return RVM_OK;
+}
+
 RVM_BUILTIN(to_device) {
   RVM_CHECK(to_device, "ti");
   rvm_status status = check_device(RVM_BUILTIN_to_device, arguments[1].as.i, result);

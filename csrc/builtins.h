@@ -47,6 +47,11 @@ int rvm_machine_may_call(const rvm_machine *machine, const char *name);
 rvm_status rvm_fail_forbidden(const char *name, rvm_value *error);
 /* What its storages are made in. */
 rvm_pool *rvm_machine_pool(rvm_machine *machine);
+/* A tensor in memory of the machine's pool; its bytes are not initialized.  Strings have memory of their own. */
+rvm_status rvm_machine_tensor_new(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims,
+                                  rvm_value *result);
+/* Copies elements into a new tensor. */
+void rvm_copy_elements(int32_t dtype, void *to, const void *from, size_t bytes);
 uint64_t rvm_machine_random(rvm_machine *machine); /* the next of its random numbers */
 /* Hands the values to the print hook (machine.c). */
 rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error);

@@ -133,12 +133,11 @@ static rvm_status axis_from_the_front(const char *name, int64_t axis, int32_t ra
   return RVM_OK;
 }
 
-/* A tensor in memory of the machine's pool; its bytes are not initialised.  Strings have memory of their own. */
-static rvm_status make_tensor(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims,
+rvm_status rvm_machine_tensor_new(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims,
                               rvm_value *result) {
   int64_t size_bytes;
   if (!rvm_dims_size_bytes(dtype, rank, dims, &size_bytes))
-    return rvm_fail(result, RVM_SHAPE_ERROR, "a tensor of a list: its size exceeds 64 bits");
+    return rvm_fail(result, RVM_SHAPE_ERROR, "a tensor's size exceeds 64 bits");
   if (dtype == RVM_DTYPE_str) return rvm_tensor_new(dtype, rank, dims, result);
   rvm_value storage;
   rvm_status status = rvm_storage_new(rvm_machine_pool(machine), size_bytes, result);
@@ -149,8 +148,7 @@ static rvm_status make_tensor(rvm_machine *machine, int32_t dtype, int32_t rank,
   return status;
 }
 
-/* Copies elements into a new tensor. */
-static void copy_elements(int32_t dtype, void *to, const void *from, size_t bytes) {
+void rvm_copy_elements(int32_t dtype, void *to, const void *from, size_t bytes) {
   if (bytes > 0) memcpy(to, from, bytes);
   if (dtype == RVM_DTYPE_str) rvm_strings_retain(to, (int64_t)(bytes / sizeof(rvm_string *)));
 }
@@ -195,7 +193,7 @@ static rvm_status join(const char *name, const rvm_value *arguments, int stacked
   int64_t *dims = rvm_allocate((size_t)(rank + 1) * sizeof *dims);
   if (!dims) return rvm_out_of_memory(result);
   status = check_parts(name, items, size, stacked, axis, dims, result);
-  if (!status) status = make_tensor(arguments[0].as.machine, dtype, rank + stacked, dims, result);
+  if (!status) status = rvm_machine_tensor_new(arguments[0].as.machine, dtype, rank + stacked, dims, result);
   if (!status) {
     int64_t element_bytes = rvm_dtype_size_bytes(dtype);
     int64_t outer = rvm_tensor_size_bytes(result->as.tensor) > 0 ? product(dims, 0, axis) : 0;
@@ -204,7 +202,7 @@ static rvm_status join(const char *name, const rvm_value *arguments, int stacked
       for (int32_t k = 0; k < size; k++) {
         const rvm_dltensor *part = &items[k].as.tensor->dl;
         size_t bytes = (size_t)(product(part->shape, axis, rank) * element_bytes);
-        copy_elements(dtype, to, (const unsigned char *)part->data + (size_t)o * bytes, bytes);
+        rvm_copy_elements(dtype, to, (const unsigned char *)part->data + (size_t)o * bytes, bytes);
         to += bytes;
       }
     }
@@ -233,7 +231,7 @@ static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32
     if (i == axis && !dropped) dims[j++] = size;
   }
   rvm_value part;
-  rvm_status status = make_tensor(machine, tensor->dtype, rank - dropped, dims, &part);
+  rvm_status status = rvm_machine_tensor_new(machine, tensor->dtype, rank - dropped, dims, &part);
   if (status) {
     *error = part;
     return status;
@@ -245,7 +243,7 @@ static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32
     const unsigned char *from = (const unsigned char *)tensor->dl.data + (size_t)first * step;
     unsigned char *to = part.as.tensor->dl.data;
     for (int64_t o = 0; o < outer; o++)
-      copy_elements(tensor->dtype, to + (size_t)o * part_bytes, from + (size_t)o * row_bytes, part_bytes);
+      rvm_copy_elements(tensor->dtype, to + (size_t)o * part_bytes, from + (size_t)o * row_bytes, part_bytes);
   }
   rvm_list_add(list, part);
   rvm_release(&part);

@@ -64,6 +64,7 @@ from relvm.ops.sequence import reverse_sequence
 from relvm.ops.shape import (
     broadcast_to,
     concat,
+    expand,
     expand_dims,
     reshape,
     shape_of,

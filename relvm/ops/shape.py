@@ -150,6 +150,37 @@ def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
     return TensorType(x.dtype, shape.dims, shape.rank)
 
 
+def _numpy_expand(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    expect(x.ndim <= len(shape), "expand: x has rank {}, the shape only {}", x.ndim, len(shape), error=RelvmShapeError)
+    for axis, (have, want) in enumerate(zip(x.shape, shape[len(shape) - x.ndim :], strict=True)):
+        expect(have in (1, want), _NOT_EXPANDED, axis, have, want, error=RelvmShapeError)
+    return np.broadcast_to(x, shape)
+
+
+_NOT_EXPANDED = "expand: dimension {} of x is {}, expected 1 or {}"
+
+
+@op("expand", numpy=_numpy_expand, lower=Builtin("expand"), moves=True)
+def expand(x: TensorType, shape: ShapeType) -> TensorType:
+    """x repeated along axes that have size 1 when it runs, and along new axes in front.
+
+    Unlike broadcast_to, it does not need to know at compile time which axes those are.
+    x: any tensor.   shape: what the result's is to be, of no smaller rank.   Result: the dtype of x, that shape.
+    Raises RelvmShapeError: a dimension of x is neither 1 nor that of the shape, now or when it runs.
+    Source: ONNX Expand-13, numpy.broadcast_to.
+    """
+    expect_tensor("expand", x=x)
+    expect_shape("expand", "shape", shape)
+    if x.rank is not None and shape.rank is not None:
+        message = "expand: x has rank {}, the shape only {}"
+        expect(x.rank <= shape.rank, message, x.rank, shape.rank, error=RelvmShapeError)
+    if x.shape is not None and shape.dims is not None:
+        for axis, (have, want) in enumerate(zip(x.shape, shape.dims[len(shape.dims) - len(x.shape) :], strict=True)):
+            fits = have == 1 or difference(have, want) in (None, 0) or difference(have, 1) is None
+            expect(fits, _NOT_EXPANDED, axis, format_dim(have), format_dim(want), error=RelvmShapeError)
+    return TensorType(x.dtype, shape.dims, shape.rank)
+
+
 def _transposed(at: Places, x_shape, out_shape, *, perm: tuple[int, ...] | None) -> Places:
     if perm is None:
         return at[::-1]

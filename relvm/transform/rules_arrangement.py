@@ -254,6 +254,17 @@ def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
     return tuple(None if dim == 1 else next(remaining) for dim in call.type.shape)
 
 
+def expand_of_known(call: OpCall, defined) -> Expr | None:
+    """expand(x, s)   ->   broadcast_to(x, s),   where every size of x is 1 or that of s;   and x of that shape"""
+    x, shape = call.args[0], call.type.shape
+    if x.type.shape is None or shape is None:
+        return None
+    own = shape[len(shape) - len(x.type.shape) :]
+    if any(have not in (1, want) for have, want in zip(x.type.shape, own, strict=True)):
+        return None
+    return x if x.type == call.type else ops.broadcast_to(x, Shape(shape))
+
+
 def known_shape(call: OpCall, defined) -> Expr | None:
     """shape_of(x)   ->   its dimensions,   where x has a known rank"""
     return None if call.type.dims is None else Shape(call.type.dims)
@@ -266,6 +277,7 @@ RULES = {
     ops.slice: (whole_slice, slice_of_slice, slice_of_broadcast, slice_of_concat),
     ops.gather: (gather_of_known,),
     ops.concat: (concat_of_few, concat_of_concat),
+    ops.expand: (expand_of_known,),
     ops.pad: (no_margin,),
     ops.extend: (no_margin,),
     ops.matmul: (product_of_transposed,),

@@ -122,6 +122,31 @@ static void test_list_concat(void) {
   rvm_value_release(&list);
 }
 
+static void test_expand(void) {
+  rvm_value x = counted(2, 2, 1), empty = counted(1, 0, 1), same, deep, wide, small, wrong;
+  MAKE(same, rvm_shape_new(2, (const int64_t[]){2, 1}, &same));
+  MAKE(deep, rvm_shape_new(4, (const int64_t[]){2, 1, 2, 2}, &deep));
+  MAKE(wide, rvm_shape_new(2, (const int64_t[]){2, 0}, &wide));
+  MAKE(small, rvm_shape_new(1, (const int64_t[]){2}, &small));
+  MAKE(wrong, rvm_shape_new(2, (const int64_t[]){3, 1}, &wrong));
+  GOOD(expand, got.as.tensor == x.as.tensor, context, x, same);
+  GOOD(expand, holds(got, DIMS(2, 1, 2, 2), (const int32_t[]){0, 0, 1, 1, 0, 0, 1, 1}), context, x, deep);
+  GOOD(expand, holds(got, DIMS(2, 0), NULL), context, x, wide);
+  GOOD(expand, holds(got, DIMS(2), (const int32_t[]){0, 0}), context, empty, small);
+  BAD(expand, RVM_SHAPE_ERROR, "x has rank 2, the shape only 1", context, x, small);
+  BAD(expand, RVM_SHAPE_ERROR, "dimension 0 of x is 2, expected 1 or 3", context, x, wrong);
+  rvm_value_release(&wrong);
+  MAKE(wrong, rvm_shape_new(3, (const int64_t[]){-1, 2, 1}, &wrong));
+  BAD(expand, RVM_SHAPE_ERROR, "exceeds 64 bits", context, x, wrong);
+  rvm_value_release(&wrong);
+  rvm_value_release(&small);
+  rvm_value_release(&wide);
+  rvm_value_release(&deep);
+  rvm_value_release(&same);
+  rvm_value_release(&empty);
+  rvm_value_release(&x);
+}
+
 static void test_list_stack(void) {
   rvm_value list = LIST(counted(1, 0, 2), counted(1, 0, 2)), numbers = LIST(INT(1));
   GOOD(list_stack, holds(got, DIMS(2, 2), (const int32_t[]){0, 1, 0, 1}), context, list, INT(0));

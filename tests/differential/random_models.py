@@ -383,10 +383,10 @@ def range_(s: Sketch) -> bool:
 
 
 KINDS: tuple[Callable[[Sketch], bool], ...] = (
-    unary, binary, binary, binary_with_constant, matmul, gemm, transpose, reshape, reshape_by_shape, reshape_by_shape,
-    reshape_like, expand, slices, slices, slice_of_shape, concat, split, reduce, reduce, along_axis, cumsum, argument, topk,
-    pooled, pooled, conv, conv_transpose, pad, tile, where, gather, squeeze, resize, space_to_depth, normalization, einsum,
-    prelu, range_,
+    unary, binary, binary, binary_with_constant, matmul, gemm, transpose, reshape, reshape_by_shape,
+    reshape_by_shape, reshape_like, expand, slices, slices, slice_of_shape, concat, split, reduce, reduce,
+    along_axis, cumsum, argument, topk, pooled, pooled, conv, conv_transpose, pad, tile, where, gather, squeeze,
+    resize, space_to_depth, normalization, einsum, prelu, range_,
 )  # fmt: skip
 
 

@@ -179,7 +179,11 @@ def _linear() -> list[Mistake]:
             Mistake(op, (image,), "kernel has 1 items, expected 2", RelvmArgumentError, {"kernel": (2,)}),
             Mistake(op, (image,), "kernel is (0, 2)", RelvmArgumentError, {"kernel": (0, 2)}),
             Mistake(
-                op, (image,), "window 9 exceeds padded input size 8 (spatial axis 1)", RelvmShapeError, {"kernel": (2, 9)}
+                op,
+                (image,),
+                "window 9 exceeds padded input size 8 (spatial axis 1)",
+                RelvmShapeError,
+                {"kernel": (2, 9)},
             ),
             Mistake(op, (F32,), "x has rank 2", attributes={"kernel": ()}),
         ]
@@ -243,7 +247,9 @@ def _shapes() -> list[Mistake]:
         Mistake("shape_to_tensor", (six,), "shape is f32[6], expected a shape"),
         Mistake("tensor_to_shape", (six,), "x has dtype f32, expected i64"),
         Mistake("tensor_to_shape", (tensor("i64", "2, 2"),), "x has rank 2, expected 1"),
-        Mistake("reshape", (six, shape("4, 2")), "a tensor of shape [6] has 6 elements, but [4, 2] has 8", RelvmShapeError),
+        Mistake(
+            "reshape", (six, shape("4, 2")), "a tensor of shape [6] has 6 elements, but [4, 2] has 8", RelvmShapeError
+        ),
         Mistake("reshape", (six, shape("-1, 2")), "the negative dimension -1", RelvmShapeError),
         Mistake("expand_dims", (six,), "is 2, outside [-2, 2)", attributes={"axes": (2,)}),
         Mistake("expand_dims", (six,), "name an axis twice", attributes={"axes": (0, -3)}),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError
+from relvm.frontend.onnx.broadcasting import common_dim, expanded
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import number_of, places
@@ -53,7 +54,7 @@ def _einsum(node: Node) -> Expr:
     tensors = [shaped(node, i) for i in range(len(node.inputs))]
     terms, result = _parsed(node.attribute("equation"), [len(tensor.shape) for tensor in tensors])
     operands = [_without_repeats(*pair) for pair in zip(tensors, terms, strict=True)]
-    operands = _without_ones(operands)
+    operands = _of_common_sizes(_without_ones(operands))
     total = operands[0].summed({*result, *(label for each in operands[1:] for label in each.labels)})
     for i, operand in enumerate(operands[1:], 1):
         later = {*result, *(label for each in operands[i + 1 :] for label in each.labels)}
@@ -125,6 +126,21 @@ def _without_ones(operands: list[Labelled]) -> list[Labelled]:
         labels = tuple(label for axis, label in enumerate(operand.labels) if axis not in gone)
         kept.append(Labelled(tensor, labels))
     return kept
+
+
+def _of_common_sizes(operands: list[Labelled]) -> list[Labelled]:
+    """Axes of one label whose sizes only the machine knows are brought to one size."""
+    sizes: dict[Label, AnyDim] = {}
+    for operand in operands:
+        for label in operand.labels:
+            size = operand.size(label)
+            sizes[label] = common_dim(sizes.get(label, size), size) or sizes.get(label, size)
+    made = []
+    for operand in operands:
+        tensor = operand.tensor
+        value = expanded(tensor.node, tensor.expr, [sizes[label] for label in operand.labels])
+        made.append(Labelled(Term(tensor.node, value), operand.labels))
+    return made
 
 
 def _product(a: Labelled, b: Labelled, later: set[Label]) -> Labelled:

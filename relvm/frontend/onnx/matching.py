@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from relvm.errors import RelvmShapeError
+from relvm.frontend.onnx.broadcasting import with_common_sizes
 from relvm.frontend.onnx.registry import Converter, Node
 from relvm.ir.dims import AnyDim
 from relvm.ir.expr import Expr, MatchCast, Var
@@ -17,8 +18,9 @@ _ROUNDS = 8  # that many pairs of sizes are made equal for one node
 def converted(convert: Converter, node: Node) -> Any:
     """What the converter makes of the node.
 
-    Where an operator needs two symbolic sizes to be equal, as in the sum of a tensor and of what was made of it by
-    halving and doubling its sides, an input of the one gets the other by a match_cast, and the node is converted again.
+    Where an operator needs two symbolic sizes to be equal, the node is converted again with other inputs.  Inputs that
+    broadcast are expanded, which costs nothing where the sizes turn out to be equal.  Of others, as of a tensor and
+    what was made of it by halving and doubling its sides, an input of the one size gets the other by a match_cast.
 
     Raises
     ------
@@ -33,11 +35,14 @@ def converted(convert: Converter, node: Node) -> Any:
         except RelvmShapeError as error:
             if error.unproven is None:
                 raise
+            del bindings[before:]
+            if (broadcast := with_common_sizes(node)) is not None:
+                node = broadcast
+                continue
             cast = _matched(node, *error.unproven)
             if cast is None:
                 raise
             index, match = cast
-            del bindings[before:]
             bindings.append(match)
             inputs = [*node.inputs[:index], match.var, *node.inputs[index + 1 :]]
             node = replace(node, inputs=inputs)

@@ -11,7 +11,8 @@ from relvm.frontend.onnx.axes import chosen_axes, parted, rest_of
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import count_of, is_known, number_of, run_time_sizes
 from relvm.frontend.onnx.terms import Term, term
-from relvm.ir.dims import product
+from relvm.ir.bounds import range_of
+from relvm.ir.dims import dim_op, product
 from relvm.ir.dtypes import BOOL, F64, U8
 from relvm.ir.expr import Expr
 from relvm.ir.operator import Operator
@@ -22,12 +23,13 @@ def _sum(x: Term, **axes) -> Term:
 
 
 def _mean(x: Term, **axes) -> Term:
-    if x.type.dtype.is_float:
-        return x.apply(ops.mean, **axes)
-    total = _sum(x, **axes)
+    """The mean; that of no elements is 0, as ONNX Runtime has it (ONNX leaves it undefined)."""
     chosen = range(len(x.shape)) if axes["axes"] is None else axes["axes"]
-    size = number_of(x.node, product(x.shape[axis] for axis in chosen))
-    return total / (size.cast(x.type.dtype) if isinstance(size, Term) else size)
+    count = product(x.shape[axis] for axis in chosen)
+    if x.type.dtype.is_float and range_of(count, {}).low >= 1:
+        return x.apply(ops.mean, **axes)
+    size = number_of(x.node, dim_op("max", count, 1))
+    return _sum(x, **axes) / (size.cast(x.type.dtype) if isinstance(size, Term) else size)
 
 
 def _of_bools_too(op: Operator) -> Callable[..., Term]:

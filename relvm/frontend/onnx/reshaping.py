@@ -5,12 +5,13 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.axes import chosen_axes
+from relvm.frontend.onnx.broadcasting import common_dim, require_broadcast
 from relvm.frontend.onnx.generation import repeated
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import count_of, is_known, none_of, numbers_of, run_time_sizes
 from relvm.frontend.onnx.terms import Term, term
 from relvm.ir.bounds import range_of
-from relvm.ir.dims import AnyDim, dim_op, exact_quotient, product
+from relvm.ir.dims import AnyDim, difference, dim_op, exact_quotient, product
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
 from relvm.ir.types import TensorType
@@ -118,7 +119,17 @@ def _expand(node: Node) -> Expr:
     rank = max(len(shape), len(wanted))
     own = [1] * (rank - len(shape)) + list(shape)
     asked = [1] * (rank - len(wanted)) + wanted
-    return ops.broadcast_to(x, node.shape([have if want == 1 else want for have, want in zip(own, asked, strict=True)]))
+    dims = [_expanded_dim(have, want) for have, want in zip(own, asked, strict=True)]
+    for have, want, dim in zip(own, asked, dims, strict=True):
+        require_broadcast(node, have, dim)
+        require_broadcast(node, want, dim)
+    is_known_to_fit = all(have == 1 or difference(have, dim) == 0 for have, dim in zip(own, dims, strict=True))
+    return (ops.broadcast_to if is_known_to_fit else ops.expand)(x, node.shape(dims))
+
+
+def _expanded_dim(have: AnyDim, want: AnyDim) -> AnyDim:
+    found = common_dim(have, want)
+    return (have if want == 1 else want) if found is None else found
 
 
 def _expanded_at_run_time(node: Node) -> Term:

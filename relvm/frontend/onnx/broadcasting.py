@@ -1,0 +1,111 @@
+"""Broadcasting of symbolic sizes: which of two is 1, if any, is only known when the model runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import relvm.ops as ops
+from relvm.frontend.onnx.registry import Node
+from relvm.ir.dims import AnyDim, Dim, DimOp, difference, dim_op
+from relvm.ir.expr import Expr, Shape
+from relvm.ir.types import TensorType
+
+# Operators whose inputs broadcast to each other along every axis.
+ELEMENTWISE = {
+    "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual",
+    "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where", "Xor",
+}  # fmt: skip
+
+
+def common_dim(first: AnyDim, second: AnyDim) -> AnyDim | None:
+    """The size that two sizes broadcast to.
+
+    None where they must be taken to be equal: they are, or are rounded down, as the sides of an image that is halved
+    and doubled.  Such sizes are checked by a match_cast instead, which leaves kernels their simple loops.
+    """
+    if first == 1 or difference(first, second) == 0:
+        return second
+    if second == 1:
+        return first
+    if difference(first, second) is not None:
+        return None
+    for dim, other in ((first, second), (second, first)):
+        if isinstance(dim, int):
+            return None if _is_rounded(other) else dim
+    if _is_rounded(first) or _is_rounded(second):
+        return None
+    return dim_op("max", first, second) * dim_op("min", 1, dim_op("min", first, second))
+
+
+def _is_rounded(dim: AnyDim) -> bool:
+    """Whether a quotient that is rounded down is part of the dimension."""
+    atoms = [atom for monomial, _ in dim.terms for atom in monomial] if isinstance(dim, Dim) else []
+    operators = [atom for atom in atoms if isinstance(atom, DimOp)]
+    return any(a.function in ("floordiv", "mod") or _is_rounded(a.left) or _is_rounded(a.right) for a in operators)
+
+
+def common_dims(shapes: Sequence[Sequence[AnyDim]]) -> list[AnyDim] | None:
+    """The shapes broadcast, aligned at their ends; None where two sizes are to be equal."""
+    rank = max(map(len, shapes))
+    result: list[AnyDim] = [1] * rank
+    for shape in shapes:
+        for axis, dim in enumerate(shape, rank - len(shape)):
+            found = common_dim(result[axis], dim)
+            if found is None:
+                return None
+            result[axis] = found
+    return result
+
+
+def require_broadcast(node: Node, dim: AnyDim, wanted: AnyDim) -> None:
+    """Check that a size is 1 or the one that it is broadcast to: now, or when the model runs."""
+    if dim == 1 or difference(dim, wanted) == 0:
+        return
+    is_long = dim_op("min", dim_op("max", dim - 1, 1 - dim), 1)  # 0 where the size is 1, else 1
+    node.require_equal(dim, (wanted - 1) * is_long + 1, "size {} does not broadcast to {}")
+
+
+def expanded(node: Node, value: Expr, dims: Sequence[AnyDim]) -> Expr:
+    """`value` repeated along those axes that are not 1 and not proven to have the sizes of the last of `dims`."""
+    shape = value.type.shape
+    for have, want in zip(shape, dims[len(dims) - len(shape) :], strict=True):
+        require_broadcast(node, have, want)
+    own = dims[len(dims) - len(shape) :]
+    wanted = tuple(have if have == 1 else want for have, want in zip(shape, own, strict=True))
+    if all(difference(have, want) == 0 for have, want in zip(shape, wanted, strict=True)):
+        return value
+    return node.emit(ops.expand(value, Shape(wanted)))
+
+
+def with_common_sizes(node: Node) -> Node | None:
+    """The node with inputs that broadcast by what is known of their sizes; None where nothing can be done."""
+    op = node.proto.op_type
+    tensors = [value for value in node.inputs if isinstance(value, Expr) and isinstance(value.type, TensorType)]
+    if node.proto.domain or not tensors or any(t.type.shape is None or t.type.dtype is None for t in tensors):
+        return None
+    shapes = [tensor.type.shape for tensor in tensors]
+    inputs: list = list(node.inputs)
+    if op in ELEMENTWISE and len(tensors) == len(node.inputs) and node.attribute("axis") is None:
+        wanted = [common_dims(shapes)] * len(shapes)
+    elif op == "PRelu":
+        wanted = [shapes[0], shapes[0]]
+    elif op == "MatMul" and min(map(len, shapes)) >= 2:
+        batch = common_dims([shape[:-2] for shape in shapes])
+        wanted = [None if batch is None else (*batch, *shape[-2:]) for shape in shapes]
+    elif op == "Gemm" and len(tensors) == 3:
+        rows = shapes[0][1 if node.attribute("transA", 0) else 0]
+        columns = shapes[1][0 if node.attribute("transB", 0) else 1]
+        wanted = [shapes[0], shapes[1], (rows, columns)]
+    else:
+        return None
+    for at, (tensor, dims) in enumerate(zip(tensors, wanted, strict=True)):
+        if dims is None or len(dims) < len(tensor.type.shape) or _is_impossible(tensor.type.shape, dims):
+            return None
+        inputs[at] = expanded(node, tensor, dims)
+    return None if inputs == list(node.inputs) else replace(node, inputs=inputs)
+
+
+def _is_impossible(shape: Sequence[AnyDim], dims: Sequence[AnyDim]) -> bool:
+    pairs = zip(shape, dims[len(dims) - len(shape) :], strict=True)
+    return any(have != 1 and difference(have, want) not in (None, 0) and isinstance(have, int) for have, want in pairs)

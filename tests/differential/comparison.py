@@ -1,0 +1,161 @@
+"""A random model in three ways: with its sizes as numbers, with symbols for them, and in ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from differential.onnxruntime_process import OnnxRuntimeProcess, OnnxRuntimeRefusal
+from differential.random_models import RandomModel, draw
+from frontend.onnx_answers import outputs
+from frontend.onnx_models import onnx
+from modes import plain
+from onnx import helper
+
+from relvm import vm
+from relvm.errors import RelvmError
+from relvm.frontend.onnx import from_onnx
+
+# Operators that treat NaN, infinities and zeros with a sign in ways of their own: ONNX Runtime's vector code leaves NaN
+# out of some maxima, and takes the largest finite number for a maximum of nothing or of -inf only.
+_UNLIKE_SPECIAL = frozenset("ArgMax ArgMin TopK Cast".split())
+_LARGE = 100.0
+
+Arrays = list[np.ndarray]
+
+
+def _of(node: onnx.NodeProto) -> dict[str, Any]:
+    return {a.name: helper.get_attribute_value(a) for a in node.attribute}
+
+
+def _is_resize_by_corners(node: onnx.NodeProto) -> bool:
+    return node.op_type == "Resize" and _of(node).get("coordinate_transformation_mode") == b"align_corners"
+
+
+def _is_dilated_and_padded(node: onnx.NodeProto) -> bool:
+    found = _of(node)
+    return node.op_type == "MaxPool" and found.get("auto_pad", b"").startswith(b"SAME") and "dilations" in found
+
+
+def _is_instance_norm(node: onnx.NodeProto) -> bool:
+    return node.op_type == "InstanceNormalization"
+
+
+# What makes ONNX Runtime's numbers others than ours, and why that stays.
+DIFFERENCES: dict[str, Callable[[onnx.NodeProto], bool]] = {
+    "Resize by align_corners to a fractional size: the suite of ONNX keeps the fraction, ONNX Runtime rounds it": (
+        _is_resize_by_corners
+    ),
+    "auto_pad SAME with dilations: ONNX pads to ceil(size / stride), ONNX Runtime leaves the dilations out": (
+        _is_dilated_and_padded
+    ),
+    "InstanceNormalization of equal elements: what rounding leaves of a variance of 0 is multiplied by 316": (
+        _is_instance_norm
+    ),
+}
+
+
+def difference(ours: Arrays, theirs: Arrays, *, special: bool = False) -> str:
+    """What differs, or an empty text.  special: whether the inputs had infinities and their like."""
+    if len(ours) != len(theirs):
+        return f"{len(ours)} outputs and {len(theirs)}"
+    for i, (x, y) in enumerate(zip(map(np.asarray, ours), map(np.asarray, theirs), strict=True)):
+        if (x.dtype, x.shape) != (y.dtype, y.shape):
+            return f"output {i}: {x.dtype}{x.shape} and {y.dtype}{y.shape}"
+        if x.dtype.kind != "f":
+            if not np.array_equal(x, y):
+                return f"output {i}: {x.ravel()[:8]} and {y.ravel()[:8]}"
+            continue
+        with np.errstate(all="ignore"):
+            finite = np.abs(y[np.isfinite(y)]).astype(np.float64)
+            scale = float(finite.max()) if finite.size else 1.0
+            close = np.isclose(x, y, rtol=2e-4, atol=max(1e-5, 2e-6 * scale), equal_nan=True)
+            if special:
+                close |= ~np.isfinite(x) | ~np.isfinite(y) | (scale > 1e30)
+        if not close.all():
+            return f"output {i}: {x[~close].ravel()[:6]} and {y[~close].ravel()[:6]}"
+    return ""
+
+
+def is_special(arrays: Arrays) -> bool:
+    """Whether an input holds more than numbers of everyday size."""
+    return any(bool((~np.isfinite(a) | (np.abs(a) > _LARGE) | (np.abs(a) < 1e-30)).any()) for a in arrays)
+
+
+@dataclass
+class Report:
+    """counts: of runs by what came of them.   faults: what must not be, each a line."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+
+
+class Comparison:
+    """Compares models, and counts.
+
+    build: makes a machine of a model.
+    """
+
+    def __init__(self, onnxruntime: OnnxRuntimeProcess, build: Callable[[onnx.ModelProto], Any] | None = None) -> None:
+        self.onnxruntime = onnxruntime
+        self.build = build or (lambda model: vm.VirtualMachine(vm.build(from_onnx(model), "bytecode", "numpy")))
+        self.report = Report()
+
+    def attempt(self, place: str, function: Callable[[], Arrays]) -> Arrays | None:
+        """What comes of it; None: relvm refused it with an error of its own.  Other errors are faults."""
+        try:
+            return function()
+        except RelvmError:
+            return None
+        except Exception as error:
+            self.report.faults.append(f"{place}: {type(error).__name__}: {error}")
+            return None
+
+    def model(self, seed: int, runs: int = 3) -> None:
+        """Compares the model of that seed with inputs of several sizes."""
+        model = draw(seed, self.onnxruntime.run)
+        random = np.random.default_rng([seed, 1])
+        symbolic = self.attempt(f"seed {seed}, building", lambda: self.build(model.proto()))
+        for number in range(runs):
+            sizes = model.sizes if number == 0 else model.other_sizes(random)
+            arrays = model.arrays(sizes, random)
+            special = is_special(arrays)
+            if special and any(node.op_type in _UNLIKE_SPECIAL for node in model.nodes):
+                arrays = [np.where(np.isfinite(a) & (np.abs(a) < _LARGE), a, np.float32(1)) for a in arrays]
+            self.run(f"seed {seed}, run {number}", model, symbolic, sizes, arrays, special)
+
+    def run(
+        self, place: str, model: RandomModel, symbolic: Any, sizes: dict[str, int], arrays: Arrays, special: bool
+    ) -> None:
+        def of(machine: Any) -> Arrays:
+            return outputs(plain(machine["main"](*arrays)))
+
+        static = self.attempt(f"{place}, static", lambda: of(self.build(model.proto(sizes))))
+        dynamic = None if symbolic is None else self.attempt(f"{place}, dynamic", lambda: of(symbolic))
+        try:
+            theirs = self.onnxruntime.run(model.proto(sizes), arrays)
+        except OnnxRuntimeRefusal:
+            theirs = None
+        counts, faults = self.report.counts, self.report.faults
+        counts["runs"] += 1
+        if static is not None and dynamic is not None and (found := difference(static, dynamic, special=special)):
+            faults.append(f"{place}: static and dynamic: {found}")
+        if theirs is None:
+            counts["refused by ONNX Runtime"] += 1
+            counts["refused by ONNX Runtime only"] += static is not None and dynamic is not None
+            if (static is None) != (dynamic is None):
+                counts[f"{'dynamic' if static is None else 'static'} where ONNX Runtime refuses"] += 1
+            return
+        counts["refused by relvm, static"] += static is None
+        counts["refused by relvm, dynamic"] += dynamic is None
+        counts["answered by all"] += static is not None and dynamic is not None
+        listed = any(is_other(node) for is_other in DIFFERENCES.values() for node in model.nodes)
+        for name, ours in (("static", static), ("dynamic", dynamic)):
+            found = "" if ours is None else difference(ours, theirs, special=special)
+            if found and listed:
+                counts["listed differences"] += 1
+            elif found:
+                faults.append(f"{place}: {name} and ONNX Runtime: {found}")
