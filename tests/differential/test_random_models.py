@@ -26,5 +26,5 @@ def expect_agreement(report: Report) -> None:
     counts = report.counts
     refused = counts["refused by relvm, static"] + counts["refused by relvm, dynamic"]
     assert counts["answered by all"] > 0.6 * counts["runs"]
-    assert refused < 0.12 * counts["runs"], dict(counts)
+    assert refused < 0.2 * counts["runs"], dict(counts)
     assert counts["static where ONNX Runtime refuses"] + counts["dynamic where ONNX Runtime refuses"] <= 1
