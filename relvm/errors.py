@@ -136,6 +136,18 @@ def expect_type(name: str, got: object, expected: type | tuple[type, ...], shown
         raise RelvmTypeError(f"{name}: expected {shown}, got {type(got).__name__}")
 
 
+def expect_name(what: str, name: object) -> None:
+    """Raises RelvmTypeError: `name`, which messages call `what`, is no text, or no text that C and files can hold: it
+    has a zero character or half of a surrogate pair."""
+    expect_type(what, name, str, "a text")
+    if "\0" in name:
+        raise RelvmTypeError(f"{what}: {name!r} has a zero character")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise RelvmTypeError(f"{what}: {name!r} has half of a surrogate pair") from None
+
+
 def expect_choice(name: str, got: object, choices: tuple[str, ...]) -> None:
     """Raises RelvmArgumentError: what was got for the argument `name`, `got`, is none of the `choices`."""
     if got not in choices:

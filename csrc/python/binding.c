@@ -100,6 +100,7 @@ static PyMethodDef objects_methods[] = {
 
 static PyMemberDef objects_members[] = {{"exception", T_OBJECT, offsetof(Objects, exception), 0, NULL},
                                         {"restless", T_BOOL, offsetof(Objects, restless), 0, NULL},
+                                        {"shares", T_BOOL, offsetof(Objects, shares), 0, NULL},
                                         {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot objects_slots[] = {{Py_tp_init, objects_init},       {Py_tp_traverse, objects_traverse},
@@ -241,7 +242,7 @@ static PyObject *run(Reference *callee, PyObject *arguments) {
   status = rvm_machine_invoke(objects->machine, callee->value, row.values, row.count, &result);
   Py_END_ALLOW_THREADS
   row_close(&row);
-  if (!status) return relvm_take(objects, result);
+  if (!status) return relvm_take_result(objects, result);
   unsigned long long address = (unsigned long long)(uintptr_t)&result;
   return relvm_raise(PyObject_CallFunction(relvm_hooks.ended, "OiK", objects, (int)status, address));
 }
@@ -395,6 +396,16 @@ static PyObject *module_take(PyObject *module, PyObject *arguments) {
   return relvm_take_borrowed((Objects *)objects, *(const rvm_value *)(uintptr_t)address);
 }
 
+static PyObject *module_take_result(PyObject *module, PyObject *arguments) {
+  (void)module;
+  PyObject *objects;
+  unsigned long long address;
+  if (!PyArg_ParseTuple(arguments, "O!K", objects_type, &objects, &address)) return NULL;
+  rvm_value value = *(const rvm_value *)(uintptr_t)address;
+  rvm_value_retain(value);
+  return relvm_take_result((Objects *)objects, value);
+}
+
 static PyObject *module_is_writable(PyObject *module, PyObject *reference) {
   (void)module;
   return PyBool_FromLong(relvm_is_writable(((Reference *)reference)->value.as.tensor));
@@ -411,6 +422,7 @@ static PyMethodDef module_methods[] = {
     {"active", module_active, METH_NOARGS, "The Objects of the machine that this thread is running, or None."},
     {"store", module_store, METH_VARARGS, "store(objects, value, address) -> whether the place owns a reference."},
     {"take", module_take, METH_VARARGS, "take(objects, address) -> the Python value of the one that stays there."},
+    {"take_result", module_take_result, METH_VARARGS, "The same of a result, which owns its memory."},
     {"is_writable", module_is_writable, METH_O, "Whether the bytes that a tensor lies in may be written."},
     {"hold", module_hold, METH_O, "A reference to an object for C, which gives it back by calling let_go with this."},
     {NULL, NULL, 0, NULL}};

@@ -38,6 +38,8 @@ typedef struct {
   rvm_machine *machine;
   PyObject *exception; /* raised in a callback, on its way to the caller; or NULL */
   char restless;       /* `poll` is to be called before the next run */
+  char shares;         /* results may lie in the memory of arguments */
+  char owning;         /* a result is being taken whose memory must not be the host's */
 } Objects;
 
 /* One reference to an object of a machine, taken over from whoever made this. */
@@ -69,6 +71,8 @@ int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *place);
 /* The Python value of a machine's, whose reference it takes over. */
 PyObject *relvm_take(Objects *objects, rvm_value value);
 PyObject *relvm_take_borrowed(Objects *objects, rvm_value value);
+/* The same of a run's result, in which tensors that lie in the host's memory are copied, unless `shares`. */
+PyObject *relvm_take_result(Objects *objects, rvm_value value);
 /* Whether the bytes that a tensor lies in may be written. */
 int relvm_is_writable(const rvm_tensor *tensor);
 

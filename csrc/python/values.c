@@ -104,6 +104,29 @@ int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *place) {
 
 /* ---- values to Python ---- */
 
+/* Whether a tensor lies in memory that the host gave, as that of an argument. */
+static int is_of_host(const rvm_tensor *tensor) {
+  for (;;) {
+    if (tensor->base.references < 0) return 0; /* a constant */
+    if (tensor->release) return 1;
+    if (!tensor->owner || tensor->owner->tag != RVM_TAG_TENSOR) return 0;
+    tensor = (const rvm_tensor *)tensor->owner;
+  }
+}
+
+/* Puts a copy in the place of a tensor: 0, or -1 with an exception. */
+static int copy_tensor(rvm_value *value) {
+  const rvm_tensor *tensor = value->as.tensor;
+  rvm_value copy;
+  int32_t status = rvm_tensor_new(tensor->dtype, tensor->dl.ndim, tensor->dl.shape, &copy);
+  if (status) return failed(status, &copy);
+  int64_t size_bytes = rvm_tensor_size_bytes(tensor);
+  if (size_bytes > 0) memcpy(copy.as.tensor->dl.data, tensor->dl.data, (size_t)size_bytes);
+  rvm_value_release(value);
+  *value = copy;
+  return 0;
+}
+
 PyObject *relvm_take(Objects *objects, rvm_value value) {
   switch (value.tag) {
     case RVM_TAG_NIL: Py_RETURN_NONE;
@@ -112,6 +135,10 @@ PyObject *relvm_take(Objects *objects, rvm_value value) {
     case RVM_TAG_BOOL: return PyBool_FromLong(value.as.i != 0);
   }
   PyObject *result;
+  if (value.tag == RVM_TAG_TENSOR && objects->owning && is_of_host(value.as.tensor) && copy_tensor(&value)) {
+    rvm_value_release(&value);
+    return NULL;
+  }
   if (value.tag == RVM_TAG_TENSOR || value.tag == RVM_TAG_CLOSURE || value.tag == RVM_TAG_FUNCTION) {
     PyObject *type = value.tag == RVM_TAG_TENSOR ? relvm_hooks.tensor : relvm_hooks.closure;
     result = relvm_reference_of((PyTypeObject *)type, objects, value);
@@ -120,6 +147,13 @@ PyObject *relvm_take(Objects *objects, rvm_value value) {
   }
   result = PyObject_CallFunction(relvm_hooks.take, "OK", objects, (unsigned long long)(uintptr_t)&value);
   rvm_value_release(&value);
+  return result;
+}
+
+PyObject *relvm_take_result(Objects *objects, rvm_value value) {
+  objects->owning = !objects->shares;
+  PyObject *result = relvm_take(objects, value);
+  objects->owning = 0;
   return result;
 }
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relvm.errors import RelvmArithmeticError
 from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import BOOL, F64, I64, DType, dtype_of
 from relvm.ir.node import Node, node
@@ -102,6 +103,8 @@ class Prim(Expr):
     type: Type | None = _typed()
 
     def __post_init__(self) -> None:
+        if self.dtype == I64 and not -(1 << 63) <= self.value < 1 << 63:
+            raise RelvmArithmeticError(f"the scalar {self.value} is out of the range of i64")
         object.__setattr__(self, "type", PrimType(self.dtype))
 
 

@@ -19,9 +19,9 @@ from relvm import vm
 from relvm.errors import RelvmError
 from relvm.frontend.onnx import from_onnx
 
-# Operators that treat NaN, infinities and zeros with a sign in ways of their own: ONNX Runtime's vector code leaves NaN
-# out of some maxima, and takes the largest finite number for a maximum of nothing or of -inf only.
-_UNLIKE_SPECIAL = frozenset(["ArgMax", "ArgMin", "TopK", "Cast"])
+# Operators behind which NaN and infinities become other numbers.  ONNX Runtime's vector code leaves NaN out of some
+# maxima, and takes the largest finite number for a maximum of -inf.
+_UNLIKE_SPECIAL = {"ArgMax", "ArgMin", "TopK", "Cast", "Less", "Equal", "GreaterOrEqual"}
 _LARGE = 100.0
 
 Arrays = list[np.ndarray]
@@ -49,7 +49,23 @@ def _normalizes_instances(model: RandomModel) -> bool:
 
 def _orders_what_may_be_nan(model: RandomModel) -> bool:
     used = {node.op_type for node in model.nodes}
-    return bool(used & {"ArgMax", "ArgMin", "TopK"}) and bool(used & {"Div", "Sqrt", "Exp"})
+    return bool(used & _EXTREMES) and bool(used & {"Div", "Sqrt", "Exp"})
+
+
+_EXTREMES = {"ArgMax", "ArgMin", "TopK", "ReduceMax", "ReduceMin", "MaxPool", "GlobalMaxPool", "Max", "Min"}
+
+
+def _resizes_by_a_fraction(model: RandomModel) -> bool:
+    scales = [model.constants[node.input[2]] for node in model.nodes if node.op_type == "Resize" and node.input[2]]
+    return any(((each > 1) & (each < 2)).any() for each in scales)
+
+
+def _pools_with_gaps(model: RandomModel) -> bool:
+    pools = [_attributes(node) for node in model.nodes if node.op_type == "LpPool"]
+    return any(
+        pool.get("auto_pad", b"").startswith(b"SAME") and any(map(int.__lt__, pool["kernel_shape"], pool["strides"]))
+        for pool in pools
+    )
 
 
 # What makes ONNX Runtime's numbers others than ours, and why that stays.
@@ -63,8 +79,14 @@ DIFFERENCES: dict[str, Callable[[RandomModel], bool]] = {
     "InstanceNormalization of equal elements: what rounding leaves of a variance of 0 is multiplied by 316": (
         _normalizes_instances
     ),
-    "ArgMax, ArgMin and TopK of NaN: the first NaN here, as in NumPy; any element in ONNX Runtime": (
+    "Extremes and positions of NaN: the first NaN here, as in NumPy; ONNX Runtime leaves some out": (
         _orders_what_may_be_nan
+    ),
+    "Resize by a fraction that leaves an axis as long as it is: ONNX interpolates, ONNX Runtime copies": (
+        _resizes_by_a_fraction
+    ),
+    "LpPool with auto_pad SAME and strides beyond the window: ONNX Runtime pads by negative numbers": (
+        _pools_with_gaps
     ),
 }
 

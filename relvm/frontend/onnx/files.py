@@ -1,14 +1,15 @@
-"""ONNX models read from files: the graph is parsed, the weights stay in their file and are mapped.
+"""ONNX models read from files: the graph is parsed, the weights stay in the bytes that were read.
 
-A model's weights are most of its bytes.  The initializers' raw_data are left out of what protobuf parses, so that they
-are never copied; what is left says where in the file they are, as a model with external data does.
+A file is read once and as a whole, so that a module is what its file was at one time, whatever becomes of the file
+before the module is built.  A model's weights are most of its bytes.  The initializers' raw_data are left out of what
+protobuf parses, so that they are not copied again; what is left says where in the file they are, as a model with
+external data does.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-import mmap
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.names import shown
+from relvm.vm.runtime.files import read_file
 
 _LEFT_OUT_BYTES = 4096  # raw_data of at least as many stay in the file
 _GRAPH, _INITIALIZER, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 7, 5, 9, 13, 14  # the numbers of onnx.proto
@@ -43,17 +45,19 @@ class ModelFile:
         Where the files with external data are; None where that is not known.
     content
         The model's own bytes, where external data without a location are.
+    files
+        The bytes of the files with external data that were read.
     """
 
     proto: Any
     place: str
     origin: str
     folder: Path | None
-    content: bytes | mmap.mmap
-    maps: dict[Path, np.ndarray] = field(default_factory=dict)
+    content: bytes
+    files: dict[Path, np.ndarray] = field(default_factory=dict)
 
     def array(self, tensor: Any, here: str) -> np.ndarray:
-        """The elements of an onnx.TensorProto: mapped where they are in a file.  here: what messages begin with.
+        """The elements of an onnx.TensorProto.  here: what messages begin with.
 
         Raises
         ------
@@ -122,7 +126,7 @@ class ModelFile:
         except ValueError:
             raise RelvmFormatError(f"{here}: external data at {entries}: expected numbers") from None
         location = entries.get("location")
-        data = np.frombuffer(self.content, np.uint8) if location is None else self._mapped(location, here)
+        data = np.frombuffer(self.content, np.uint8) if location is None else self._file(location, here)
         length = len(data) - offset if length is None else length
         if offset < 0 or length < 0 or offset + length > len(data):
             raise RelvmFormatError(
@@ -130,19 +134,19 @@ class ModelFile:
             )
         return data[offset : offset + length]
 
-    def _mapped(self, location: str, here: str) -> np.ndarray:
+    def _file(self, location: str, here: str) -> np.ndarray:
         if self.folder is None:
             raise RelvmUnsupportedError(f"{here}: its elements are in the file {location!r}; give the model's path")
         folder = self.folder.resolve()
         path = (folder / location).resolve()
         if not location or not path.is_relative_to(folder):
             raise RelvmFormatError(f"{here}: external data in {location!r}, which is no file in the model's folder")
-        if path not in self.maps:
+        if path not in self.files:
             try:
-                self.maps[path] = np.frombuffer(_mapped(path), np.uint8)
+                self.files[path] = np.frombuffer(read_file(path), np.uint8)
             except OSError as error:
                 raise RelvmFormatError(f"{here}: its elements are in {path}: {error.strerror}") from None
-        return self.maps[path]
+        return self.files[path]
 
 
 def read_model(model: Any) -> ModelFile:
@@ -173,7 +177,7 @@ def read_model(model: Any) -> ModelFile:
             f"from_onnx: the model is a {type(model).__name__}, expected a path, bytes or an onnx.ModelProto"
         )
     place = "model" if isinstance(model, bytes) else str(model)
-    content = model if isinstance(model, bytes) else _mapped(Path(model))
+    content = model if isinstance(model, bytes) else read_file(model)
     try:
         skeleton = _without_weights(memoryview(content))
         proto = onnx.ModelProto.FromString(skeleton)
@@ -184,12 +188,6 @@ def read_model(model: Any) -> ModelFile:
     is_one_file = b"location" not in skeleton  # the key that says where else elements are
     origin = f"onnx {onnx.__version__} {hashlib.sha256(content).hexdigest()}" if is_one_file else ""
     return ModelFile(proto, place, origin, None if isinstance(model, bytes) else Path(model).parent, content)
-
-
-def _mapped(path: Path) -> bytes | mmap.mmap:
-    """The bytes of a file, read when they are looked at."""
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if file.seek(0, 2) else b""
 
 
 def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:

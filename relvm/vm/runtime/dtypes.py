@@ -40,8 +40,12 @@ def plain_array(array: np.ndarray) -> np.ndarray:
     """`array` itself when it is C-contiguous, aligned and in native byte order, else a copy that is.  Of strings one of
     dtype object.
 
-    Raises RelvmTypeError: its dtype has no row in csrc/dtypes.def; an object that is no str.
+    Raises RelvmTypeError: its dtype has no row in csrc/dtypes.def; an object that is no str; elements that are masked.
     """
+    if isinstance(array, np.ma.MaskedArray):
+        if np.ma.is_masked(array):
+            raise RelvmTypeError("an array with masked elements: a tensor has no mask; pass array.filled(value)")
+        array = array.data
     if array.dtype.kind in "UTO":
         return _plain_strings(array)
     native = array.dtype.newbyteorder("=")

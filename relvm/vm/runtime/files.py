@@ -55,6 +55,22 @@ def map_executable(path: str | os.PathLike) -> memoryview:
     return section
 
 
+def read_file(path: str | os.PathLike) -> bytes:
+    """The bytes of a file as it is now.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    RelvmFormatError
+        It is a device or a pipe.
+    """
+    with open(path, "rb", opener=_open_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise RelvmFormatError(f"{path}: expected a file, got a device or a pipe")
+        return file.read()
+
+
 @contextlib.contextmanager
 def complete_file(path: str | os.PathLike) -> Iterator[Path]:
     """A name to write to: what is there at the end of the block takes the place of `path`, unless the block fails.

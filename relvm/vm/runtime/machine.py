@@ -37,8 +37,8 @@ class VirtualMachine:
 
     Arguments and results are NumPy arrays and whatever speaks DLPack, out as Tensor; bool, int of 64 bits, float,
     str, None, np.dtype, Shape; tuples and lists of these; functions and closures of the machine.
-    A dense row-major array is not copied on its way in: a result, or a closure, that holds it sees what is written to
-    it later.
+    A dense row-major array is not copied on its way in: a closure that holds it sees what is written to it later.  A
+    result owns its memory.
 
     A machine is used by one thread at a time; threads take one machine each, over one executable.
 
@@ -64,6 +64,8 @@ class VirtualMachine:
         and 64 bytes that are allocated are 1; RelvmTimeoutError.  0: no limit.
     max_seconds
         The most time of one run; RelvmTimeoutError.  A kernel or a Python function that has begun ends.  0: no limit.
+    results_may_share
+        Do not copy a result that is an argument, or a view of one, to memory of its own.
 
     Raises
     ------
@@ -98,6 +100,7 @@ class VirtualMachine:
         max_bytes: int = 0,
         max_steps: int = 0,
         max_seconds: float = 0,
+        results_may_share: bool = False,
     ) -> None:
         expect_type("VirtualMachine", executable, Executable, "an Executable")
         print_hook = print if print_hook is None else print_hook
@@ -123,6 +126,7 @@ class VirtualMachine:
         if status:
             raise failure(status, error)
         self._runner = Runner(machine[0], executable, print_hook, sizes["threads"])
+        self._runner.shares = bool(results_may_share)
         self._functions: dict[str, Function] = {}
         self._saved: dict[str, SavedFunction] = {}
         self._inputs: dict[str, Prepared] = {}

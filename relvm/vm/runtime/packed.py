@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError, expect_type, near_matches
+from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError, expect_name, expect_type, near_matches
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.failure import failure
@@ -59,7 +60,7 @@ def register_func(name: str, function: Callable[..., Any] | None = None, *, over
     RelvmBusyError
         The name is taken, and not `override`.
     """
-    expect_type("register_func: name", name, str, "a text")
+    expect_name("register_func: name", name)
     if function is None:
         return lambda decorated: register_func(name, decorated, override=override)
     expect_type(f"register_func: {name}", function, Callable, "a callable")
@@ -92,8 +93,12 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
     RelvmBusyError
         The name is taken, and not `override`.
     """
-    expect_type("register_c_func: name", name, str, "a text")
-    if not isinstance(address, int) or address <= 0:
+    expect_name("register_c_func: name", name)
+    try:
+        address = operator.index(address)
+    except TypeError:
+        raise RelvmTypeError(f"{name}: expected the address of a C function, got {address!r}") from None
+    if not 0 < address < 1 << 8 * ffi.sizeof("void *"):
         raise RelvmTypeError(f"{name}: expected the address of a C function, got {address!r}")
     with _lock:
         error = ffi.new("rvm_value *")
@@ -107,6 +112,7 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
 
 def unregister_func(name: str) -> None:
     """Take a name away.  Machines that call it raise RelvmNameError.  Raises RelvmNameError: no function has it."""
+    expect_name("unregister_func: name", name)
     with _lock:
         error = ffi.new("rvm_value *")
         status = lib.rvm_unregister(name.encode(), error)

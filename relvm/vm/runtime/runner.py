@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.binding import Objects, Reference
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.failure import STATUS_NUMBERS, failure, read_failure, uncopyable
-from relvm.vm.runtime.values import new_words, release, store_all, take_borrowed, value_at
+from relvm.vm.runtime.values import new_words, release, store_all, value_at
 
 _CALLBACK_ERROR = STATUS_NUMBERS["CALLBACK_ERROR"]
 
@@ -62,7 +63,8 @@ class Runner(Objects):
         """The Python value of a result that is kept."""
         outer = self.begin(name)
         try:
-            return take_borrowed(self, ffi.new("int64_t[2]", (held.tag, held.address)), 0)
+            words = ffi.new("int64_t[2]", (held.tag, held.address))
+            return binding.take_result(self, int(ffi.cast("uintptr_t", words)))
         finally:
             self.end(outer)
 

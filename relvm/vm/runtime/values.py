@@ -103,7 +103,7 @@ def store_other(objects: Objects, value: Any, address: int) -> bool:
         case tuple() | list():
             return _store_sequence(objects, value, words)
         case str():
-            encoded = value.encode()
+            encoded = _encoded(value)
             return _made(lib.rvm_string_new(encoded, len(encoded), value_at(words, 0)), words)
         case np.dtype():
             words[0], words[1] = DTYPE, dtype_number(value)
@@ -126,6 +126,13 @@ def store_other(objects: Objects, value: Any, address: int) -> bool:
         return _store_dlpack(objects, value, words)
     expected = "an array, number, string, None, tuple, list, Shape, np.dtype, or a function or closure of this machine"
     raise RelvmTypeError(f"expected {expected}, got {type(value).__name__}")
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise RelvmTypeError(f"expected text, got {text!r}, which has half of a surrogate pair") from None
 
 
 def _store_shape(value: Shape, words: Any) -> bool:
