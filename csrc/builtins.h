@@ -21,6 +21,9 @@ rvm_status rvm_check_arguments(enum rvm_builtin builtin, const char *kinds, cons
                                rvm_value *result);
 rvm_status rvm_fail_count(enum rvm_builtin builtin, int32_t count, rvm_value *result);
 
+/* Whether a value is a function or closure of the program that is known to have no effects. */
+int rvm_is_pure(rvm_value value);
+
 /* Whether a value can be a function's shape heap: that is written to, so memory of constants or of the host is none. */
 int rvm_is_heap(rvm_value value);
 

@@ -273,6 +273,19 @@ RVM_BUILTIN(check_func_info) {
                   rvm_value_describe(arguments[0], got));
 }
 
+RVM_BUILTIN(check_pure_func_info) {
+  RVM_CHECK(check_pure_func_info, "ag");
+  char got[RVM_DESCRIPTION_BYTES];
+  const char *name = arguments[1].as.string->bytes;
+  if (rvm_is_pure(arguments[0])) return done(result);
+  if (arguments[0].tag != RVM_TAG_FUNCTION && arguments[0].tag != RVM_TAG_CLOSURE)
+    return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a function, got %s", name,
+                    rvm_value_describe(arguments[0], got));
+  return rvm_fail(result, RVM_TYPE_ERROR,
+                  "%s: expected a function without effects, got %s, which may have some; a type with => takes it", name,
+                  rvm_value_describe(arguments[0], got));
+}
+
 RVM_BUILTIN(check_prim_value_info) {
   RVM_CHECK(check_prim_value_info, "adg");
   rvm_value value = arguments[0];

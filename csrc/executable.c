@@ -200,7 +200,8 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
   if (function->kind >= RVM_KIND_COUNT) return BAD(error, "function %s has unknown kind %u", name, function->kind);
   int packed = function->kind == RVM_KIND_packed, bytecode = function->kind == RVM_KIND_bytecode;
   int has_code = bytecode || function->kind == RVM_KIND_native;
-  if (function->is_private > has_code) return BAD(error, "function %s may not be private", name);
+  if (function->flags > (has_code ? RVM_PRIVATE | RVM_IMPURE : 0))
+    return BAD(error, "function %s has flags that it may not have", name);
   if (function->parameter_count < (packed ? -1 : 0)) return BAD(error, "function %s has no parameter count", name);
   uint32_t parameter_count = function->parameter_count < 0 ? 0 : (uint32_t)function->parameter_count;
   if (function->first_parameter > parameter_total || parameter_count > parameter_total - function->first_parameter)
@@ -596,5 +597,5 @@ int32_t rvm_executable_find(const rvm_executable *executable, const char *name) 
   const rvm_function_name key = {.name = name};
   const rvm_function_name *found =
       bsearch(&key, executable->by_name, (size_t)executable->function_count, sizeof key, compare_names);
-  return found && !executable->functions[found->index].is_private ? found->index : -1;
+  return found && !(executable->functions[found->index].flags & RVM_PRIVATE) ? found->index : -1;
 }

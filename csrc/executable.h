@@ -37,10 +37,15 @@ static inline uint32_t rvm_argument_kind(uint32_t word) { return word & 7; }
 static inline int32_t rvm_argument_payload(uint32_t word) { return (int32_t)word >> 3; }
 
 /* One record of the function section, as it stands in the file. */
+enum {
+  RVM_PRIVATE = 1, /* no name finds it: only the program itself calls it */
+  RVM_IMPURE = 2,  /* calling it may have effects */
+};
+
 typedef struct rvm_function_record {
   uint32_t name; /* string index */
   uint16_t kind;
-  uint16_t is_private; /* 0; 1: of a function with code that no name finds, only the program itself calls */
+  uint16_t flags; /* RVM_PRIVATE, RVM_IMPURE; 0 unless the function has code */
   uint32_t symbol; /* string index, or RVM_NO_STRING */
   int32_t parameter_count;
   uint32_t first_parameter;

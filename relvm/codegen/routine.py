@@ -132,7 +132,9 @@ class _Generator:
     def routine(self) -> Routine:
         params = tuple(param.name for param in self.function.params)
         body = self.block(self.function.body, Register(len(params)), "")
-        return Routine(self.function.name, params, self.next_register, body, self.function.private)
+        return Routine(
+            self.function.name, params, self.next_register, body, self.function.private, not self.function.pure
+        )
 
     def new_register(self) -> Register:
         self.next_register += 1

@@ -150,13 +150,15 @@ def ends_in_calls(body: tuple[Statement, ...]) -> bool:
 @dataclass(frozen=True)
 class Routine:
     """name: the function's.  params: r[0..n-1]; the result is left in r[n].  registers: how many there are, at least
-    n+1.  private: whether hosts do not find it by its name."""
+    n+1.  private: whether hosts do not find it by its name.  impure: whether it may
+    have effects."""
 
     name: str
     params: tuple[str, ...]
     registers: int
     body: tuple[Statement, ...]
     private: bool = False
+    impure: bool = False
 
 
 @dataclass(frozen=True)

@@ -282,8 +282,8 @@ class _Lowering:
                     self.effect(scope, "check_value", value, place)
                 else:
                     scope.pending.append((where, value, type_))
-            case FuncType() if not isinstance(known, FuncType):
-                self.effect(scope, "check_func_info", value, place)
+            case FuncType(pure=pure) if not isinstance(known, FuncType):
+                self.effect(scope, "check_pure_func_info" if pure else "check_func_info", value, place)
             case PrimType(dtype, expected):
                 if not (isinstance(known, PrimType) and known.dtype == dtype):
                     self.effect(scope, "check_prim_value_info", value, DTypeValue(dtype), place)

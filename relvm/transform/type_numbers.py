@@ -45,8 +45,8 @@ def type_numbers(type_: Type | None, pair: Callable[[AnyDim], tuple[Prim, Prim]]
         case PrimType(dtype, value):
             yield from (_CODE["SCALAR"], prim(dtype.index))
             yield from (_ANY, prim(0)) if value is None else pair(value)
-        case FuncType():
-            yield _CODE["FUNCTION"]
+        case FuncType(pure=pure):
+            yield _CODE["PURE_FUNCTION" if pure else "FUNCTION"]
         case TupleType(fields):
             yield from (_CODE["TUPLE"], prim(len(fields)))
             for field in fields:

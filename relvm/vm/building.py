@@ -233,9 +233,19 @@ class _Entries:
         routine = self.routines[name]
         if name in self.compiled:
             kind, symbol = "native", routine_symbol(name)
-            return FunctionEntry(name, kind, routine.params, routine.registers, symbol=symbol, private=routine.private)
+            return FunctionEntry(
+                name,
+                kind,
+                routine.params,
+                routine.registers,
+                symbol=symbol,
+                private=routine.private,
+                impure=routine.impure,
+            )
         registers, code = self.bytecode.registers[name], self.bytecode.code[name]
-        return FunctionEntry(name, "bytecode", routine.params, registers, code, private=routine.private)
+        return FunctionEntry(
+            name, "bytecode", routine.params, registers, code, private=routine.private, impure=routine.impure
+        )
 
 
 def expect_to_build(program: object, options: Mapping[str, object]) -> None:

@@ -204,10 +204,10 @@ static void an_unknown_kind(image *to) {
   image_packed(to, "extra"), image_record(to, to->function_count - 1)->kind = 4;
 }
 static void a_private_packed_function(image *to) {
-  image_packed(to, "extra"), image_record(to, to->function_count - 1)->is_private = 1;
+  image_packed(to, "extra"), image_record(to, to->function_count - 1)->flags = 1;
 }
-static void an_unknown_privacy(image *to) {
-  image_bytecode(to, "f", "x", 1), RET(to, 0), image_record(to, to->function_count - 1)->is_private = 2;
+static void an_unknown_flag(image *to) {
+  image_bytecode(to, "f", "x", 1), RET(to, 0), image_record(to, to->function_count - 1)->flags = 4;
 }
 static void no_parameter_count(image *to) { image_function(to, RVM_KIND_bytecode, "f", NULL, 1), RET(to, 0); }
 static void parameters_beyond_the_table(image *to) {
@@ -219,7 +219,7 @@ static void a_parameter_without_name(image *to) {
   memset(to->parameters.bytes + to->parameters.size - 4, 0x7f, 4);
 }
 static void a_private_native_function(image *to) { /* which is right; there is no library */
-  image_function(to, RVM_KIND_native, "f", "x", 2), image_record(to, to->function_count - 1)->is_private = 1;
+  image_function(to, RVM_KIND_native, "f", "x", 2), image_record(to, to->function_count - 1)->flags = 1;
 }
 static void too_many_native_registers(image *to) { image_function(to, RVM_KIND_native, "f", "x", 1u << 31); }
 static void native_without_symbol(image *to) {
@@ -323,8 +323,8 @@ static void each_fault_is_named(void) {
   expect_fault(NULL, a_gap_that_is_not_empty, bad, "between sections");
   expect_fault(a_twin_name, NULL, bad, "two functions are called vm.builtin.make_tuple");
   expect_fault(an_unknown_kind, NULL, bad, "unknown kind 4");
-  expect_fault(a_private_packed_function, NULL, bad, "may not be private");
-  expect_fault(an_unknown_privacy, NULL, bad, "may not be private");
+  expect_fault(a_private_packed_function, NULL, bad, "has flags that it may not have");
+  expect_fault(an_unknown_flag, NULL, bad, "has flags that it may not have");
   expect_fault(no_parameter_count, NULL, bad, "function f has no parameter count");
   expect_fault(parameters_beyond_the_table, NULL, bad, "parameters of function f");
   expect_fault(a_parameter_without_name, NULL, bad, "parameter 0 of function f");
@@ -497,7 +497,7 @@ static void an_executable_says_what_it_has(void) {
   uint32_t index = program_build(&program);
   uint32_t helper = image_bytecode(&program, "_helper", "x", 1);
   RET(&program, 0);
-  image_record(&program, helper)->is_private = 1;
+  image_record(&program, helper)->flags = 1;
   image_text(&program, "h\xc3\xa9llo \xe2\x82\xac \xf0\x9f\x98\x80"); /* 2, 3 and 4 bytes a character */
   MAKE(what, image_load(&program, &what, &error));
   const rvm_executable *executable = what.executable;

@@ -303,7 +303,7 @@ static void read_all(const rvm_executable *executable) {
     const char *name = rvm_executable_function_name(executable, i);
     EXPECT((name != NULL) == (i >= 0 && i < executable->function_count));
     if (!name) continue;
-    EXPECT(rvm_executable_find(executable, name) == (executable->functions[i].is_private ? -1 : i));
+    EXPECT(rvm_executable_find(executable, name) == (executable->functions[i].flags & RVM_PRIVATE ? -1 : i));
     EXPECT(rvm_executable_function_kind(executable, i) < RVM_KIND_COUNT);
   }
 }

@@ -338,7 +338,7 @@ static void change_function(file *f) {
   rvm_function_record *record = (rvm_function_record *)(functions->bytes + 8) + fuzz_below(random, count);
   switch (fuzz_below(random, 8)) {
     case 0: record->kind = (uint16_t)fuzz_below(random, RVM_KIND_COUNT + 1); return;
-    case 1: record->is_private = (uint16_t)fuzz_below(random, 3); return;
+    case 1: record->flags = (uint16_t)fuzz_below(random, 5); return;
     case 2: record->parameter_count = (int32_t)((uint32_t)record->parameter_count + fuzz_below(random, 3) - 1); return;
     case 3: record->registers += fuzz_below(random, 5) - 2; return;
     case 4: record->name = fuzz_below(random, 64); return;

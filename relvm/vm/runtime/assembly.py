@@ -2,7 +2,8 @@
 
     c0 = tensor f32 (2,) [1.0, 2.0]                a constant; a long one is `base64` and lines that begin with `|`
     f0 = packed test.add
-    f1 = bytecode main(x) registers 3              `private bytecode` for one that hosts do not find by name
+    f1 = bytecode main(x) registers 3              `private bytecode`: hosts do not find it by name;
+                                                   `impure bytecode`: a call of it may have effects
       0: call r2 = test.add(r0, c0)                ; what the debug section says
       1: call r1 = vm.builtin.copy(r2)
       2: ret r1
@@ -127,8 +128,8 @@ def _heading(entry: FunctionEntry) -> str:
     parameters = "" if entry.parameters is None else f"({', '.join(map(quoted, entry.parameters))})"
     registers = f" registers {entry.registers}" if entry.registers else ""
     symbol = "" if entry.symbol is None else f" symbol {quoted(entry.symbol)}"
-    private = "private " if entry.private else ""
-    return f"{private}{entry.kind} {quoted(entry.name)}{parameters}{registers}{symbol}"
+    flags = "private " * entry.private + "impure " * entry.impure
+    return f"{flags}{entry.kind} {quoted(entry.name)}{parameters}{registers}{symbol}"
 
 
 def _native_heading(native: NativeCode) -> str:

@@ -243,13 +243,13 @@ def _constant(statement: _Statement) -> Constant:
 
 def _heading(line: _Line) -> FunctionEntry:
     line.expect("=")
-    private = line.accept("private")
+    private, impure = line.accept("private"), line.accept("impure")
     kind = line.one_of([row.name for row in KINDS])
     name = line.name()
     parameters = tuple(line.list("(", ")", line.name)) if line.ahead == "(" else None
     registers = line.integer() if line.accept("registers") else 0
     symbol = line.name() if line.accept("symbol") else None
-    return FunctionEntry(name, kind, parameters, registers, symbol=symbol, private=private)
+    return FunctionEntry(name, kind, parameters, registers, symbol=symbol, private=private, impure=impure)
 
 
 def _code(lines: list[_Line], indices: dict[str, int]) -> tuple[Instruction, ...]:

@@ -12,7 +12,7 @@ from relvm.errors import RelvmFormatError
 from relvm.tables import ARGUMENTS, KINDS, OPCODES, TAGS
 from relvm.vm.runtime.container import unpack_sections
 from relvm.vm.runtime.dtypes import STRINGS, numpy_dtype, unpack_strings
-from relvm.vm.runtime.encode import ABSENT, CONSTANT_RECORD, FUNCTION_RECORD, NATIVE_HEADER
+from relvm.vm.runtime.encode import ABSENT, CONSTANT_RECORD, FUNCTION_RECORD, IMPURE, NATIVE_HEADER, PRIVATE
 from relvm.vm.runtime.program import Argument, Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 
 _LETTERS = {row.name: row.operands for row in OPCODES}
@@ -92,14 +92,21 @@ def _functions(section: memoryview, strings: list[str], code: tuple[int, ...]) -
     records = _slice(section, 8, FUNCTION_RECORD.size * count)
     names = struct.unpack(f"<{total}I", _slice(section, 8 + len(records), 4 * total))
     functions = []
-    for name, kind, private, symbol, arity, first, registers, start, size in FUNCTION_RECORD.iter_unpack(records):
+    for name, kind, flags, symbol, arity, first, registers, start, size in FUNCTION_RECORD.iter_unpack(records):
         if start + size > len(code) or first + max(arity, 0) > total or arity < -1:
             raise RelvmFormatError(f"{strings[name]}: its instructions or parameters lie outside their section")
         parameters = None if arity < 0 else tuple(strings[index] for index in names[first : first + arity])
         instructions = _instructions(code[start : start + size])
         label = None if symbol == ABSENT else strings[symbol]
         entry = FunctionEntry(
-            strings[name], KINDS[kind].name, parameters, registers, instructions, label, bool(private)
+            strings[name],
+            KINDS[kind].name,
+            parameters,
+            registers,
+            instructions,
+            label,
+            private=bool(flags & PRIVATE),
+            impure=bool(flags & IMPURE),
         )
         functions.append(entry)
     return tuple(functions)

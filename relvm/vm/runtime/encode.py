@@ -18,6 +18,7 @@ from relvm.vm.runtime.program import Constant, FunctionEntry, Instruction, Nativ
 FUNCTION_RECORD = struct.Struct("<IHHIiIIII")
 CONSTANT_RECORD = struct.Struct("<IIIIqQ")
 NATIVE_HEADER = struct.Struct("<IIII48x")
+PRIVATE, IMPURE = 1, 2  # flags of a function
 ABSENT = 0xFFFFFFFF  # a string index that is none
 PAYLOAD_BITS = 29  # of an argument word; the other three are its kind
 
@@ -107,7 +108,8 @@ def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, cod
         code += _encode_code(entry)
         symbol = ABSENT if entry.symbol is None else strings.index(entry.symbol)
         count = -1 if entry.parameters is None else len(entry.parameters)
-        head = (strings.index(entry.name), _KINDS[entry.kind], entry.private, symbol, count, len(parameters))
+        flags = PRIVATE * entry.private + IMPURE * entry.impure
+        head = (strings.index(entry.name), _KINDS[entry.kind], flags, symbol, count, len(parameters))
         size = len(code) - start
         records.append(FUNCTION_RECORD.pack(*head, entry.registers, start if size else 0, size))
         parameters += [strings.index(name) for name in entry.parameters or ()]

@@ -58,6 +58,7 @@ class _Body:
     parameters: tuple[str, ...]
     registers: int | None
     private: bool
+    impure: bool
     code: list[Instruction] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
 
@@ -185,7 +186,13 @@ class ExecBuilder:
 
     @contextlib.contextmanager
     def function(
-        self, name: str, parameters: Sequence[str] = (), *, registers: int | None = None, private: bool = False
+        self,
+        name: str,
+        parameters: Sequence[str] = (),
+        *,
+        registers: int | None = None,
+        private: bool = False,
+        impure: bool = False,
     ) -> Iterator[Argument]:
         """The instructions emitted in the `with` block are the bytecode function `name`.
 
@@ -199,6 +206,8 @@ class ExecBuilder:
             How many it has, its registers keeping their numbers; None: they are renumbered.
         private
             Whether only the program itself calls it: hosts do not find it by its name.
+        impure
+            Whether calling it may have effects, so that it is no value for a function type without effects.
 
         Raises
         ------
@@ -214,7 +223,7 @@ class ExecBuilder:
         if row.kind and row.parameters != tuple(parameters):
             was, now = (", ".join(names) or "none" for names in (row.parameters, parameters))
             raise RelvmFormatError(f"function {name} is declared with the parameters {was}, defined with {now}")
-        self._body = body = _Body(name, tuple(parameters), registers, private)
+        self._body = body = _Body(name, tuple(parameters), registers, private, impure)
         try:
             yield function(row.index)
         finally:
@@ -326,11 +335,15 @@ class ExecBuilder:
             return FunctionEntry(name, "packed", row.parameters)
         code = tuple(map(_with_target, body.code))
         if body.registers is not None:
-            return FunctionEntry(name, "bytecode", body.parameters, body.registers, code, private=body.private)
+            return FunctionEntry(
+                name, "bytecode", body.parameters, body.registers, code, private=body.private, impure=body.impure
+            )
         orders[name] = order = register_order(code, len(body.parameters))
         numbers = {written: number for number, written in enumerate(order)}
         code = tuple(renumbered(instruction, numbers) for instruction in code)
-        return FunctionEntry(name, "bytecode", body.parameters, len(order), code, private=body.private)
+        return FunctionEntry(
+            name, "bytecode", body.parameters, len(order), code, private=body.private, impure=body.impure
+        )
 
     def _expect_packed(self, name: str, row: _Row) -> None:
         if row.kind == "bytecode":

@@ -137,6 +137,9 @@ class FunctionEntry:
         Of a native function or kernel: its name in the native section.
     private
         Whether only the program itself calls it: hosts do not find it by its name.  For bytecode and native functions.
+    impure
+        Whether calling it may have effects, so that it is no value for a function type without effects.  For bytecode
+        and native functions.
     """
 
     name: str
@@ -146,6 +149,7 @@ class FunctionEntry:
     code: tuple[Instruction, ...] = ()
     symbol: str | None = None
     private: bool = False
+    impure: bool = False
 
 
 @dataclass(frozen=True)

@@ -99,8 +99,8 @@ def _declaration(entry: FunctionEntry) -> str:
 def _function(program: Program, entry: FunctionEntry) -> Iterator[str]:
     targets = sorted({target for instruction in entry.code for target in _targets(instruction)})
     yield ""
-    private = ", private=True" if entry.private else ""
-    yield f"with b.function({entry.name!r}, {_names(entry.parameters)}, registers={entry.registers}{private}):"
+    flags = ", private=True" * entry.private + ", impure=True" * entry.impure
+    yield f"with b.function({entry.name!r}, {_names(entry.parameters)}, registers={entry.registers}{flags}):"
     for target in targets:
         yield f"    l{target} = b.label()"
     for number, instruction in enumerate(entry.code):
