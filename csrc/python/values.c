@@ -104,8 +104,9 @@ int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *place) {
 
 /* ---- values to Python ---- */
 
-/* Whether a tensor lies in memory that the host gave, as that of an argument. */
+/* Whether a tensor lies in memory that the host gave, as that of an argument; strings have memory of their own. */
 static int is_of_host(const rvm_tensor *tensor) {
+  if (tensor->dtype == RVM_DTYPE_str) return 0;
   for (;;) {
     if (tensor->base.references < 0) return 0; /* a constant */
     if (tensor->release) return 1;

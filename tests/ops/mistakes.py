@@ -66,7 +66,13 @@ def _elementwise() -> list[Mistake]:
 
 def _reductions() -> list[Mistake]:
     rows = [
-        Mistake("argmax", (tensor("f32", "2, 0"),), "axis 1 of x has no elements", RelvmShapeError, {"axis": 1}),
+        Mistake(
+            "argmax",
+            (tensor("f32", "2, 0"),),
+            "expected at least 1 element along axis 1 of x, got 0",
+            RelvmShapeError,
+            {"axis": 1},
+        ),
         Mistake("argmin", (F32,), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
         Mistake("argmax", (F32,), "axis is None, expected an integer", RelvmArgumentError, {"axis": None}),
         Mistake("softmax", (F32,), "axis is -3, outside [-2, 2)", attributes={"axis": -3}),
@@ -206,7 +212,11 @@ def _windows_and_margins() -> list[Mistake]:
         Mistake("extend", (six,), "pads are (-1, 1)", RelvmArgumentError, {"pads": (-1, 1), "mode": "edge"}),
         Mistake("extend", (six,), "mode is 'mirror'", RelvmArgumentError, {"pads": (1, 1), "mode": "mirror"}),
         Mistake(
-            "extend", (tensor("f32", "0"),), "axis 0 has no elements", RelvmShapeError, {"pads": (1, 0), "mode": "wrap"}
+            "extend",
+            (tensor("f32", "0"),),
+            "a margin of axis 0 of x needs at least 1 element, it has 0",
+            RelvmShapeError,
+            {"pads": (1, 0), "mode": "wrap"},
         ),
         Mistake("iota", (six,), "shape is f32[6], expected a shape"),
         Mistake(
@@ -261,6 +271,8 @@ def _shapes() -> list[Mistake]:
         Mistake("broadcast_to", (six, shape("1")), "a dimension 6 of x does not become 1", RelvmShapeError),
         Mistake("broadcast_to", (six, shape("n")), "6 and n, which cannot be proven equal", RelvmShapeError),
         Mistake("broadcast_to", (F32, shape("4")), "x has rank 2, the shape only 1", RelvmShapeError),
+        Mistake("expand", (six, shape("3")), "dimension 0 of x is 6, expected 1 or 3", RelvmShapeError),
+        Mistake("expand", (F32, shape("4")), "x has rank 2, the shape only 1", RelvmShapeError),
         Mistake("transpose", (F32,), "perm has 1 items, expected 2", RelvmArgumentError, {"perm": (0,)}),
         Mistake("transpose", (F32,), "name an axis twice", attributes={"perm": (1, -1)}),
         Mistake("concat", (), "expected at least one tensor", RelvmArgumentError, {"axis": 0}),

@@ -28,6 +28,8 @@ def shape_samples() -> Iterator[Sample]:
     yield Sample("squeeze", (array("f32", 1, 3, 1),), keep=None)
     for source, target in (((), (2, 3)), ((3, 1), (2, 3, 4)), ((4,), (3, 4)), ((1, 1), (0, 2)), ((2, 3), (2, 3))):
         yield Sample("broadcast_to", (array("i16", *source), target))
+        counted = np.arange(np.prod(source, dtype=int), dtype=np.int16).reshape(source)
+        yield Sample("expand", (counted, target), keep=None)
     for perm in itertools.permutations(range(3)):
         yield Sample("transpose", (array("f32", 2, 3, 4),), {"perm": perm})
     for dtype in ("f32", "i32", "i64", "bool"):  # tiles, whole ones and parts

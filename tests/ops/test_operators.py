@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from ops.harness import Call, Kernels, Library
 from ops.mistakes import MISTAKES
-from ops.samples import EMPTY_AXIS, SAMPLES, Sample
+from ops.samples import SAMPLES, Sample
 from ops.string_mistakes import string_mistakes
 
 import relvm.ops
@@ -81,13 +81,11 @@ def kernels() -> tuple[Kernels, dict]:
     Those of symbolic sizes are in it where they fail; test_modes.py has the others.
     """
     calls, numbers = [], {}
-    for sample in (*SAMPLES, EMPTY_AXIS):
+    for sample in SAMPLES:
         op = find_operator(sample.op)
         variants = {False: tuple(map(static_type, sample.args))}
         if sample.keep is not None and sample.fails:
             variants[True] = symbolic_types(sample)[0]
-        if sample is EMPTY_AXIS:
-            del variants[False]
         for symbolic, types in variants.items():
             numbers[sample, symbolic] = len(calls)
             calls.append(Call(op, types, sample.attributes))
@@ -219,13 +217,6 @@ def test_kernel_fails_where_its_numpy_meaning_fails(sample, symbolic):
     with pytest.raises(sample.fails) as raised:
         compiled.library.run(compiled.what_runs(numbers[sample, symbolic]).kernel, arrays, made)
     assert str(raised.value) == str(meant.value)
-
-
-def test_an_axis_that_turns_out_empty_is_an_error():
-    compiled, numbers = kernels()
-    runs = compiled.what_runs(numbers[EMPTY_AXIS, True])
-    with pytest.raises(EMPTY_AXIS.fails, match="argmax: the axis has no elements"):
-        compiled.library.run(runs.kernel, EMPTY_AXIS.args, [np.zeros(2, np.int64)])
 
 
 def test_kernels_check_their_arguments():

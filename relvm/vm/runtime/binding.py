@@ -28,5 +28,5 @@ sys.modules[_NAME] = _module
 
 Objects, Reference, Callable = _module.Objects, _module.Reference, _module.Callable
 active, hold, install, is_writable = _module.active, _module.hold, _module.install, _module.is_writable
-store, take = _module.store, _module.take
+store, take, take_result = _module.store, _module.take, _module.take_result
 CALL_PACKED, LET_GO = _module.call_packed, _module.let_go  # addresses of C functions

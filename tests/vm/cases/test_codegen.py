@@ -35,8 +35,8 @@ def mode(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def main_of(mode: str, text: str, name: str = "main") -> Callable[..., Any]:
-    return vm.VirtualMachine(vm.build(parse_module(text), mode, "numpy", verified=True))[name]
+def main_of(mode: str, text: str, name: str = "main", **options: Any) -> Callable[..., Any]:
+    return vm.VirtualMachine(vm.build(parse_module(text), mode, "numpy", verified=True), **options)[name]
 
 
 def routine(text: str) -> str:
@@ -49,7 +49,8 @@ def routine(text: str) -> str:
 
 
 def test_copy(mode: str) -> None:
-    main = main_of(mode, "def main(x: f32[2, 3]) -> object {\n  y: object = builtin.copy(x)\n  return y\n}")
+    text = "def main(x: f32[2, 3]) -> object {\n  y: object = builtin.copy(x)\n  return y\n}"
+    main = main_of(mode, text, results_may_share=True)
     got = main(X)
     np.testing.assert_array_equal(got, X)
     assert got.numpy().ctypes.data == X.ctypes.data  # the value itself, not its elements again
@@ -100,7 +101,7 @@ def test_dtype_returned_as_such(mode: str, name: str) -> None:
 
 def test_reshape_builtin(mode: str) -> None:
     text = "def main(x: f32[n, m]) -> object {\n  y: object = builtin.reshape(x, shape(m, n))\n  return y\n}"
-    got = main_of(mode, text)(X)
+    got = main_of(mode, text, results_may_share=True)(X)
     np.testing.assert_array_equal(got, X.reshape(3, 2))
     assert got.numpy().ctypes.data == X.ctypes.data  # a view
 

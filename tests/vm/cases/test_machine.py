@@ -479,7 +479,21 @@ def test_values_go_in_and_come_out(machine) -> None:
     assert echo([1, [2], (3,)]) == [1, [2], (3,)]
     nested = echo((V, [X, {"a": 1}["a"]]))
     assert_same_bits(plain(nested), (V, [X, 1]))
-    assert np.shares_memory(echo(V).numpy(), V) and np.shares_memory(np.from_dlpack(echo(V)), V)
+    got = echo(V)
+    assert np.shares_memory(got.numpy(), np.from_dlpack(got))
+
+
+def test_results_own_their_memory_unless_they_may_share(executable) -> None:
+    x = V.copy()
+    machine, sharing = vm.VirtualMachine(executable), vm.VirtualMachine(executable, results_may_share=True)
+    own, (inside, (deep,)) = machine["echo"](x), machine["echo"]((x, (x,)))
+    machine.set_input("echo", x)
+    machine.invoke_stateful("echo")
+    held, shared = machine.get_outputs("echo"), sharing["echo"](x)
+    x[:] = 7
+    for each in (own, inside, deep, held):
+        np.testing.assert_array_equal(each, V)
+    assert np.shares_memory(shared.numpy(), x)
 
 
 def test_dlpack_objects_are_arguments(machine) -> None:

@@ -109,7 +109,7 @@ def test_cycles_through_a_machine_are_collected(destroyed) -> None:
 
 
 def test_a_tensor_dropped_while_another_thread_runs_goes_when_the_run_ends() -> None:
-    machine = machine_of()
+    machine = machine_of(results_may_share=True)
     array = np.ones(3)
     gone = weakref.ref(array)
     tensor = machine["identity"](array)

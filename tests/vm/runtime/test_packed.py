@@ -37,7 +37,7 @@ def without_functions():
 
 def machine_with(function) -> VirtualMachine:
     register_func("test.packed.f", function, override=True)
-    return machine_of(CALL)
+    return machine_of(CALL, results_may_share=True)
 
 
 def test_a_function_gets_python_values_and_returns_any() -> None:
@@ -154,7 +154,7 @@ def test_recursion_through_python_ends_with_an_error() -> None:
 
 
 def test_a_function_calls_another_machine() -> None:
-    other = machine_of()
+    other = machine_of(results_may_share=True)
     machine = machine_with(lambda value: other["pair"](value, 1))
     array = np.arange(3.0)
     tensor, one = machine["main"](array)

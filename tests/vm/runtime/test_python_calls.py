@@ -164,7 +164,7 @@ def test_the_value_stack_has_a_size() -> None:
 
 
 def test_closures_come_out_are_called_and_go_back_in() -> None:
-    machine = machine_of()
+    machine = machine_of(results_may_share=True)
     array = np.arange(3.0)
     closure, other = machine["closure_over"](array), machine["closure_over"]("other")
     first, second = closure(1)

@@ -20,7 +20,7 @@ from relvm.vm.runtime.values import MOST_NESTED
 
 @pytest.fixture(scope="module")
 def identity():
-    return machine_of()["identity"]
+    return machine_of(results_may_share=True)["identity"]
 
 
 class Color(enum.IntEnum):
@@ -238,7 +238,7 @@ def test_writes_are_seen_where_the_bytes_are_shared_and_refused_where_they_are_c
     machine = machine_of(text + "  1: call r1 = vm.builtin.make_tuple(r0, c0)\n  2: ret r1\n")
     for tensor in machine["main"]():
         assert not tensor.numpy().flags.writeable
-    array = np.zeros(3)
+    array, machine = np.zeros(3), machine_of(results_may_share=True)
     machine["identity"](array).numpy()[1] = 5
     assert array[1] == 5
     array.flags.writeable = False
@@ -258,7 +258,7 @@ def test_tensors_have_the_manners_of_arrays(identity) -> None:
 
 
 def test_a_tensor_of_this_machine_is_passed_as_it_is_and_another_machines_as_a_view() -> None:
-    one, other = machine_of(), machine_of()
+    one, other = machine_of(results_may_share=True), machine_of(results_may_share=True)
     array = np.arange(4.0)
     tensor = one["identity"](array)
     assert one["identity"](tensor).address == tensor.address
