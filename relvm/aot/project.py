@@ -20,7 +20,7 @@ from relvm.aot.makefile import print_makefile
 from relvm.aot.metadata import metadata_json
 from relvm.aot.placement import FunctionPlacement, place_storages
 from relvm.aot.trial import make_trial
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmUnsupportedError, expect_type
 from relvm.ir.expr import Function, Module
 from relvm.ir.printer import print_module
 from relvm.ir.stages import Stage
@@ -131,7 +131,9 @@ def build(
     RelvmMemoryError
         Tensors do not fit into the pools.
     """
+    expect_type("build: module", module, Module, "an ir.Module")
     config = config or AotConfig()
+    expect_type("build: config", config, AotConfig, "an AotConfig")
     passes = build_pipeline("c", is_compact=config.is_compact)
     steps = [step for step in passes if step.to <= Stage.LEGAL]
     legal = run_passes(module, steps, verified=verified)

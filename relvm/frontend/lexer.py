@@ -75,6 +75,7 @@ class Source:
         """
         lines = self.text.split("\n")
         shown = lines[line - 1] if line <= len(lines) else ""
+        shown = shown.encode(errors="backslashreplace").decode()  # half of a surrogate pair cannot be printed
         caret = re.sub(r"[^\t]", " ", shown[:column]) + "^"
         error = kind(f"{self.name}:{line}:{column + 1}: {reason}\n  {shown}\n  {caret}")
         error.reason, error.filename, error.lineno, error.offset = reason, self.name, line, column + 1
@@ -178,7 +179,11 @@ class TokenReader:
         """
         self.depth += 1
         if self.depth > DEEPEST_NESTING:
-            raise self.error(RelvmSyntaxError, f"nested more than {DEEPEST_NESTING} levels deep", self.token)
+            raise self.error(
+                RelvmSyntaxError,
+                f"nested more than {DEEPEST_NESTING} levels deep; bind a part to a variable",
+                self.token,
+            )
 
     def string(self) -> str:
         """The value of a string literal, escaped as in JSON; halves of surrogate pairs are no characters."""

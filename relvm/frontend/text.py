@@ -310,9 +310,12 @@ class _Parser(LiteralReader):
 
     def infix(self, left: Expr, lowest: int) -> Expr:
         """Scalar arithmetic that begins with `left`: the operators of level `lowest` and the tighter ones."""
+        outer = self.depth
         while self.token.kind == "mark" and _LEVEL.get(self.token.text, -1) >= lowest:
+            self.deeper()  # what is before the operator is inside of it
             sign = self.take().text
             left = PrimCall(FORMS[sign, 2], (left, self.infix(self.prefix(), _LEVEL[sign] + 1)))
+        self.depth = outer
         return left
 
     def prefix(self) -> Expr:

@@ -12,7 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from relvm.errors import RelvmError, RelvmNameError, RelvmTypeError, RelvmVerifyError, located, near_matches
+from relvm.errors import (
+    RelvmError,
+    RelvmNameError,
+    RelvmTypeError,
+    RelvmVerifyError,
+    expect_type,
+    located,
+    near_matches,
+)
 from relvm.ir.dims import DimVar
 from relvm.ir.expr import (
     Attributes,
@@ -35,9 +43,11 @@ from relvm.ir.expr import (
     Tuple,
     TupleItem,
     Var,
+    prim,
 )
 from relvm.ir.infer import impure_call, infer_expr, infer_types, plain_dim_vars
-from relvm.ir.operator import find_operator
+from relvm.ir.node import children
+from relvm.ir.operator import find_operator, with_constants
 from relvm.ir.types import OBJECT, VOID, FuncType, Type, forget_vars, type_vars
 
 Params = Sequence[tuple[str, Type]]
@@ -90,6 +100,7 @@ class Builder:
         self._functions: dict[str, Function] = {}
         self._types: dict[str, FuncType] = {}
         self._frames: list[_Frame] = []
+        self._ended: set[Expr] = set()  # the variables of blocks and functions that are complete
 
     @contextmanager
     def function(
@@ -139,7 +150,7 @@ class Builder:
             yield variables
             body = self._finish(name)
         finally:
-            self._frames.pop()
+            self._end_frame()
         known = {var for _, type_ in params for var in plain_dim_vars(type_)}
         result = result_type or forget_vars(body.type, known.__contains__)
         pure = impure_call(body) is None
@@ -169,15 +180,20 @@ class Builder:
             As `infer_types` does.
         """
         frame = self._frame()
+        expect_type("emit", expr, Expr, "an expression")
         typed = self._typed(expr, name)
         var = Var(self._unique(name or _numbered(typed), name is None), type=typed.type, origins=self._origins())
         frame.bindings.append(Binding(var, typed))
         return var
 
-    def op(self, operator: str, *args: Expr, name: str | None = None, **attributes: Any) -> Var:
-        """An operator, by name, applied to `args`, with `attributes`; RelvmArgumentError where they do not fit it."""
+    def op(self, operator: str, *args: Expr | complex, name: str | None = None, **attributes: Any) -> Var:
+        """An operator, by name, applied to `args`, with `attributes`; RelvmArgumentError where they do not fit it.
+
+        A Python number among the arguments is a constant of the dtype of the first tensor among them.
+        """
         found = find_operator(operator)
         try:
+            args = with_constants(operator, args)
             bound = found.bind(args, attributes)
         except RelvmError as error:
             raise located(error, self._line()) from error
@@ -236,7 +252,7 @@ class Builder:
             frame.result = body()
             return self._finish(outer.place)
         finally:
-            self._frames.pop()
+            self._end_frame()
 
     def if_(self, cond: Expr, then: Callable[[], Expr], orelse: Callable[[], Expr], name: str | None = None) -> Var:
         """`if cond then ... else orelse`: each function emits its branch and returns its value.  `name` is the
@@ -356,9 +372,17 @@ class Builder:
         counts.clear()
         counts.update(names)
 
-    def ret(self, value: Expr) -> None:
-        """Ends the function: `value` is its result."""
+    def ret(self, value: Expr | bool | int | float) -> None:
+        """Ends the function: `value` is its result; a Python number is a scalar.
+
+        Raises
+        ------
+        RelvmTypeError
+            It is neither.
+        """
         frame = self._frame()
+        value = prim(value) if isinstance(value, bool | int | float) else value
+        expect_type("ret", value, Expr, "an expression or a number")
         frame.result = self._typed(value)
 
     def module(self) -> Module:
@@ -370,7 +394,16 @@ class Builder:
             raise RelvmNameError(f"function {missing[0]} is declared and not built")
         return infer_types(Module(tuple(self._functions.values()), attributes=self._attributes), stated=False)
 
+    def _end_frame(self) -> None:
+        self._ended.update(binding.var for binding in self._frames.pop().bindings)
+
     def _typed(self, expr: Expr, name: str | None = None) -> Expr:
+        for used in (expr, *children(expr)):
+            if used in self._ended:
+                error = RelvmVerifyError(
+                    f"{used.name} is a value of a block or function that has ended; return it there"
+                )
+                raise located(error, self._line())
         frame = self._frames[-1]
         place = f"{frame.place}: {name}" if name else frame.place
         return infer_expr(expr, self._types, frame.dims, place, self._line())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from relvm.errors import RelvmArithmeticError
+from relvm.errors import RelvmArithmeticError, RelvmTypeError
 from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import BOOL, F64, I64, DType, dtype_of
 from relvm.ir.node import Node, node
@@ -41,9 +41,61 @@ def _origin():
 
 
 class Expr(Node):
-    """Base of every expression."""
+    """Base of every expression.
+
+    Python's arithmetic on expressions with types gives expressions: of operators on tensors, of scalar arithmetic on
+    scalars.  A Python number beside one is a constant of its dtype.
+    """
 
     type: Type | None
+
+    def __add__(self, other: Any) -> Expr:
+        return _arithmetic("+", "add", self, other)
+
+    def __radd__(self, other: Any) -> Expr:
+        return _arithmetic("+", "add", other, self)
+
+    def __sub__(self, other: Any) -> Expr:
+        return _arithmetic("-", "subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Expr:
+        return _arithmetic("-", "subtract", other, self)
+
+    def __mul__(self, other: Any) -> Expr:
+        return _arithmetic("*", "multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Expr:
+        return _arithmetic("*", "multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Expr:
+        return _arithmetic("/", "divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Expr:
+        return _arithmetic("/", "divide", other, self)
+
+    def __matmul__(self, other: Any) -> Expr:
+        return _arithmetic("@", "matmul", self, other)
+
+    def __neg__(self) -> Expr:
+        return _arithmetic("-", "negative", self)
+
+
+def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
+    """An operator of Python applied to expressions and numbers."""
+    from relvm.ir.operator import find_operator  # made of expressions
+    from relvm.ir.prims import FORMS
+
+    if not all(isinstance(operand, Expr | bool | int | float) for operand in operands):
+        return NotImplemented
+    untyped = next((operand for operand in operands if isinstance(operand, Expr) and operand.type is None), None)
+    if untyped is not None:
+        raise RelvmTypeError(f"{sign}: {getattr(untyped, 'name', type(untyped).__name__)} has no type yet")
+    if any(isinstance(operand, Expr) and not isinstance(operand.type, PrimType) for operand in operands):
+        return find_operator(name)(*operands)
+    scalars = tuple(operand if isinstance(operand, Expr) else prim(operand) for operand in operands)
+    if (sign, len(scalars)) not in FORMS:
+        raise RelvmTypeError(f"{sign}: there is none of scalars")
+    return PrimCall(FORMS[sign, len(scalars)], scalars)
 
 
 @node

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextvars
 import enum
 import functools
+import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ import numpy as np
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
 from relvm.ir.dims import AnyDim, dim_op, is_natural
 from relvm.ir.dtypes import ALL_DTYPES, STR
-from relvm.ir.expr import Attributes, Expr, OpCall
+from relvm.ir.expr import Attributes, Expr, OpCall, constant
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.tables import DTYPES
 
@@ -130,6 +131,9 @@ class Operator:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> tuple[Callable[[str, str], Operator], tuple[str, str]]:
+        return _declared, (self.type_rule.__module__, self.name)
+
     @property
     def doc(self) -> str:
         """Its documentation: the docstring of its type rule."""
@@ -200,6 +204,7 @@ class Operator:
 
     def __call__(self, *args: Expr, **attributes: Any) -> OpCall:
         """The expression that applies this operator, typed when its arguments are."""
+        args = with_constants(self.name, args)
         bound = self.bind(args, attributes)
         types = tuple(arg.type for arg in args)
         return OpCall(self, args, bound, type=None if None in types else self.infer(types, bound))
@@ -231,6 +236,29 @@ def _is_narrow(arg: Any) -> bool:
 
 
 _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narrow_float)
+
+
+def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, ...]:
+    """The arguments of operator `name`, Python numbers among them as constants of the first tensor's dtype.
+
+    Raises
+    ------
+    RelvmTypeError
+        An argument is neither an expression nor a number, or there is no tensor whose dtype a number could have.
+    """
+    tensors = (arg.type for arg in args if isinstance(arg, Expr) and isinstance(arg.type, TensorType))
+    dtype = next((type_.dtype for type_ in tensors if type_.dtype is not None), None)
+    made = []
+    for i, arg in enumerate(args):
+        if not isinstance(arg, Expr):
+            is_number = isinstance(arg, bool | int | float)
+            expect(is_number, "{}: argument {} is {!r}, expected an expression or a number", name, i, arg)
+            expect(dtype is not None, "{}: argument {} is {!r}, and none is a tensor of known dtype", name, i, arg)
+            held = dtype.is_float or arg == np.asarray(arg).astype(dtype.numpy)
+            expect(held, "{}: argument {} is {!r}, no number of {}", name, i, arg, dtype)
+            arg = constant(arg, dtype)
+        made.append(arg)
+    return tuple(made)
 
 
 def op(
@@ -272,6 +300,12 @@ def op(
 def operators() -> dict[str, Operator]:
     """Every declared operator by name.  Importing relvm.ops declares them all."""
     return _operators
+
+
+def _declared(module: str, name: str) -> Operator:
+    """The operator of that name, which a module of Python declares: how a pickled program finds it again."""
+    importlib.import_module(module)
+    return find_operator(name)
 
 
 def find_operator(name: str) -> Operator:

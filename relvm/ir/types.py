@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from relvm.ir.dims import AnyDim, DimVar, difference, dim_vars, evaluate_with, format_dim, var_dim
-from relvm.ir.dtypes import DType
+from relvm.errors import RelvmTypeError
+from relvm.ir.dims import AnyDim, Dim, DimVar, difference, dim_vars, evaluate_with, format_dim, var_dim
+from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.node import Node, value_node
 
 
@@ -20,6 +21,16 @@ class Type(Node):
 
     def __str__(self) -> str:
         return format_type(self)
+
+
+def _expect_dims(name: str, dims: object) -> None:
+    """Raises RelvmTypeError: no tuple of integers and dimensions."""
+    if not isinstance(dims, tuple):
+        raise RelvmTypeError(f"{name}: expected a tuple of dimensions, got {type(dims).__name__}")
+    for dim in dims:
+        if not isinstance(dim, int | Dim):
+            hint = f"; dim_var({dim!r}) makes one, for all types that share it" if isinstance(dim, str) else ""
+            raise RelvmTypeError(f"{name}: expected an integer or a dimension, got {dim!r}{hint}")
 
 
 @value_node
@@ -32,6 +43,10 @@ class TensorType(Type):
     rank: int | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.dtype, str):
+            object.__setattr__(self, "dtype", dtype_of(self.dtype))
+        if self.shape is not None:
+            _expect_dims("TensorType", self.shape)
         if self.shape is None and self.rank == 0:
             object.__setattr__(self, "shape", ())
         if self.shape is not None:
@@ -54,6 +69,8 @@ class ShapeType(Type):
     rank: int | None = None
 
     def __post_init__(self) -> None:
+        if self.dims is not None:
+            _expect_dims("ShapeType", self.dims)
         if self.dims is None and self.rank == 0:
             object.__setattr__(self, "dims", ())
         if self.dims is not None:

@@ -14,7 +14,7 @@ from relvm.codegen.c import print_c, source_text
 from relvm.codegen.c_names import kernel_symbol, routine_symbol
 from relvm.codegen.debug_section import debug_section
 from relvm.codegen.routine import lower_to_routines
-from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, expect_choice, near_matches
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, expect_choice, expect_type, near_matches
 from relvm.ir.expr import Module
 from relvm.lir.coalesce_copies import coalesce_copies
 from relvm.lir.direct_calls import direct_calls
@@ -263,4 +263,5 @@ def _expect_modes(exec_mode: str | Mapping[str, str]) -> None:
         expect_choice("exec_mode", exec_mode, EXEC_MODES)
         return
     for name, mode in exec_mode.items():
+        expect_type("exec_mode: the name of a function", name, str, "a text")
         expect_choice(f"exec_mode[{name!r}]", mode, ("bytecode", "compiled"))

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmNameError, RelvmTypeError, near_matches
-from relvm.tables import BUILTINS, OPCODES, PRIM_OPERATORS, numbers
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmNameError, RelvmTypeError, expect_name, near_matches
+from relvm.tables import BUILTINS, OPCODES, PRIM_OPERATORS, numbers, parse_signature
 from relvm.vm.runtime._native import lib
 from relvm.vm.runtime.constants import constant_key
 from relvm.vm.runtime.dtypes import plain_array
@@ -38,7 +38,8 @@ BUILTIN_PREFIX = "vm.builtin."
 
 _OPCODES = {row.name: row for row in OPCODES}
 _PRIM_ROWS = numbers(PRIM_OPERATORS)
-_BUILTIN_NAMES = tuple(BUILTIN_PREFIX + row.name for row in BUILTINS)
+_BUILTINS = {BUILTIN_PREFIX + row.name: row for row in BUILTINS}
+_BUILTIN_NAMES = tuple(_BUILTINS)
 _PAYLOAD_LIMIT = 1 << PAYLOAD_BITS - 1
 
 
@@ -147,13 +148,13 @@ class ExecBuilder:
         if not shared or key not in self._shared:
             self._shared.setdefault(key, len(self._constants))
             self._constants.append(value)
-            return constant(len(self._constants) - 1)
-        return constant(self._shared[key])
+            return self._own(constant(len(self._constants) - 1))
+        return self._own(constant(self._shared[key]))
 
     def f(self, name: str) -> Argument:
         """The function `name` as a value: of this builder, defined before or after, or a packed one that is
         registered."""
-        return function(self._row(name).index)
+        return self._own(function(self._row(name).index))
 
     # ---- functions ----
 
@@ -223,9 +224,10 @@ class ExecBuilder:
         if row.kind and row.parameters != tuple(parameters):
             was, now = (", ".join(names) or "none" for names in (row.parameters, parameters))
             raise RelvmFormatError(f"function {name} is declared with the parameters {was}, defined with {now}")
+        _expect_parameters(name, parameters)
         self._body = body = _Body(name, tuple(parameters), registers, private, impure)
         try:
-            yield function(row.index)
+            yield self._own(function(row.index))
         finally:
             self._body = None
         if not body.code:
@@ -301,6 +303,8 @@ class ExecBuilder:
             raise RelvmArgumentError(
                 f"{op} ({row.operands}): expected {len(row.operands)} operands, got {len(operands)}"
             )
+        if op == "call" and isinstance(operands[1], str) and isinstance(operands[2], Sequence):
+            _expect_count(operands[1], len(operands[2]))
         made = (self._operand(op, letter, each) for letter, each in zip(row.operands, operands, strict=True))
         body.code.append(Instruction(op, tuple(made)))
 
@@ -370,8 +374,16 @@ class ExecBuilder:
         row = self._row(name)
         if row.kind or row.body:
             raise RelvmFormatError(f"function {name} is declared already")
+        if parameters is not None:
+            _expect_parameters(name, parameters)
         row.kind, row.parameters = kind, parameters
-        return function(row.index)
+        return self._own(function(row.index))
+
+    def _own(self, argument: Argument) -> Argument:
+        """An operand that means a row of this builder's tables."""
+        own = _OwnArgument(*argument)
+        own.builder = self
+        return own
 
     def _open(self, what: str) -> _Body:
         if self._body is None:
@@ -385,6 +397,9 @@ class ExecBuilder:
             raise RelvmFormatError(f"{what}: the label belongs to function {label.body.name}")
 
     def _operand(self, op: str, letter: str, operand: Any) -> Any:
+        for each in operand if isinstance(operand, list | tuple) and not isinstance(operand, Argument) else (operand,):
+            if isinstance(each, _OwnArgument) and each.builder is not self:
+                raise RelvmFormatError(f"{op}: an operand of another builder: {each.kind.lower()} {each.payload}")
         match letter:
             case "d" if operand is None:
                 return -1
@@ -417,6 +432,32 @@ class ExecBuilder:
         self._expect_here(target, op)
         body.labels.append(target)
         return target
+
+
+class _OwnArgument(Argument):
+    """An operand that is a row of a builder's tables."""
+
+    builder: ExecBuilder
+
+
+def _expect_parameters(function: str, parameters: Sequence[str]) -> None:
+    for position, name in enumerate(parameters):
+        expect_name(f"function {function}: parameter {position}", name)
+        if name in parameters[:position]:
+            raise RelvmFormatError(f"function {function}: two parameters are named {name}")
+
+
+def _expect_count(name: str, count: int) -> None:
+    """Raises RelvmArgumentError: a builtin takes another number of arguments."""
+    row = _BUILTINS.get(name)
+    if row is None:
+        return
+    signature = parse_signature(row.signature)
+    least, width = len(signature.before) + len(signature.after), len(signature.repeated)
+    fits = count == least if not width else count >= least and (count - least) % width == 0
+    if not fits:
+        more = " or more" if width else ""
+        raise RelvmArgumentError(f"{name} ({row.signature}): expected {least}{more} arguments, got {count}")
 
 
 def _payload(op: str, kind: str, expected: str, operand: Any) -> int:

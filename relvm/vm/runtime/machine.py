@@ -14,6 +14,7 @@ from relvm.errors import (
     RelvmError,
     RelvmNameError,
     RelvmUnsupportedError,
+    expect_name,
     expect_type,
     near_matches,
 )
@@ -489,7 +490,7 @@ class VirtualMachine:
     def _function(self, name: str) -> Function:
         if isinstance(name, str) and name in self._functions:
             return self._functions[name]
-        expect_type("function", name, str, "a name")
+        expect_name("function", name)
         index = lib.rvm_executable_find(self.executable.pointer, name.encode())
         if index < 0 or not self._is_callable(index):
             what = "no function" if index < 0 else "not to be called from Python: a packed function or kernel,"
