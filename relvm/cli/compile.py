@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from relvm.cli.models import build_model, note, read_module
+from relvm.cli.models import build_model, expect_writable, note, read_module
 from relvm.errors import RelvmFormatError
 from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
 
@@ -15,6 +15,7 @@ def compile_model(options: argparse.Namespace) -> int:
     suffix = Path(options.output).suffix
     if suffix not in EXECUTABLE_SUFFIXES:
         raise RelvmFormatError(f"-o {options.output}: expected a name in .rvm, or in .so for a shared library")
+    expect_writable("-o", options.output)
     extra = {"debug": options.debug, "portable": options.portable}
     executable = build_model(read_module(options), options, options.exec_mode, **extra)
     write = executable.export_library if suffix == ".so" else executable.save

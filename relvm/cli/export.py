@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 
 from relvm import aot
+from relvm.aot.archive import is_archive
 from relvm.aot.format import format_lowered
 from relvm.aot.placement import format_placement
 from relvm.aot.storage import assign_storage, format_storage
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import Progress, note, read_module
+from relvm.cli.models import Progress, expect_writable, note, read_module
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
 from relvm.vm.building import build
@@ -24,6 +25,8 @@ def export(options: argparse.Namespace) -> int:
         raise RelvmArgumentError(f"-o {options.output}: only --runtime hosted makes a library; the others make C")
     if config.runtime == "hosted" and (options.random or options.input):
         raise RelvmArgumentError("--runtime hosted: there is no trial of it in C; AotExecutor runs it")
+    if options.show is None and (is_library or is_archive(options.output)):
+        expect_writable("-o", options.output)
     module = read_module(options)
     with Progress() as progress:
         progress.step("passes")

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from relvm.cli.models import parse_dims
-from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, near_matches
+from relvm.cli.models import note, parse_dims
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmFormatError,
+    RelvmIndexError,
+    RelvmShapeError,
+    RelvmUnsupportedError,
+    near_matches,
+)
+from relvm.ir.dims import as_var
+from relvm.ir.dtypes import dtype_of
+from relvm.ir.random_values import random_array
+from relvm.ir.types import TensorType, type_vars
 from relvm.vm.runtime import Executable
 from relvm.vm.runtime.arrays import from_file, reading_arrays
+from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
 from relvm.vm.runtime.program import scalar_kind, stated_signature
 
 # How the values of scalar types are read.
@@ -33,13 +49,28 @@ def signature_of(executable: Executable, function: str) -> dict[str, Any]:
     return stated
 
 
-def input_values(options: argparse.Namespace, signature: dict[str, Any]) -> list[np.ndarray]:
-    """The arguments.  signature: the function's, of an executable.
+def input_values(
+    options: argparse.Namespace, signature: dict[str, Any], run: Callable[[list[Any]], Any] | None = None
+) -> list[Any]:
+    """The arguments: what --input gives, and with --random what it does not.
+
+    Symbolic sizes of random inputs are those of the inputs given and of --dim.  Others are chosen: the first of some
+    usual sizes with which `run` finds nothing wrong, 1 where there is no `run`.  A note says which.
+
+    Parameters
+    ----------
+    options
+        What the command line says.
+    signature
+        The function's, of an executable.
+    run
+        Runs the function.
 
     Raises
     ------
     RelvmArgumentError
-        An input is missing, not known or given twice, or cannot be made at random.
+        An input is missing, not known or given twice, or cannot be made at random; a --dim that no input has; none of
+        the sizes tried fits.
     RelvmFormatError
         A file is no .npy file.
     """
@@ -47,30 +78,109 @@ def input_values(options: argparse.Namespace, signature: dict[str, Any]) -> list
         raise RelvmArgumentError(f"--seed {options.seed}: expected at least 0")
     params = signature["params"]
     names = list(signature["attributes"].get("input_names", [param["name"] for param in params]))
+    given = _read_inputs(options.input, names, params)
+    missing = [f"{n} ({p['type']})" for n, p in zip(names, params, strict=True) if n not in given]
+    if missing and not options.random:
+        raise RelvmArgumentError(f"no --input for {', '.join(missing)}; or give --random")
     if not options.random:
-        return _read_inputs(options.input, names, params)
-    given = parse_dims(options.dim).items()
-    sizes = {name: max(size) if isinstance(size, tuple) else size for name, size in given}
-    return random_inputs(params, names, sizes, options.seed)
+        return [given[name] for name in names]
+    return _Random(options, names, params, given).values(run)
 
 
-def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> list[np.ndarray]:
-    given = {}
+class _Random:
+    """Random inputs beside some that are given."""
+
+    def __init__(
+        self, options: argparse.Namespace, names: list[str], params: list[dict], given: dict[str, Any]
+    ) -> None:
+        from relvm.frontend.text import parse_type
+
+        self.names, self.given, self.seed = names, given, options.seed
+        self.types = [parse_type(param["type"]) for param in params]
+        symbols = list(dict.fromkeys(var.name for type_ in self.types for var in type_vars(type_)))
+        self.sizes = {name: max(n) if isinstance(n, tuple) else n for name, n in parse_dims(options.dim).items()}
+        unknown = [name for name in self.sizes if name not in symbols]
+        if unknown and Path(options.model).suffix in EXECUTABLE_SUFFIXES:
+            known = f"the sizes are {', '.join(symbols)}" if symbols else "no input has a symbolic size"
+            raise RelvmArgumentError(f"--dim {unknown[0]}: {known}{near_matches(unknown[0], symbols)}")
+        for name, type_ in zip(names, self.types, strict=True):
+            if name in given and isinstance(type_, TensorType):
+                for dim, size in zip(type_.shape or (), np.shape(given[name]), strict=False):
+                    if (var := as_var(dim)) is not None:
+                        self.sizes.setdefault(var.name, size)
+        self.free = [symbol for symbol in symbols if symbol not in self.sizes]
+
+    def values(self, run: Callable[[list[Any]], Any] | None) -> list[Any]:
+        failed = None
+        for sizes in self.candidates() if run else [dict.fromkeys(self.free, 1)]:
+            values = self.drawn(self.sizes | sizes)
+            try:
+                if run and self.free:
+                    run(values)
+            except (RelvmShapeError, RelvmIndexError) as error:
+                failed = failed or error
+                continue
+            if sizes:
+                note(f"--random: {', '.join(f'{name}={n}' for name, n in sizes.items())} (--dim chooses others)")
+            return values
+        tried = f"none of the sizes tried for {', '.join(self.free)} fits"
+        raise RelvmArgumentError(f"--random: {tried}; give them by --dim NAME=SIZE.  With 1: {failed}") from failed
+
+    def candidates(self) -> Iterator[dict[str, int]]:
+        """Sizes for what is free: all the same, then a batch of 1 with the others the same."""
+        yield dict.fromkeys(self.free, 1)
+        batches = [name for name in self.free if re.search("batch|^n$|^b$", name.lower())] or self.free[:1]
+        for size in _USUAL_SIZES:
+            yield dict.fromkeys(self.free, size) | dict.fromkeys(batches, 1)
+            yield dict.fromkeys(self.free, size)
+
+    def drawn(self, sizes: dict[str, int]) -> list[Any]:
+        rng = np.random.default_rng(self.seed)
+        made = []
+        for name, type_ in zip(self.names, self.types, strict=True):
+            if name in self.given:
+                made.append(self.given[name])
+                continue
+            try:
+                made.append(random_array(type_, sizes, rng))
+            except RelvmArgumentError as error:
+                raise RelvmArgumentError(f"--random: input {name}: {error}; give it with --input, or --dim") from None
+        return made
+
+
+_USUAL_SIZES = (2, 4, 8, 16, 32, 64, 128, 224, 256, 320, 512, 1024, 4096, 16000)
+
+
+def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> dict[str, Any]:
+    """The inputs that are given, by their names: those of the model, or those that messages print."""
+    printed = {param["name"]: name for name, param in zip(names, params, strict=True)}
+    given: dict[str, Any] = {}
     for setting in settings:
         name, equals, file = setting.partition("=")
         if not equals:
             raise RelvmArgumentError(f"--input {setting}: expected NAME=FILE.npy, or NAME=NUMBER for a scalar")
+        name = name if name in names else printed.get(name, name)
         if name not in names:
             raise RelvmArgumentError(f"--input {name}: the inputs are {', '.join(names)}{near_matches(name, names)}")
         if name in given:
             raise RelvmArgumentError(f"--input {name} is given twice")
         type_text = params[names.index(name)]["type"]
         kind = scalar_kind(type_text)
-        given[name] = _scalar(setting, kind, file) if kind else from_file(_array(file), type_text)
-    missing = [f"{n} ({p['type']})" for n, p in zip(names, params, strict=True) if n not in given]
-    if missing:
-        raise RelvmArgumentError(f"no --input for {', '.join(missing)}; or give --random")
-    return [given[name] for name in names]
+        if kind:
+            given[name] = _scalar(setting, kind, file)
+        elif type_text.endswith("[]") and (number := _number(file)) is not None:
+            given[name] = from_file(np.asarray(number, dtype_of(type_text.removesuffix("[]")).numpy), type_text)
+        else:
+            given[name] = from_file(_array(file), type_text)
+    return given
+
+
+def _number(text: str) -> bool | int | float | None:
+    """What a text says, if it is a number, `true` or `false`."""
+    for read in _SCALARS.values():
+        with contextlib.suppress(KeyError, ValueError):
+            return read(text)
+    return None
 
 
 def _array(file: str) -> np.ndarray:
@@ -90,24 +200,3 @@ def _scalar(setting: str, kind: str, text: str) -> bool | int | float:
     except (KeyError, ValueError):
         expected = "true or false" if kind == "bool" else f"a number of type {kind}"
         raise RelvmArgumentError(f"--input {setting}: expected {expected}") from None
-
-
-def random_inputs(params: list[dict], names: list[str], sizes: dict[str, int], seed: int) -> list[Any]:
-    """An array for each tensor parameter: floats from the normal distribution, integers in [0, 2), symbolic sizes 1.
-
-    Raises
-    ------
-    RelvmArgumentError
-        A parameter that is no tensor of known rank.
-    """
-    from relvm.frontend.text import parse_type
-    from relvm.ir.random_values import random_array
-
-    rng = np.random.default_rng(seed)
-    arrays = []
-    for param, name in zip(params, names, strict=True):
-        try:
-            arrays.append(random_array(parse_type(param["type"]), sizes, rng))
-        except RelvmArgumentError as error:
-            raise RelvmArgumentError(f"--random: input {name}: {error}; give it with --input, or --dim") from None
-    return arrays

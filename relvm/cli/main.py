@@ -96,12 +96,11 @@ def _add_dim(command: argparse.ArgumentParser) -> None:
 
 
 def _add_inputs(command: argparse.ArgumentParser) -> None:
-    given = command.add_mutually_exclusive_group()
-    given.add_argument(
+    command.add_argument(
         "--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input, or NAME=NUMBER; once for each"
     )
-    given.add_argument(
-        "--random", action="store_true", help="random inputs (symbolic dimensions are 1 unless --dim says)"
+    command.add_argument(
+        "--random", action="store_true", help="make the other inputs at random; sizes that --dim leaves open are chosen"
     )
     command.add_argument("--seed", type=int, default=0, help="for --random (default: 0)")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import threading
 import time
@@ -88,6 +89,19 @@ def build_model(
     with Progress() as progress:
         extra = {"debug": debug, "portable": portable}
         return build(module, exec_mode, target, fused=fused, **extra, progress=progress.step)
+
+
+def expect_writable(option: str, path: str | None) -> None:
+    """Raises RelvmArgumentError: what an option names is no place to write a file to.  Nothing is written."""
+    if not path:
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise RelvmArgumentError(f"{option} {path}: a folder is there")
+    if not target.parent.is_dir():
+        raise RelvmArgumentError(f"{option} {path}: there is no folder {target.parent}")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise RelvmArgumentError(f"{option} {path}: no permission to write there")
 
 
 def note(text: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import executable_of, note
+from relvm.cli.models import executable_of, expect_writable, note
 from relvm.errors import RelvmArgumentError
 from relvm.vm.adapting import adapt
 from relvm.vm.runtime import Profile, VirtualMachine
@@ -23,12 +23,14 @@ def run(options: argparse.Namespace) -> int:
         raise RelvmArgumentError(f"--repeat {options.repeat}: expected at least 1")
     if options.save_outputs and Path(options.save_outputs).suffix != ".npz":
         raise RelvmArgumentError(f"--save-outputs {options.save_outputs}: the file's name must end in .npz")
+    expect_writable("--save-outputs", options.save_outputs)
+    expect_writable("--roofline", options.roofline)
     executable = adapt(executable_of(options))
     machine = VirtualMachine(executable)
     function = machine[options.function]
     signature = signature_of(executable, options.function)
     attributes = signature["attributes"]
-    values = input_values(options, signature)
+    values = input_values(options, signature, lambda values: function(*values))
     seconds = []
     for _ in range(options.repeat):
         started = time.perf_counter()

@@ -83,7 +83,7 @@ class Expr(Node):
 def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
     """An operator of Python applied to expressions and numbers."""
     from relvm.ir.operator import find_operator  # made of expressions
-    from relvm.ir.prims import FORMS
+    from relvm.ir.prims import DTYPE_OF_LETTER, FORMS, find_row
 
     if not all(isinstance(operand, Expr | bool | int | float) for operand in operands):
         return NotImplemented
@@ -95,7 +95,9 @@ def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
     scalars = tuple(operand if isinstance(operand, Expr) else prim(operand) for operand in operands)
     if (sign, len(scalars)) not in FORMS:
         raise RelvmTypeError(f"{sign}: there is none of scalars")
-    return PrimCall(FORMS[sign, len(scalars)], scalars)
+    function = FORMS[sign, len(scalars)]
+    row = find_row(function, tuple(scalar.type.dtype for scalar in scalars))
+    return PrimCall(function, scalars, type=PrimType(DTYPE_OF_LETTER[row.result]))
 
 
 @node

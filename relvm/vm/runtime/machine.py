@@ -490,6 +490,7 @@ class VirtualMachine:
     def _function(self, name: str) -> Function:
         if isinstance(name, str) and name in self._functions:
             return self._functions[name]
+        expect_type("function", name, str, "a name")
         expect_name("function", name)
         index = lib.rvm_executable_find(self.executable.pointer, name.encode())
         if index < 0 or not self._is_callable(index):
