@@ -50,6 +50,7 @@ class AotExecutor:
         self._factory = factory  # keeps the library
         self._inputs, self._outputs = metadata.inputs, metadata.outputs
         self._given: list[np.ndarray | None] = [None] * len(metadata.inputs)
+        self._bound: dict[int, np.ndarray] = {}  # outputs that are written to the caller's memory
         self._made: list[np.ndarray] | None = None
         self._bounds = {size.name: size for size in metadata.sizes}
         self._pools = [_aligned(pool.shape[0], metadata.alignment) for pool in metadata.pools]
@@ -72,6 +73,12 @@ class AotExecutor:
     def get_input_name(self, index: int) -> str:
         """The name of the input at `index`.  Raises RelvmIndexError: there is none there."""
         return self._inputs[_index(self._inputs, index, "input")].name
+
+    def get_output_index(self, name: str) -> int:
+        """The place of an output.  Raises RelvmNameError: none has the name; RelvmTypeError: that is no str."""
+        if not isinstance(name, str):
+            raise RelvmTypeError(f"the name of an output: expected a str, got {name!r}")
+        return _place(self._outputs, name, "output")
 
     def get_input_info(self) -> dict[str, TensorInfo]:
         """The shape and dtype of each input, by name; a dimension that is a text is a size of the model's."""
@@ -102,6 +109,54 @@ class AotExecutor:
         """
         place = _place(self._inputs, key, "input")
         self._given[place] = _fitting(self._inputs[place], value)
+
+    def set_input_zero_copy(self, key: int | str, array: np.ndarray) -> None:
+        """Have runs read an input from the caller's memory, which is not copied.
+
+        Parameters
+        ----------
+        key
+            Its index or its name.
+        array
+            Dense, row-major and aligned, of its dtype and shape.  It must not change during a run.
+
+        Raises
+        ------
+        RelvmTypeError
+            An array that is laid out in another way, or is none.
+        RelvmError
+            As `set_input` does.
+        """
+        place = _place(self._inputs, key, "input")
+        self._given[place] = _plain(f"input {self._inputs[place].name}", self._inputs[place], array)
+
+    def set_output_zero_copy(self, key: int | str, array: np.ndarray | None) -> None:
+        """Have runs write an output to the caller's memory.
+
+        Parameters
+        ----------
+        key
+            Its index or its name.
+        array
+            Writable, dense, row-major and aligned, of its dtype and shape, apart from inputs and other outputs; None:
+            each run makes memory of its own again.
+
+        Raises
+        ------
+        RelvmTypeError
+            An array that cannot be written, is laid out in another way, or is none.
+        RelvmError
+            As `set_input` does.
+        """
+        place = _place(self._outputs, key, "output")
+        self._bound.pop(place, None)
+        if array is None:
+            return
+        what = f"output {self._outputs[place].name}"
+        array = _plain(what, self._outputs[place], array)
+        if not array.flags.writeable:
+            raise RelvmTypeError(f"{what}: expected an array that can be written, got a read-only one")
+        self._bound[place] = array
 
     def get_input(self, key: int | str) -> np.ndarray | None:
         """What an input was set to, a copy; None: nothing yet.  Raises as `set_input` does of its key."""
@@ -136,11 +191,21 @@ class AotExecutor:
         finally:
             self._running.release()
 
-    def get_output(self, key: int | str) -> np.ndarray:
-        """An output of the last run, by index or name; later runs leave it as it is.
+    def get_output(self, key: int | str, out: np.ndarray | None = None) -> np.ndarray:
+        """An output of the last run, by index or name; later runs leave it as it is, unless it is bound to the caller's
+        memory (`set_output_zero_copy`).
+
+        Parameters
+        ----------
+        key
+            The output's index or name.
+        out
+            An array that it is copied to, and which is returned.
 
         Raises
         ------
+        RelvmTypeError, RelvmShapeError
+            `out` is of another dtype or shape, or read-only.
         RelvmArgumentError
             Nothing has run yet, or the last run failed.
         RelvmNameError, RelvmIndexError, RelvmTypeError
@@ -149,7 +214,15 @@ class AotExecutor:
         place = _place(self._outputs, key, "output")
         if self._made is None:
             raise RelvmArgumentError("there is no output: no run has succeeded since the last one began")
-        return self._made[place]
+        made = self._made[place]
+        if out is None:
+            return made
+        if not isinstance(out, np.ndarray) or out.dtype != made.dtype or not out.flags.writeable:
+            raise RelvmTypeError(f"get_output: out: expected a writable array of dtype {made.dtype}, got {out!r:.80}")
+        if out.shape != made.shape:
+            raise RelvmShapeError(f"get_output: out: expected shape {made.shape}, got {out.shape}")
+        np.copyto(out, made)
+        return out
 
     def _run(self) -> list[np.ndarray]:
         self._made = None
@@ -157,7 +230,11 @@ class AotExecutor:
         if missing:
             raise RelvmArgumentError(f"run: no value for {', '.join(missing)}")
         sizes = self._sizes()
-        outputs = [np.empty(_shape(info, sizes), dtype_of(info.dtype).numpy) for info in self._outputs]
+        outputs = [self._output(place, _shape(info, sizes)) for place, info in enumerate(self._outputs)]
+        for place, array in self._bound.items():
+            others = [*self._given, *outputs[:place], *outputs[place + 1 :]]
+            if any(np.may_share_memory(array, other) for other in others):
+                raise RelvmArgumentError(f"output {self._outputs[place].name}: it lies in memory of another tensor")
         tensors = [*self._given, *outputs, *self._pools]
         views, keep = ffi.new("rvm_tensor[]", max(1, len(tensors))), []
         arguments, result = ffi.new("rvm_value[]", max(1, len(tensors))), ffi.new("rvm_value *")
@@ -169,6 +246,14 @@ class AotExecutor:
         if status:
             raise failure(status, result, self._factory.metadata.mod_name)
         return outputs
+
+    def _output(self, place: int, shape: tuple[int, ...]) -> np.ndarray:
+        bound, info = self._bound.get(place), self._outputs[place]
+        if bound is None:
+            return np.empty(shape, dtype_of(info.dtype).numpy)
+        if bound.shape != shape:
+            raise RelvmShapeError(f"output {info.name}: this run gives shape {shape}, it is bound to {bound.shape}")
+        return bound
 
     def _sizes(self) -> dict[str, int]:
         """The sizes that the inputs have."""
@@ -216,15 +301,28 @@ def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
         array = np.asarray(value)
     except ValueError as error:
         raise RelvmTypeError(f"input {info.name}: expected an array: {error}") from None
-    if array.dtype != dtype:
-        raise RelvmTypeError(f"input {info.name}: expected dtype {info.dtype}, got {array.dtype}")
+    _expect_fit(f"input {info.name}", info, array)
+    return np.array(array, order="C", copy=True)
+
+
+def _plain(what: str, info: TensorInfo, array: Any) -> np.ndarray:
+    """An array that C reads or writes in place."""
+    if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or not array.flags.aligned:
+        raise RelvmTypeError(f"{what}: expected a dense, row-major, aligned array, got {array!r:.80}")
+    _expect_fit(what, info, array)
+    return array
+
+
+def _expect_fit(what: str, info: TensorInfo, array: np.ndarray) -> None:
+    """Raises RelvmTypeError, RelvmShapeError: the array is of another dtype or shape than the model says."""
+    if array.dtype != dtype_of(info.dtype).numpy:
+        raise RelvmTypeError(f"{what}: expected dtype {info.dtype}, got {array.dtype}")
     fits = len(array.shape) == len(info.shape) and all(
         isinstance(want, str) or want == have for want, have in zip(info.shape, array.shape, strict=True)
     )
     if not fits:
         want = ", ".join(map(str, info.shape))
-        raise RelvmShapeError(f"input {info.name}: expected shape ({want}), got {array.shape}")
-    return np.array(array, order="C", copy=True)
+        raise RelvmShapeError(f"{what}: expected shape ({want}), got {array.shape}")
 
 
 def _dims(info: TensorInfo) -> tuple[AnyDim, ...]:

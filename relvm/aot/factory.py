@@ -7,14 +7,18 @@ import ctypes
 import os
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from relvm.aot.c_project import EXACT
+from relvm.aot.format import format_lowered
 from relvm.aot.metadata import VERSION, Metadata, SizeInfo, TensorInfo
 from relvm.aot.project import AotProgram
 from relvm.codegen.c import CSource
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmNameError, RelvmUnsupportedError
 from relvm.tables import csrc_directory
 from relvm.vm.runtime import trust
 from relvm.vm.runtime._native import ffi, lib
@@ -24,13 +28,17 @@ from relvm.vm.runtime.files import complete_file
 from relvm.vm.target import HERE, Target
 from relvm.vm.toolchain import compile_native, native_cpu
 
+if TYPE_CHECKING:
+    from relvm.aot.executor import AotExecutor
+
 _SYMBOL = "relvm_aot_library"  # csrc/relvm.h
 
 
 class ExecutorFactory:
     """A model that was compiled ahead of time, and what an `AotExecutor` needs of it.
 
-    `compile_library` makes one of a program, `load_module` of a file.
+    `compile_library` makes one of a program, `load_module` of a file.  `factory["main"]` is a new executor, and
+    `text, library, params = factory` what it is made of.
 
     Attributes
     ----------
@@ -40,8 +48,9 @@ class ExecutorFactory:
         What it says of itself, read from its constants.
     """
 
-    def __init__(self, library: bytes) -> None:
+    def __init__(self, library: bytes, program: AotProgram | None = None) -> None:
         self.library = library
+        self._program = program
         self._handle = _opened(library)
         found = ffi.cast("rvm_aot_library *", _address(self._handle))
         error = ffi.new("rvm_value *")
@@ -54,6 +63,38 @@ class ExecutorFactory:
     def run(self) -> Any:
         """The entry, as cffi has it: a `rvm_packed_function`."""
         return self._found.run
+
+    def get_lib(self) -> bytes:
+        """The shared library."""
+        return self.library
+
+    def get_params(self) -> dict[str, np.ndarray]:
+        """The constants of the program by their names in C; none of a library that was loaded from a file, which has
+        them in its code."""
+        return {} if self._program is None else self._program.params
+
+    def get_internal_repr(self) -> str:
+        """The lowered program as text; of a library that was loaded from a file an empty one."""
+        return "" if self._program is None else format_lowered(self._program.lowered)
+
+    def __getitem__(self, name: str) -> AotExecutor:
+        """A new executor of the function that was exported, by its name or as "default".
+
+        Raises
+        ------
+        RelvmNameError
+            There is no such function.
+        """
+        from relvm.aot.executor import AotExecutor
+
+        entry = "main" if self._program is None else self._program.entry.name
+        if name not in (entry, "default"):
+            raise RelvmNameError(f"no function {name!r}: there are {entry}, default")
+        return AotExecutor(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The program's text, the library and the constants, in this order."""
+        return iter((self.get_internal_repr(), self.get_lib(), self.get_params()))
 
     def export_library(self, path: str | os.PathLike) -> None:
         """Write the library to `path`, replaced as a whole.  Raises OSError: the file cannot be written."""
@@ -86,7 +127,7 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
     exact_path = f"src/{program.config.name}_{EXACT}kernels.c"
     exact = tuple(text for path, text in units.items() if path == exact_path)
     plain = tuple(text for path, text in units.items() if path != exact_path)
-    return ExecutorFactory(compile_native(CSource(plain, "", exact), target).library)
+    return ExecutorFactory(compile_native(CSource(plain, "", exact), target).library, program)
 
 
 def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> ExecutorFactory:

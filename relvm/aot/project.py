@@ -52,6 +52,11 @@ class AotProgram:
     sources: Sources
 
     @property
+    def params(self) -> dict[str, np.ndarray]:
+        """The constants, by their names in C."""
+        return {f"c{number}": storage.value for number, storage in enumerate(self.sources.constants)}
+
+    @property
     def entry(self) -> Function:
         """The function that callers run, at stage LEGAL."""
         return self.legal[self.lowered.functions[-1].name]

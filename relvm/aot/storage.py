@@ -8,7 +8,7 @@ not made itself, or of which only a run finds that it has as many elements: that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -49,10 +49,21 @@ class Storage:
 
 @dataclass(frozen=True)
 class StorageInfo:
-    """The storages of an expression, by their numbers, and the device they are on."""
+    """The storages of an expression.
 
-    ids: tuple[int, ...]
-    device: int = DEVICE
+    Attributes
+    ----------
+    ids
+        Their numbers, one for each tensor in the expression.
+    devices
+        The device that each is on.
+    sizes_bytes
+        How large each is: a number, or a dimension of the function's sizes.
+    """
+
+    ids: tuple[int, ...] = ()
+    devices: tuple[int, ...] = ()
+    sizes_bytes: tuple[AnyDim, ...] = ()
 
 
 @dataclass
@@ -74,7 +85,7 @@ class StorageMap:
     storages: list[Storage] = field(default_factory=list)
     infos: dict[Var, StorageInfo] = field(default_factory=dict)
     constants: dict[Constant, int] = field(default_factory=dict)
-    results: StorageInfo = StorageInfo(())
+    results: StorageInfo = StorageInfo()
 
     def of(self, expr: Expr) -> StorageInfo:
         """The storages of a variable or a constant; none of anything else that may be an argument."""
@@ -82,8 +93,14 @@ class StorageMap:
             case Var():
                 return self.infos[expr]
             case Constant():
-                return StorageInfo((self.constants[expr],))
-        return StorageInfo(())
+                return self.info((self.constants[expr],))
+        return StorageInfo()
+
+    def info(self, ids: Sequence[int]) -> StorageInfo:
+        """What is known of storages by their numbers."""
+        found = [self.storages[number] for number in ids]
+        sizes_bytes = (product((*storage.shape, storage.dtype.size_bytes)) for storage in found)
+        return StorageInfo(tuple(ids), tuple(storage.device for storage in found), tuple(sizes_bytes))
 
 
 def assign_storage(function: Function, after: StorageMap | None = None) -> StorageMap:
@@ -167,7 +184,7 @@ class _Assigner:
                 label = name if len(leaves) == 1 else f"{name}_{position}"
                 self.found.storages.append(Storage(label, place, leaf.dtype, leaf.shape, origin=self.origin))
             ids.append(given)
-        return StorageInfo(tuple(ids))
+        return self.found.info(ids)
 
     def block(self, block: Block, wanted: Wanted) -> None:
         """Assigns storages to what a block binds, such that its result is in those wanted where that can be."""
@@ -186,11 +203,11 @@ class _Assigner:
             case Var() | Constant():
                 return self.found.of(value)
             case Tuple(fields):
-                return StorageInfo(tuple(number for item in fields for number in self.found.of(item).ids))
+                return self.found.info([number for item in fields for number in self.found.of(item).ids])
             case TupleItem(tuple_, index):
                 before = sum(_tensor_count(item) for item in tuple_.type.fields[:index])
                 count = _tensor_count(var.type)
-                return StorageInfo(self.found.of(tuple_).ids[before : before + count])
+                return self.found.info(self.found.of(tuple_).ids[before : before + count])
             case BuiltinCall("reshape", (tensor, _)):
                 return self.found.of(tensor)
             case BuiltinCall("to_device", (tensor, Prim(device))):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
-from relvm.ir.dims import as_var
+from relvm.ir.dims import as_var, evaluate_with
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.random_values import random_array
 from relvm.ir.types import TensorType, type_vars
@@ -113,6 +114,8 @@ class _Random:
     def values(self, run: Callable[[list[Any]], Any] | None) -> list[Any]:
         failed = None
         for sizes in self.candidates() if run else [dict.fromkeys(self.free, 1)]:
+            if failed and self.elements(self.sizes | sizes) > _MOST_ELEMENTS:
+                continue
             values = self.drawn(self.sizes | sizes)
             try:
                 if run and self.free:
@@ -134,6 +137,11 @@ class _Random:
             yield dict.fromkeys(self.free, size) | dict.fromkeys(batches, 1)
             yield dict.fromkeys(self.free, size)
 
+    def elements(self, sizes: dict[str, int]) -> int:
+        """How many elements the inputs have together."""
+        dims = [type_.shape or () for type_ in self.types if isinstance(type_, TensorType)]
+        return sum(math.prod(evaluate_with(dim, lambda var: sizes[var.name]) for dim in shape) for shape in dims)
+
     def drawn(self, sizes: dict[str, int]) -> list[Any]:
         rng = np.random.default_rng(self.seed)
         made = []
@@ -148,6 +156,7 @@ class _Random:
         return made
 
 
+_MOST_ELEMENTS = 1 << 23  # of inputs whose sizes are chosen
 _USUAL_SIZES = (2, 4, 8, 16, 32, 64, 128, 224, 256, 320, 512, 1024, 4096, 16000)
 
 

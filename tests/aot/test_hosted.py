@@ -13,6 +13,7 @@ from modes import assert_same_bits, plain
 from programs_ahead import PROGRAMS, Program, numbers
 
 from relvm import aot, vm
+from relvm.aot.storage import assign_storage
 from relvm.aot.trial import make_inputs
 from relvm.errors import (
     RelvmArgumentError,
@@ -279,3 +280,84 @@ def test_only_hosted_programs_become_libraries_and_they_have_no_trial_in_c() -> 
         aot.compile_library(aot.build(parse_module(text)))
     with pytest.raises(RelvmUnsupportedError, match="no trial of it in C"):
         build(text).files(([], []))
+
+
+def test_inputs_and_outputs_in_the_callers_memory(executor: aot.AotExecutor) -> None:
+    x, scores = numbers(3, 4), np.zeros((3, 4), np.float32)
+    executor.run()
+    expected = executor.get_output("scores").copy()
+    executor.set_input_zero_copy("x", x)
+    executor.set_output_zero_copy("scores", scores)
+    executor.run()
+    assert executor.get_output(0) is scores
+    np.testing.assert_array_equal(scores, expected)
+    x[0] = 9
+    executor.run()
+    assert not np.array_equal(scores[0], expected[0]) and np.array_equal(scores[1:], expected[1:])
+    executor.set_output_zero_copy("scores", None)
+    executor.run()
+    assert executor.get_output("scores") is not scores
+    out = np.empty((3, 4), np.float32)
+    assert executor.get_output("scores", out=out) is out and np.array_equal(out, scores)
+    assert [executor.get_output_index(name) for name in ("scores", "more", "twice")] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda e: e.set_input_zero_copy("x", [1.0]), RelvmTypeError, "input x: expected a dense, row-major, aligned"),
+        (lambda e: e.set_input_zero_copy("x", np.zeros((4, 3), "f4").T), RelvmTypeError, "input x: expected a dense"),
+        (lambda e: e.set_input_zero_copy("x", np.zeros((3, 4))), RelvmTypeError, "expected dtype f32, got float64"),
+        (lambda e: e.set_input_zero_copy("x", np.zeros((3, 5), "f4")), RelvmShapeError, r"expected shape \(n, 4\)"),
+        (lambda e: e.set_output_zero_copy("z", np.zeros(3)), RelvmNameError, "no output z"),
+        (lambda e: e.set_output_zero_copy(0, np.broadcast_to(np.float32(0), (3, 4))), RelvmTypeError, "dense"),
+        (
+            lambda e: e.set_output_zero_copy(0, np.frombuffer(bytes(48), "f4").reshape(3, 4)),
+            RelvmTypeError,
+            "read-only",
+        ),
+        (lambda e: e.get_output(0, out=np.zeros((3, 4))), RelvmTypeError, "get_output: out: expected a writable array"),
+        (lambda e: e.get_output(0, out=np.zeros((4, 4), "f4")), RelvmShapeError, r"expected shape \(3, 4\)"),
+        (lambda e: e.get_output_index("z"), RelvmNameError, "no output z"),
+        (lambda e: e.get_output_index(0), RelvmTypeError, "expected a str"),
+    ],
+)
+def test_memory_that_does_not_fit(executor: aot.AotExecutor, call, error: type, message: str) -> None:
+    executor.run()
+    with pytest.raises(error, match=message):
+        call(executor)
+
+
+def test_bound_outputs_are_held_to_the_sizes_of_the_run_and_lie_apart(executor: aot.AotExecutor) -> None:
+    executor.set_output_zero_copy("scores", np.zeros((2, 4), np.float32))
+    with pytest.raises(RelvmShapeError, match=r"output scores: this run gives shape \(3, 4\), it is bound to \(2, 4\)"):
+        executor.run()
+    x = numbers(3, 4)
+    executor.set_input_zero_copy("x", x)
+    executor.set_output_zero_copy("scores", x)
+    with pytest.raises(RelvmArgumentError, match="output scores: it lies in memory of another tensor"):
+        executor.run()
+
+
+def test_what_a_factory_is_made_of(factory: aot.ExecutorFactory, tmp_path: Path) -> None:
+    text = "def main(x: f32[2]) -> f32[2] = add(x, const(f32[2], [1, 2]))"
+    made = aot.compile_library(build(text))
+    shown, library, params = made
+    assert (shown, library) == (made.get_internal_repr(), made.get_lib()) and "main" in shown
+    assert [value.tolist() for value in params.values()] == [[1, 2]] == [v.tolist() for v in made.get_params().values()]
+    for name in ("main", "default"):
+        executor = made[name]
+        executor.run(x=np.zeros(2, np.float32))
+        assert executor.get_output(0).tolist() == [1, 2]
+    with pytest.raises(RelvmNameError, match="no function 'other': there are main, default"):
+        made["other"]
+    made.export_library(tmp_path / "model.so")
+    loaded = aot.load_module(tmp_path / "model.so")
+    assert (loaded.get_params(), loaded.get_internal_repr()) == ({}, "") and loaded["main"].get_num_inputs() == 1
+
+
+def test_storages_say_their_bytes_and_their_device() -> None:
+    program = build("def main(x: f32[2, 3], y: i64[4]) -> (f32[2, 3], i64[4]) { t = (relu(x), y); return t }")
+    found = assign_storage(program.legal["main"])
+    info = found.results
+    assert (info.devices, info.sizes_bytes) == ((0, 0), (24, 32)) and len(info.ids) == 2

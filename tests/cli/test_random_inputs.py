@@ -51,7 +51,7 @@ def test_inputs_are_given_as_they_are_printed(folder: Path) -> None:
         (("run", "model.onnx", "--input", "scale=2"), "no --input for in:0 (f32[batch, 3, height, width]); or give"),
         (("run", "m.rvm", "--random", "--dim", "height=6"), "none of the sizes tried for batch, width fits"),
         (("run", "m.rvm", "--random", "--dim", "hight=9"), "--dim hight: the sizes are batch, height, width; did you"),
-        (("run", "model.onnx", "--random", "--save-outputs", "no/o.npz"), "--save-outputs no/o.npz: there is no folder no"),
+        (("run", "model.onnx", "--random", "--save-outputs", "no/o.npz"), "no/o.npz: there is no folder no"),
         (("compile", "model.onnx", "-o", "no/m.rvm"), "-o no/m.rvm: there is no folder no"),
         (("compile", "model.onnx", "-o", "folder.rvm"), "-o folder.rvm: a folder is there"),
     ],
