@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 
 class RelvmError(Exception):
     """Base of all of them.
@@ -148,9 +150,20 @@ def expect_name(what: str, name: object) -> None:
         raise RelvmTypeError(f"{what}: {name!r} has half of a surrogate pair") from None
 
 
+def expect_path(what: str, path: object) -> None:
+    """Raises RelvmTypeError: `path`, which messages call `what`, is no str or PathLike that can name a file."""
+    expect_type(what, path, (str, os.PathLike), "a str or PathLike")
+    try:
+        has_zero = b"\0" in os.fsencode(path)
+    except UnicodeEncodeError:
+        raise RelvmTypeError(f"{what}: no file can be named {path!r}") from None
+    if has_zero:
+        raise RelvmTypeError(f"{what}: {path!r} has a zero character")
+
+
 def expect_choice(name: str, got: object, choices: tuple[str, ...]) -> None:
     """Raises RelvmArgumentError: what was got for the argument `name`, `got`, is none of the `choices`."""
-    if got not in choices:
+    if not isinstance(got, str) or got not in choices:
         raise RelvmArgumentError(
             f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(str(got), choices)}"
         )

@@ -18,13 +18,13 @@ from relvm.aot.format import format_lowered
 from relvm.aot.metadata import VERSION, Metadata, SizeInfo, TensorInfo
 from relvm.aot.project import AotProgram
 from relvm.codegen.c import CSource
-from relvm.errors import RelvmFormatError, RelvmNameError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmNameError, RelvmUnsupportedError, expect_type
 from relvm.tables import csrc_directory
 from relvm.vm.runtime import trust
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.elf import MAGIC, find_section
 from relvm.vm.runtime.failure import failure
-from relvm.vm.runtime.files import complete_file
+from relvm.vm.runtime.files import complete_file, read_file
 from relvm.vm.target import HERE, Target
 from relvm.vm.toolchain import compile_native, native_cpu
 
@@ -49,6 +49,7 @@ class ExecutorFactory:
     """
 
     def __init__(self, library: bytes, program: AotProgram | None = None) -> None:
+        expect_type("library", library, bytes, "the bytes of a library")
         self.library = library
         self._program = program
         self._handle = _opened(library)
@@ -119,6 +120,7 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
     RelvmToolchainError
         There is no C compiler, or it failed.
     """
+    expect_type("compile_library: program", program, AotProgram, "an AotProgram")
     if program.config.runtime != "hosted":
         raise RelvmUnsupportedError(f"runtime={program.config.runtime!r}: executors are made of runtime='hosted'")
     files = program.sources.files
@@ -149,7 +151,7 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
     OSError
         The file cannot be read.
     """
-    library = Path(path).read_bytes()
+    library = read_file(path)
     if library[: len(MAGIC)] != MAGIC:
         raise RelvmFormatError(f"{path}: no shared library")
     try:

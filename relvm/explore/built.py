@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from relvm.errors import RelvmArgumentError, RelvmNameError, expect_choice, near_matches
+from relvm.errors import RelvmArgumentError, RelvmNameError, expect_choice, expect_path, expect_type, near_matches
 from relvm.frontend.files import read_model
 from relvm.ir.expr import Module
 from relvm.ir.stages import Stage
@@ -26,6 +26,8 @@ def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Modu
     RelvmArgumentError
         There is no such target.
     """
+    expect_type("module", module, Module, "an ir.Module")
+    expect_type("fused", fused, bool, "True or False")
     expect_choice("target", target, TARGETS)
     return run_passes(module, [step for step in build_pipeline(target, fused=fused) if step.to <= stage])
 
@@ -46,6 +48,7 @@ def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, in
         A file of another kind.
     """
     if not isinstance(model, Module):
+        expect_path("model", model)
         return read_model(Path(model), dims)
     if dims:
         raise RelvmArgumentError(f"dims: {', '.join(dims)}: the sizes of a module are its own")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmNameError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmNameError, expect_path, expect_type, near_matches
 from relvm.explore.comparison import Comparison, Row, make_row
 from relvm.explore.onnx_values import read_proto, run_onnxruntime, with_all_outputs
 from relvm.explore.watching import (
@@ -96,6 +97,11 @@ def compare(
     >>> compare(parse_module("def main(x: f32[2, 3]) -> f32[2, 3] = softmax(relu(x), axis=1)")).agrees
     True
     """
+    expect_type("function", function, str, "the name of a function")
+    if modes is not None:
+        expect_type("modes", modes, (list, tuple), "a list of modes")
+    if isinstance(model, str | os.PathLike):
+        expect_path("model", model)
     is_onnx = not isinstance(model, Module) and not (isinstance(model, str | Path) and Path(model).suffix == ".relvm")
     known = (*WAYS, ONNXRUNTIME) if is_onnx else WAYS
     chosen = known if modes is None else tuple(modes)
@@ -233,6 +239,7 @@ def _expect_random(dims: Mapping[str, Any], inputs: Sequence[Any], params: Seque
 
 def _expect_modes(modes: Sequence[str], known: Sequence[str]) -> None:
     for mode in modes:
+        expect_type("modes", mode, str, "the name of a mode")
         if mode not in known:
             raise RelvmArgumentError(f"modes: {mode!r}: expected some of {', '.join(known)}{near_matches(mode, known)}")
     if len(set(modes)) < 2 or len(set(modes)) < len(modes):

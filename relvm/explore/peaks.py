@@ -16,6 +16,7 @@ from relvm.lir.kernel import Address, Buffer, Kernel, KernelBuilder, Literal
 from relvm.lir.routine import CallStatement, LirModule, Register, Routine
 from relvm.vm.building import assemble
 from relvm.vm.runtime import Executable, VirtualMachine
+from relvm.vm.runtime.machine import thread_count
 from relvm.vm.toolchain import find_compiler
 
 _NUMBERS = 192  # RVM_PEAK_NUMBERS of csrc/peak.h
@@ -46,7 +47,6 @@ class Peaks:
     threads: int = 1
 
 
-@functools.cache
 def measured_peaks(threads: int = 1) -> Peaks:
     """What this machine does at most with so many threads: measured once, in about a second, then remembered.
 
@@ -57,6 +57,11 @@ def measured_peaks(threads: int = 1) -> Peaks:
     RelvmToolchainError
         The C compiler failed.
     """
+    return _measured(thread_count("threads", threads))
+
+
+@functools.cache
+def _measured(threads: int) -> Peaks:
     return Peaks(arithmetic_rate(threads) if find_compiler() else None, copy_bandwidth(threads), threads)
 
 
@@ -83,6 +88,7 @@ def copy_bandwidth(threads: int = 1) -> float:
 
     The fastest of several copies of 64 MB, which take about a tenth of a second.
     """
+    threads = thread_count("threads", threads)
     source = np.ones(_COPIED_BYTES, np.uint8)
     target = np.empty_like(source)
     parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))

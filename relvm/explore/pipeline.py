@@ -13,7 +13,7 @@ from relvm.codegen.bytecode import print_bytecode
 from relvm.codegen.c import print_c
 from relvm.codegen.c_kernel import print_kernel
 from relvm.codegen.c_names import kernel_symbol
-from relvm.errors import RelvmIndexError, RelvmNameError, expect_choice, near_matches
+from relvm.errors import RelvmIndexError, RelvmNameError, expect_choice, expect_type, near_matches
 from relvm.explore.built import module_of
 from relvm.ir.expr import Module
 from relvm.ir.printer import module_lines
@@ -184,6 +184,7 @@ def explore(
     """
     expect_choice("exec_mode", exec_mode, MODES)
     expect_choice("target", target, TARGETS)
+    expect_type("fused", fused, bool, "True or False")
     started = time.perf_counter()
     module = module_of(model, dims)
     title = title or ("module" if isinstance(model, Module) else Path(model).name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from relvm.aot.placement import FunctionPlacement
 from relvm.aot.project import AotProgram
-from relvm.errors import RelvmNameError, near_matches
+from relvm.errors import RelvmNameError, expect_type, near_matches
 from relvm.explore.boxes import Box, draw_boxes
 from relvm.explore.extras import new_figure
 
@@ -39,6 +39,7 @@ def draw_placement(program: AotProgram, function: str | None = None) -> Figure:
     RelvmUnsupportedError
         matplotlib is not installed.
     """
+    expect_type("program", program, AotProgram, "an AotProgram")
     names = list(program.placements)
     name = names[-1] if function is None else function
     if name not in program.placements:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, expect_type
 from relvm.explore.extras import new_figure
 from relvm.explore.peaks import Peaks, measured_peaks
 from relvm.vm.runtime.profile import Profile, ProfileRow
@@ -140,8 +140,10 @@ def expect_peaks(profile: Profile, peaks: Peaks | None) -> Peaks:
     RelvmArgumentError
         One is not positive.
     """
+    expect_type("profile", profile, Profile, "a Profile")
     if peaks is None:
         return measured_peaks(profile.threads)
+    expect_type("peaks", peaks, Peaks, "Peaks")
     for name, value in (("operations", peaks.operations), ("bytes", peaks.bytes)):
         if value is not None and not value > 0:
             raise RelvmArgumentError(f"peaks.{name} is {value}, expected a positive number per second")

@@ -161,6 +161,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def lower(module: Module) -> LirModule:
     """The routines of a planned module, after the LIR passes."""
+    expect_type("lower: module", module, Module, "an ir.Module")
     return loop_variables(coalesce_copies(tail_calls(direct_calls(lower_to_routines(module)))))
 
 

@@ -116,6 +116,8 @@ class Executable:
     ) -> None:
         # buffer: 64-byte aligned, unchanged from now on; its tensors are used in place.
         expect_type("max_bytes", max_bytes, Integral, "an integer")
+        if not (isinstance(buffer, np.ndarray) and buffer.dtype == np.uint8):
+            expect_type("buffer", buffer, (bytes, bytearray, memoryview), "the bytes of an executable")
         library = None if trust_native or check_only else _native_library(buffer, where)
         is_ours = library is not None and is_built_here(library)
         is_strange = library is not None and not is_ours
@@ -130,8 +132,8 @@ class Executable:
         view = ffi.from_buffer(buffer)
         held = ffi.cast("void *", binding.hold(view))
         let_go = ffi.cast("void(*)(void *)", binding.LET_GO)
-        chosen = {"trust_native": trust_native or is_ours, "check_only": check_only or is_strange}
-        chosen |= {"check_data": check_data, "elsewhere": elsewhere}
+        chosen = {"trust_native": bool(trust_native or is_ours), "check_only": bool(check_only or is_strange)}
+        chosen |= {"check_data": bool(check_data), "elsewhere": bool(elsewhere)}
         allowed = {"functions": callable_names, "function_count": len(names), "max_bytes": int(max_bytes)}
         options = ffi.new("rvm_load_options *", chosen | allowed | {"release": let_go, "release_argument": held})
         status = lib.rvm_executable_load(view, len(view), options, pointer, error)

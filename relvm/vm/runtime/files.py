@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from relvm.errors import RelvmFormatError, expect_type
+from relvm.errors import RelvmFormatError, expect_path
 from relvm.vm.runtime.elf import MAGIC, find_section
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def map_executable(path: str | os.PathLike) -> memoryview:
     RelvmFormatError
         It is a device or a pipe, empty, or a shared library that is damaged or has no executable in it.
     """
-    expect_type("path", path, (str, os.PathLike), "a str or PathLike")  # a number would be a descriptor
+    expect_path("path", path)  # a number would be a descriptor
     with open(path, "rb", opener=_open_at_once) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
@@ -65,6 +65,7 @@ def read_file(path: str | os.PathLike) -> bytes:
     RelvmFormatError
         It is a device or a pipe.
     """
+    expect_path("path", path)
     with open(path, "rb", opener=_open_at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise RelvmFormatError(f"{path}: expected a file, got a device or a pipe")
@@ -86,7 +87,7 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
     OSError
         The file, which it names, cannot be written, or something other than a file, as a folder or device, is there.
     """
-    expect_type("path", path, (str, os.PathLike), "a str or PathLike")
+    expect_path("path", path)
     from pathlib import Path  # only what writes needs it: a deployed program's memory is counted
 
     target = Path(os.path.realpath(path))
