@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmMemoryError
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmMemoryError
 from relvm.vm.runtime import Tensor
 
 PREFIX = "reference."
@@ -35,6 +35,11 @@ def reference_kernel(name: str) -> Callable[..., None] | None:
             result = operator.numpy(*values[:count], **keywords)
         except MemoryError as error:
             raise RelvmMemoryError(f"{operator.name}: {error}") from None
+        except (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError) as error:
+            if isinstance(error, RelvmError):
+                raise
+            shapes = ", ".join(str(np.shape(value)) for value in values[:count])
+            raise RelvmArgumentError(f"{operator.name}: of arguments of shapes {shapes}: {error}") from error
         results = result if isinstance(result, tuple) else (result,)
         for out, value in zip(values[count:], results, strict=True):
             np.copyto(out, value, casting="unsafe")

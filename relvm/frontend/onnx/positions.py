@@ -7,8 +7,9 @@ from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.generation import shaped
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import number_of, places, run_time_sizes, size_of
+from relvm.frontend.onnx.slicing import part
 from relvm.frontend.onnx.terms import Term, term
-from relvm.ir.dims import AnyDim, product
+from relvm.ir.dims import AnyDim, dim_op, is_natural, product
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import Expr
 from relvm.ops.lowering import strides_of
@@ -118,10 +119,15 @@ def true_positions(cond: Term) -> tuple[Term, AnyDim]:
 
 @converts("Compress")
 def _compress(node: Node) -> Expr:
-    """Without an axis, of all elements.  The condition may be shorter than what it is for."""
+    """Without an axis, of all elements.  The condition may be shorter than what it is for; of a longer one only so much
+    counts."""
     axis, x = node.attribute("axis"), term(node, 0)
     if axis is None:
         x = shaped(node, 0)
         x = x.reshape(product(x.shape))
-    found, _ = true_positions(term(node, 1))
-    return ops.gather(x.expr, found.expr, axis=0 if axis is None else axis)
+    condition, size = Term(node, node.known_shape(1)), x.shape[axis or 0]
+    room = dim_op("sub", size, condition.shape[0])
+    if not is_natural(room):
+        condition = part(condition, 0, 0, dim_op("min", size, condition.shape[0]))
+    found, _ = true_positions(condition)
+    return ops.gather(x.expr, found.expr, axis=axis or 0)

@@ -1,0 +1,42 @@
+"""How many places a window has, held against counting them one by one."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from relvm import vm
+from relvm.errors import RelvmShapeError
+from relvm.frontend.text import parse_module
+
+KERNELS, STRIDES, DILATIONS, PADS = (1, 2, 3), (1, 2, 3), (1, 2), ((0, 0), (1, 0), (0, 2))
+
+
+def places(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int]) -> int:
+    """The positions from which all of the window lies in the padded input."""
+    padded = size + sum(pads)
+    return sum(all(at + k * dilation < padded for k in range(kernel)) for at in range(0, max(padded, 0), stride))
+
+
+@pytest.mark.parametrize("operator", ["max_pool", "conv"])
+def test_places_are_those_where_the_window_fits(operator: str) -> None:
+    rows = list(itertools.product(KERNELS, STRIDES, DILATIONS, PADS))
+    text = []
+    for number, (kernel, stride, dilation, pads) in enumerate(rows):
+        window = f"strides=({stride},), dilations=({dilation},), pads={pads}"
+        if operator == "conv":
+            call = f"conv(x, const(f32[1, 1, {kernel}], [[[{', '.join(['1'] * kernel)}]]]), {window})"
+        else:
+            call = f"max_pool(x, kernel=({kernel},), {window})"
+        text.append(f"def f{number}(x: f32[1, 1, n]) = {call}")
+    machine = vm.VirtualMachine(vm.build(parse_module("\n".join(text)), target="numpy"))
+    for number, row in enumerate(rows):
+        for size in range(8):
+            x, expected = np.ones((1, 1, size), np.float32), places(size, *row)
+            if expected:
+                assert machine[f"f{number}"](x).shape == (1, 1, expected), (row, size)
+                continue
+            with pytest.raises(RelvmShapeError, match=f"{operator}: window .* exceeds padded input size"):
+                machine[f"f{number}"](x)
