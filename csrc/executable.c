@@ -200,8 +200,7 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
   if (function->kind >= RVM_KIND_COUNT) return BAD(error, "function %s has unknown kind %u", name, function->kind);
   int packed = function->kind == RVM_KIND_packed, bytecode = function->kind == RVM_KIND_bytecode;
   int has_code = bytecode || function->kind == RVM_KIND_native;
-  if (function->flags > (has_code ? RVM_PRIVATE | RVM_IMPURE : 0))
-    return BAD(error, "function %s has flags that it may not have", name);
+  if (function->flags > has_code * 3) return BAD(error, "function %s has flags that it may not have", name);
   if (function->parameter_count < (packed ? -1 : 0)) return BAD(error, "function %s has no parameter count", name);
   uint32_t parameter_count = function->parameter_count < 0 ? 0 : (uint32_t)function->parameter_count;
   if (function->first_parameter > parameter_total || parameter_count > parameter_total - function->first_parameter)

@@ -37,6 +37,7 @@ static inline uint32_t rvm_argument_kind(uint32_t word) { return word & 7; }
 static inline int32_t rvm_argument_payload(uint32_t word) { return (int32_t)word >> 3; }
 
 /* One record of the function section, as it stands in the file. */
+/* Flags of a function that has code. */
 enum {
   RVM_PRIVATE = 1, /* no name finds it: only the program itself calls it */
   RVM_IMPURE = 2,  /* calling it may have effects */
