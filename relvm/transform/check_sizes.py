@@ -46,9 +46,11 @@ def check_sizes(function: Function) -> Function:
 
 
 class _Checker:
-    """ranges: the bounds that the function states.  renamed: a variable -> one of the same value whose type says more.
-    new_dims: the variables made for dimensions.
-    checked: the claims checked in this block or around it."""
+    """ranges: the bounds that the function states.   new_dims: the variables made for dimensions.
+
+    What holds in a block and those inside it: renamed, a variable -> one of the same value whose type says more;
+    checked, the claims that are checked already.   added: the keys of both, in order, to be taken out again.
+    """
 
     def __init__(self, name: str, ranges: Mapping[DimVar, Range]) -> None:
         self.name = name
@@ -56,11 +58,11 @@ class _Checker:
         self.new_dims: set[DimVar] = set()
         self.renamed: dict[Expr, Expr] = {}
         self.checked: set[tuple] = set()
+        self.added: list[Expr | tuple] = []
 
     def block(self, block: Block) -> Block:
         bindings: list[Binding | MatchCast] = []
-        renamed, checked = self.renamed, self.checked
-        self.renamed, self.checked = dict(renamed), set(checked)
+        before = len(self.added)
         for binding in block.bindings:
             value = self.value(binding.value)
             if (claim := claim_of(value)) and not self.is_needed(claim):
@@ -74,7 +76,12 @@ class _Checker:
                 binding = with_value(binding, value)
             bindings.append(binding)
         result = self.atom(block.result)
-        self.renamed, self.checked = renamed, checked
+        for key in self.added[before:]:
+            if isinstance(key, tuple):
+                self.checked.discard(key)
+            else:
+                del self.renamed[key]
+        del self.added[before:]
         return with_bindings(block, bindings, result)
 
     def value(self, value: Expr) -> Expr:
@@ -107,8 +114,12 @@ class _Checker:
         if call.type == binding.var.type:
             return binding
         var = replace(binding.var, type=call.type)
-        self.renamed[binding.var] = var
+        self.rename(binding.var, var)
         return replace(binding, var=var)
+
+    def rename(self, old: Expr, new: Expr) -> None:
+        self.renamed[old] = new
+        self.added.append(old)
 
     def named(self, call: OpCall, bindings: list[Binding | MatchCast]) -> OpCall:
         """The call over arguments whose every dimension is known, behind the match_casts that see to it."""
@@ -128,7 +139,9 @@ class _Checker:
         if ordered is None:
             raise RelvmShapeError(f"{call.op}: sizes that depend on each other; match_cast one argument")
         bindings += ordered
-        self.renamed |= {arg: cast.var for arg, cast in casts.items() if isinstance(arg, Var)}
+        for arg, cast in casts.items():
+            if isinstance(arg, Var):
+                self.rename(arg, cast.var)
         args = tuple(casts[arg].var if arg in casts else arg for arg in call.args)
         return replace(call, args=args, type=result)
 
@@ -148,6 +161,7 @@ class _Checker:
         if key in self.checked or (claim.relation == "at_most" and room.low >= 0):
             return False
         self.checked.add(key)
+        self.added.append(key)
         return True
 
 
