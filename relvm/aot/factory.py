@@ -40,6 +40,13 @@ class ExecutorFactory:
     `compile_library` makes one of a program, `load_module` of a file.  `factory["main"]` is a new executor, and
     `text, library, params = factory` what it is made of.
 
+    Parameters
+    ----------
+    library
+        A shared library, as bytes.
+    program
+        What it was compiled from; None: unknown, so there is no text and no C of it.
+
     Attributes
     ----------
     library

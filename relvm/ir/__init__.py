@@ -33,7 +33,7 @@ from relvm.ir.expr import (
     prim,
 )
 from relvm.ir.infer import infer_types
-from relvm.ir.operator import Effect, Operator, find_operator, op, operators
+from relvm.ir.operator import Effect, Operator, SizeClaim, find_operator, op, operators
 from relvm.ir.printer import print_expr, print_function, print_module
 from relvm.ir.reference import evaluate
 from relvm.ir.stages import Stage, verify
@@ -86,6 +86,7 @@ __all__ = [
     "PrimType",
     "Shape",
     "ShapeType",
+    "SizeClaim",
     "Stage",
     "String",
     "TensorType",

@@ -42,10 +42,16 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True)
 class SizeClaim:
-    """What an operator, or a model, needs of two sizes and types cannot prove: `left == right` where `relation` is
-    "equal", `left <= right` where it is "at_most".
+    """What an operator, or a model, needs of two sizes and types cannot prove.
 
-    message: what is wrong where it does not hold, with two `{}`, which are the sizes.
+    Attributes
+    ----------
+    relation
+        "equal": `left == right`; "at_most": `left <= right`.
+    left, right
+        The sizes: numbers, or expressions of symbolic dimensions.
+    message
+        What is wrong where it does not hold, with two `{}`, which are the sizes.
     """
 
     relation: str
@@ -61,7 +67,7 @@ class SizeClaim:
         return True if self.relation == "at_most" and is_natural(room) else None
 
     def check(self, left: int, right: int) -> None:
-        """Raise RelvmShapeError unless the claim holds of these sizes."""
+        """Raise RelvmShapeError unless the claim holds of the sizes `left` and `right`."""
         if not (left == right if self.relation == "equal" else left <= right):
             raise RelvmShapeError(self.message.format(left, right))
 
@@ -183,8 +189,11 @@ class Operator:
         return self.type_rule(*arg_types, **dict(attributes))
 
     def claims(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[SizeClaim, ...]:
-        """What a call needs of its sizes beyond what `infer` proves.  Every claim must hold when the call runs: its
-        kernel relies on them.  That no dimension of the result is negative is one of them."""
+        """What a call with `arg_types` and `attributes` needs of its sizes beyond what `infer` proves.
+
+        Every claim must hold when the call runs: its kernel relies on them.  That no dimension of the result is
+        negative is one of them.
+        """
         found = _Claims()
         token = _claims.set(found)
         try:
