@@ -8,6 +8,7 @@
 static int good_calls[RVM_BUILTIN_COUNT], bad_calls[RVM_BUILTIN_COUNT];
 static rvm_machine *machine;
 static rvm_value context, concat; /* concat: a bytecode function of two parameters that makes a tuple */
+static rvm_value effectful;       /* a bytecode function of which it is said that it has effects */
 
 #define ARGUMENTS(...) \
   (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1, COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1
@@ -273,6 +274,14 @@ static void test_check_func_info(void) {
   rvm_value_release(&where);
 }
 
+static void test_check_pure_func_info(void) {
+  rvm_value where = string_value("main: f");
+  GOOD(check_pure_func_info, 1, concat, where);
+  BAD(check_pure_func_info, RVM_TYPE_ERROR, "main: f: expected a function, got int", INT(1), where);
+  BAD(check_pure_func_info, RVM_TYPE_ERROR, "main: f: expected a function without effects, got", effectful, where);
+  rvm_value_release(&where);
+}
+
 static void test_check_prim_value_info(void) {
   rvm_value where = string_value("main: k");
   GOOD(check_prim_value_info, 1, BOOL(1), DTYPE_OF(bool), where);
@@ -488,11 +497,15 @@ int main(void) {
   uint32_t function = image_bytecode(&program, "concat", "x y", 3);
   CALL(&program, 2, make_tuple, R(0), R(1));
   RET(&program, 2);
+  uint32_t impure = image_bytecode(&program, "effectful", "x", 1);
+  image_record(&program, impure)->flags = RVM_IMPURE;
+  RET(&program, 0);
   MAKE(executable, image_load(&program, &executable, &error));
   const rvm_machine_options options = {.print = print_hook, .host = &printed};
   MAKE(machine, rvm_machine_new(executable.executable, &options, &machine, &error));
   context = (rvm_value){.tag = RVM_TAG_CONTEXT, .as.machine = machine};
   concat = machine->function_values[function];
+  effectful = machine->function_values[impure];
 #define BUILTIN(name, signature, effect, meaning) test_##name();
 #include "builtins.def"
 #undef BUILTIN

@@ -225,7 +225,7 @@ static void test_match_type(void) {
   BAD(match_type, RVM_TYPE_ERROR, "here: expected a shape of rank 1, got int", INT(1), NIL, where, INT(T_SHAPE),
       INT(1), INT(0));
   BAD(match_type, RVM_ARGUMENT_ERROR, "describe no type", INT(1), NIL, where);
-  BAD(match_type, RVM_ARGUMENT_ERROR, "describe no type", INT(1), NIL, where, INT(9));
+  BAD(match_type, RVM_ARGUMENT_ERROR, "describe no type", INT(1), NIL, where, INT(10));
   BAD(match_type, RVM_ARGUMENT_ERROR, "describe no type", INT(1), NIL, where, INT(T_ANY), INT(T_ANY));
   BAD(match_type, RVM_ARGUMENT_ERROR, "describe no type", x, NIL, where, INT(T_TENSOR), INT(-1), INT(-1), INT(2),
       INT(0), INT(0));

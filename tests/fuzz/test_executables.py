@@ -66,7 +66,8 @@ def run(driver: Path, failure: Path, *arguments: object) -> dict[str, float]:
 def test_what_broke_once(driver: Path, files: list[Path], tmp_path: Path) -> None:
     counted = run(driver, tmp_path / "failure", *files)
     assert counted["inputs"] == len(files)
-    assert counted["loaded"] >= len(files) - 3  # memory may be made to fail while one is loaded
+    short = counted.get("refused OUT_OF_MEMORY", 0)  # memory is made to fail while some are loaded
+    assert counted["loaded"] + short >= len(files) - 1 and short < len(files) / 4  # one calls what is not allowed
 
 
 def test_changed_executables(driver: Path, files: list[Path], tmp_path: Path) -> None:

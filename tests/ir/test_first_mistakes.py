@@ -114,5 +114,7 @@ def test_modules_are_pickled() -> None:
     module = parse_module(MODULE)
     assert structural_equal(pickle.loads(pickle.dumps(module)), module)
     load = "import pickle, sys; print(len(pickle.load(sys.stdin.buffer).functions))"
-    found = subprocess.run([sys.executable, "-c", load], input=pickle.dumps(module), capture_output=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", load], input=pickle.dumps(module), capture_output=True, check=True
+    )
     assert found.stdout.strip() == b"1"

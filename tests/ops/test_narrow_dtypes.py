@@ -13,6 +13,7 @@ from ops.harness import Call, function_of
 from ops.samples import SAMPLES, Sample
 from ops.test_operators import static_type
 
+from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import ALL_DTYPES, STR, DType
@@ -159,14 +160,15 @@ def test_what_is_only_moved_is_not_computed_with(dtype, call) -> None:
 
 @pytest.mark.parametrize("dtype", NARROW, ids=lambda dtype: dtype.name)
 def test_arrays_go_in_and_out_in_place(dtype) -> None:
-    machine = machines(parse_module(f'def main(x: {dtype}[n]) = (x, cast(x, to="f32"))'), [("bytecode", "numpy")])
+    executable = vm.build(parse_module(f'def main(x: {dtype}[n]) = (x, cast(x, to="f32"))'), target="numpy")
+    machine = vm.VirtualMachine(executable, results_may_share=True)
     values = codes(dtype)
-    same, _ = machine["bytecode", "numpy"]["main"](values)
+    same, _ = machine["main"](values)
     assert same.dtype == dtype.numpy and same.numpy().dtype == dtype.numpy
     assert np.shares_memory(same.numpy(), values)
     np.testing.assert_array_equal(bits(np.asarray(same)), bits(values))
     strided = np.repeat(values, 2)[::2]
-    np.testing.assert_array_equal(bits(plain(machine["bytecode", "numpy"]["main"](strided)[0])), bits(values))
+    np.testing.assert_array_equal(bits(plain(machine["main"](strided)[0])), bits(values))
 
 
 def narrowed_samples() -> Iterator[tuple[Sample, str, DType]]:

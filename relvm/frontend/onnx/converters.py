@@ -9,7 +9,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.dequantised import convolution_of_bytes, product_of_bytes
-from relvm.frontend.onnx.host import slice_range
+from relvm.frontend.onnx.host import INT_MAX, slice_range
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.sizes import filled, is_known, is_symbolic, none_of, scalar, sizes_of
 from relvm.frontend.onnx.slicing import FAR, symbolic_slice
@@ -227,7 +227,7 @@ def _slice(node: Node) -> Expr:
         elif step < 0 and begin[i] < -1:  # it may lie before the axis: then the first element is meant
             return symbolic_slice(node)
         elif end[i] >= FAR:
-            end[i] = _END if step > 0 else -_END
+            end[i] = -_END if step < 0 and end[i] in INT_MAX else _END
     if all(bounds == (0, _END, 1) for bounds in zip(begin, end, steps, strict=True)):
         return node.tensor(0)
     return ops.slice(node.tensor(0), begin=tuple(begin), end=tuple(end), axes=tuple(axes), steps=tuple(steps))

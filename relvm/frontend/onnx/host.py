@@ -130,6 +130,9 @@ def _slice(node: Node, x: np.ndarray, *bounds: np.ndarray) -> np.ndarray | None:
     return x
 
 
+INT_MAX = (2**31 - 1, 2**63 - 1)  # ends of a Slice that mean all that is left
+
+
 def slice_range(size: int, start: int, end: int, step: int) -> range:
     """The positions that a Slice takes of an axis.
 
@@ -138,7 +141,7 @@ def slice_range(size: int, start: int, end: int, step: int) -> range:
     """
     if step == 0:
         raise RelvmShapeError("a Slice with a step of 0")
-    to_the_end = end in (2**31 - 1, 2**63 - 1)
+    to_the_end = end in INT_MAX
     start, end = (bound + size if bound < 0 else bound for bound in (start, end))
     if step > 0:
         return range(min(max(start, 0), size), size if to_the_end else min(max(end, 0), size), step)
