@@ -70,8 +70,11 @@ def plain_bytes(array: np.ndarray) -> np.ndarray:
 
 def pack_strings(array: np.ndarray) -> np.ndarray:
     """Plain strings as bytes: where each of them ends, an int64 for each, then all of them as UTF-8.  Bytes that were
-    none when they were read (surrogate escapes) are those again."""
-    encoded = [text.encode(errors="surrogateescape") for text in array.reshape(-1)]
+    none when they were read (surrogate escapes) are those again.  Raises RelvmTypeError: one has no form in UTF-8."""
+    try:
+        encoded = [text.encode(errors="surrogateescape") for text in array.reshape(-1)]
+    except UnicodeEncodeError as error:
+        raise RelvmTypeError(f"a string that has no form in UTF-8: {error.object!a}") from None
     ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
     return np.frombuffer(ends.tobytes() + b"".join(encoded), np.uint8)
 

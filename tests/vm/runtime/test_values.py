@@ -293,3 +293,9 @@ def test_every_error_of_a_conversion_is_one_of_relvms(identity) -> None:
     for value in (1 << 80, 1j, np.zeros(1, "M8[s]"), Shape(("a",))):
         with pytest.raises(RelvmError):
             identity(value)
+
+
+@pytest.mark.parametrize("dtype", [object, None])
+def test_a_string_without_a_form_in_utf8_is_refused(dtype: type | None) -> None:
+    with pytest.raises(RelvmTypeError, match="no form in UTF-8"):
+        machine_of()["identity"](np.array(["a", "\ud800"], dtype))
