@@ -97,7 +97,7 @@ class StorageMap:
         return StorageInfo()
 
     def info(self, ids: Sequence[int]) -> StorageInfo:
-        """What is known of storages by their numbers."""
+        """The numbers, devices and sizes in bytes of the storages with these numbers."""
         found = [self.storages[number] for number in ids]
         sizes_bytes = (product((*storage.shape, storage.dtype.size_bytes)) for storage in found)
         return StorageInfo(tuple(ids), tuple(storage.device for storage in found), tuple(sizes_bytes))

@@ -138,7 +138,7 @@ class _Random:
             yield dict.fromkeys(self.free, size)
 
     def elements(self, sizes: dict[str, int]) -> int:
-        """How many elements the inputs have together."""
+        """Count the elements of all inputs together."""
         dims = [type_.shape or () for type_ in self.types if isinstance(type_, TensorType)]
         return sum(math.prod(evaluate_with(dim, lambda var: sizes[var.name]) for dim in shape) for shape in dims)
 
@@ -185,7 +185,7 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> d
 
 
 def _number(text: str) -> bool | int | float | None:
-    """What a text says, if it is a number, `true` or `false`."""
+    """Parse a number, `true` or `false`; None for any other text."""
     for read in _SCALARS.values():
         with contextlib.suppress(KeyError, ValueError):
             return read(text)

@@ -79,8 +79,9 @@ def _pairs(function: str, key: str, value: Any, variables: Mapping[str, list[Dim
 
 
 def range_of(dim: AnyDim, ranges: Mapping[DimVar, Range]) -> Range:
-    """What `dim` can be while its variables are in their ranges; one without a range is any size, at least 0, or any
-    integer where it is signed.
+    """The range of `dim` while its variables are in theirs.
+
+    A variable without a range is any size, at least 0, or any integer where it is signed.
 
     An interval that holds all values; not always the narrowest, since a variable that appears twice counts as two.
     """

@@ -42,7 +42,7 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True)
 class SizeClaim:
-    """What an operator, or a model, needs of two sizes and types cannot prove.
+    """A relation of two sizes that an operator or a model needs and that types cannot prove.
 
     Attributes
     ----------
@@ -66,6 +66,13 @@ class SizeClaim:
             return room == 0 if self.relation == "equal" else room >= 0
         return True if self.relation == "at_most" and is_natural(room) else None
 
+    def is_open(self) -> bool:
+        """Whether only a run can tell if the claim holds.  Raises RelvmShapeError: it holds for no values."""
+        holds = self.holds()
+        if holds is False:
+            raise RelvmShapeError(self.message.format(self.left, self.right))
+        return holds is None
+
     def check(self, left: int, right: int) -> None:
         """Raise RelvmShapeError unless the claim holds of the sizes `left` and `right`."""
         if not (left == right if self.relation == "equal" else left <= right):
@@ -74,7 +81,10 @@ class SizeClaim:
 
 @dataclass(frozen=True)
 class _Claims:
-    """What a type rule has claimed so far.  natural: dimensions of the result that are not negative if that holds."""
+    """The claims that a type rule has made so far.
+
+    natural: dimensions of the result that are not negative where the claims hold.
+    """
 
     made: dict[SizeClaim, None] = field(default_factory=dict)
     natural: set[AnyDim] = field(default_factory=set)
@@ -106,15 +116,16 @@ def claim_at_most(left: AnyDim, right: AnyDim, message: str) -> None:
 
 
 def _claim(claim: SizeClaim) -> None:
-    holds, found = claim.holds(), _claims.get()
-    if holds is False:
-        raise RelvmShapeError(claim.message.format(claim.left, claim.right))
-    if holds is None and found is not None:
+    found = _claims.get()
+    if claim.is_open() and found is not None:
         found.made[claim] = None
 
 
 def claimed_natural(dim: AnyDim) -> AnyDim:
-    """`dim`, of which the claims made so far say that it is not negative."""
+    """Record in a type rule that the claims made so far keep `dim` from being negative; return it.
+
+    Nothing verifies this: `Operator.claims` adds no check of such a dimension.
+    """
     found = _claims.get()
     if found is not None:
         found.natural.add(dim)
@@ -189,7 +200,7 @@ class Operator:
         return self.type_rule(*arg_types, **dict(attributes))
 
     def claims(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[SizeClaim, ...]:
-        """What a call with `arg_types` and `attributes` needs of its sizes beyond what `infer` proves.
+        """The claims about sizes of a call with `arg_types` and `attributes`, beyond what `infer` proves.
 
         Every claim must hold when the call runs: its kernel relies on them.  That no dimension of the result is
         negative is one of them.

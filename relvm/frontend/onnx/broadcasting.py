@@ -69,9 +69,9 @@ def require_broadcast(node: Node, dim: AnyDim, wanted: AnyDim) -> None:
 def expanded(node: Node, value: Expr, dims: Sequence[AnyDim]) -> Expr:
     """`value` repeated along those axes that are not 1 and not proven to have the sizes of the last of `dims`."""
     shape = value.type.shape
-    for have, want in zip(shape, dims[len(dims) - len(shape) :], strict=True):
-        require_broadcast(node, have, want)
     own = dims[len(dims) - len(shape) :]
+    for have, want in zip(shape, own, strict=True):
+        require_broadcast(node, have, want)
     wanted = tuple(have if have == 1 else want for have, want in zip(shape, own, strict=True))
     if all(difference(have, want) == 0 for have, want in zip(shape, wanted, strict=True)):
         return value

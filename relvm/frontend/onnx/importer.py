@@ -458,10 +458,8 @@ class GraphImporter:
         RelvmShapeError
             It holds for no values of the dimensions.
         """
-        if claim.holds() is None:
+        if claim.is_open():
             self.bindings.append(check_of(claim, claim.message, (self.origin,)))
-        elif not claim.holds():
-            raise RelvmShapeError(claim.message.format(claim.left, claim.right))
 
     def tensor(self, value: Value) -> Expr:
         """The value as an expression; a host value is made a tensor here."""
