@@ -129,6 +129,15 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
     return TensorType(x.dtype, tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone))
 
 
+def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
+    """Check that operator `name` has a tensor, and a shape with at least as many axes."""
+    expect_tensor(name, x=x)
+    expect_shape(name, "shape", shape)
+    if x.rank is not None and shape.rank is not None:
+        message = "{}: x has rank {}, the shape only {}"
+        expect(x.rank <= shape.rank, message, name, x.rank, shape.rank, error=RelvmShapeError)
+
+
 @op("broadcast_to", numpy=np.broadcast_to, lower=elementwise(lambda x: x), moves=True)
 def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
     """x repeated along axes of size 1 and along new axes in front, as NumPy does.
@@ -137,11 +146,7 @@ def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
     Raises RelvmShapeError: a dimension of x is neither 1 nor provably that of the shape.
     Source: numpy.broadcast_to.
     """
-    expect_tensor("broadcast_to", x=x)
-    expect_shape("broadcast_to", "shape", shape)
-    if x.rank is not None and shape.rank is not None:
-        message = "broadcast_to: x has rank {}, the shape only {}"
-        expect(x.rank <= shape.rank, message, x.rank, shape.rank, error=RelvmShapeError)
+    _expect_no_smaller_rank("broadcast_to", x, shape)
     if x.shape is not None and shape.dims is not None:
         merged = broadcast_dims("broadcast_to", [x.shape, shape.dims])
         for got, dim in zip(merged, shape.dims, strict=True):
@@ -169,11 +174,7 @@ def expand(x: TensorType, shape: ShapeType) -> TensorType:
     Raises RelvmShapeError: a dimension of x is neither 1 nor that of the shape, now or when it runs.
     Source: ONNX Expand-13, numpy.broadcast_to.
     """
-    expect_tensor("expand", x=x)
-    expect_shape("expand", "shape", shape)
-    if x.rank is not None and shape.rank is not None:
-        message = "expand: x has rank {}, the shape only {}"
-        expect(x.rank <= shape.rank, message, x.rank, shape.rank, error=RelvmShapeError)
+    _expect_no_smaller_rank("expand", x, shape)
     if x.shape is not None and shape.dims is not None:
         for axis, (have, want) in enumerate(zip(x.shape, shape.dims[len(shape.dims) - len(x.shape) :], strict=True)):
             fits = have == 1 or difference(have, want) in (None, 0) or difference(have, 1) is None

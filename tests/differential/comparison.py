@@ -68,7 +68,7 @@ def _pools_with_gaps(model: RandomModel) -> bool:
     )
 
 
-# What makes ONNX Runtime's numbers others than ours, and why that stays.
+# Known differences from ONNX Runtime's results, each with its reason.
 DIFFERENCES: dict[str, Callable[[RandomModel], bool]] = {
     "Resize by align_corners to a fractional size: the suite of ONNX keeps the fraction, ONNX Runtime rounds it": (
         _resizes_by_corners
@@ -92,7 +92,7 @@ DIFFERENCES: dict[str, Callable[[RandomModel], bool]] = {
 
 
 def difference(ours: Arrays, theirs: Arrays, *, special: bool = False) -> str:
-    """What differs, or an empty text.  special: whether the inputs had infinities and their like."""
+    """Describe the first difference; an empty text: none.  special: the inputs had infinities or their like."""
     if len(ours) != len(theirs):
         return f"{len(ours)} outputs and {len(theirs)}"
     for i, (x, y) in enumerate(zip(map(np.asarray, ours), map(np.asarray, theirs), strict=True)):
@@ -138,7 +138,7 @@ class Comparison:
         self.report = Report()
 
     def attempt(self, place: str, function: Callable[[], Arrays]) -> Arrays | None:
-        """What comes of it; None: relvm refused it with an error of its own.  Other errors are faults."""
+        """Call the function; None: relvm refused it with a typed error.  Other errors are reported as faults."""
         try:
             return function()
         except RelvmError:
