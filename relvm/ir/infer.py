@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, RelvmTypeError, located, near_matches
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmTypeError,
+    located,
+    near_matches,
+)
 from relvm.ir.dims import AnyDim, DimVar, as_var, dim_vars
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import (
@@ -40,7 +48,7 @@ from relvm.ir.expr import (
     tuple_type_of,
 )
 from relvm.ir.node import Node, children, map_children, walk
-from relvm.ir.operator import Effect
+from relvm.ir.operator import Effect, shape_claims
 from relvm.ir.prims import DTYPE_OF_LETTER, find_row, has_value
 from relvm.ir.structure import function_runs
 from relvm.ir.types import (
@@ -294,6 +302,10 @@ class _Inference:
                 return replace(expr, type=found)
             case Shape(dims):
                 self.check_dims(dims)
+                try:
+                    shape_claims(dims)
+                except RelvmShapeError as error:
+                    raise self.error(str(error), RelvmShapeError) from None
                 return expr
             case DimValue(dim):
                 self.check_dims((dim,))

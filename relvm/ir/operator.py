@@ -19,7 +19,7 @@ import enum
 import functools
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +77,19 @@ class SizeClaim:
         """Raise RelvmShapeError unless the claim holds of the sizes `left` and `right`."""
         if not (left == right if self.relation == "equal" else left <= right):
             raise RelvmShapeError(self.message.format(left, right))
+
+
+def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
+    """Return the claims that no dimension of a shape value is negative, without those that hold for all variables.
+
+    Raises
+    ------
+    RelvmShapeError
+        A dimension is negative for every value of the variables.
+    """
+    message = "dimension {} of a shape must be at least {{}}, got {{}}"
+    claims = (SizeClaim("at_most", 0, dim, message.format(axis)) for axis, dim in enumerate(dims))
+    return [claim for claim in claims if claim.is_open()]
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ from relvm.ir.expr import (
     TupleItem,
     Var,
 )
-from relvm.ir.operator import SizeClaim
+from relvm.ir.operator import SizeClaim, shape_claims
 from relvm.ir.prims import evaluate_row, find_row, scalar_dtype
 from relvm.ir.relate_sizes import has_dims, relate, replace_one_of, with_dims
 from relvm.ir.types import (
@@ -200,6 +200,8 @@ class _Evaluator:
             case Null():
                 return None
             case Shape(dims=parts):
+                for claim in shape_claims(parts):
+                    claim.check(claim.left, _dim_value(claim.right, dims))
                 return tuple(_dim_value(dim, dims) for dim in parts)
             case FunctionRef(name):
                 return self.global_function(name)

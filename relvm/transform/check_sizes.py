@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from relvm.errors import RelvmError, RelvmShapeError, located
@@ -16,9 +16,11 @@ from relvm.ir.expr import (
     Function,
     MatchCast,
     OpCall,
+    Shape,
     Var,
 )
-from relvm.ir.operator import SizeClaim
+from relvm.ir.node import Node, children
+from relvm.ir.operator import SizeClaim, shape_claims
 from relvm.ir.relate_sizes import check_of, claim_of, has_dims, relate, replace_one_of, with_dims
 from relvm.ir.stages import Stage
 from relvm.ir.structure import map_blocks, map_parts, with_bindings, with_value
@@ -37,10 +39,13 @@ def check_sizes(function: Function) -> Function:
                                        z = add(x_1, y_1)
     z = reshape(x, shape(m, 2))   ->   _ = builtin.check_equal(dim(n), dim(m * 2), "f: reshape: ...")
                                        z = reshape(x, shape(m, 2))
+    s = shape(n - 2)              ->   _ = builtin.check_at_most(dim(0), dim(n - 2), "f: dimension 0 of a shape ...")
+                                       s = shape(n - 2)
 
     Passes behind this one may rely on the types of all operators' arguments and results: equal dimensions are equal,
-    and what an operator claims (relvm/ir/operator.py) holds.  No pass removes the checks, which are effects.  A call
-    with an argument of unknown rank or dtype is left as it is.
+    and what an operator claims (relvm/ir/operator.py) holds.  No dimension of a shape is negative.  No pass removes the
+    checks, which are effects.  A call with an argument of unknown rank or dtype is left as it is, and so is a call that
+    a builtin computes on dimensions without a name, since the builtin checks them itself.
     """
     return map_blocks(_Checker(function.name, stated_ranges(function)).block, function)
 
@@ -74,8 +79,10 @@ class _Checker:
                     raise located(type(error)(f"{self.name}: {error}"), binding.var.origin) from error
             else:
                 binding = with_value(binding, value)
+            self.check_shapes(value, binding.var.origins, bindings)
             bindings.append(binding)
         result = self.atom(block.result)
+        self.check_shapes(result, (), bindings)
         for key in self.added[before:]:
             if isinstance(key, tuple):
                 self.checked.discard(key)
@@ -100,15 +107,25 @@ class _Checker:
     def call(self, binding: Binding, call: OpCall, bindings: list[Binding | MatchCast]) -> Binding:
         """The binding of an operator's call, behind the checks that it needs, which are appended."""
         types = tuple(with_dims(arg.type) for arg in call.args)
-        if isinstance(call.op.lower, Builtin) or not all(map(has_dims, types)):
+        if not all(map(has_dims, types)):
             return with_value(binding, call)
-        if call is not binding.value or any(t is not arg.type for t, arg in zip(types, call.args, strict=True)):
+        is_unnamed = any(type_ is not arg.type for type_, arg in zip(types, call.args, strict=True))
+        if isinstance(call.op.lower, Builtin):
+            if is_unnamed:
+                return with_value(binding, call)
+        elif is_unnamed or call is not binding.value:
             call = self.named(call, bindings)
             binding = self.retyped(binding, call)
         types = tuple(arg.type for arg in call.args)
         for claim in call.op.claims(types, call.attributes):
-            self.check(claim, binding.var, bindings)
+            self.check(claim, binding.var.origins, bindings)
         return with_value(binding, call)
+
+    def check_shapes(self, value: Expr, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
+        """Append the checks that no dimension of the shapes in a binding's value is negative."""
+        for shape in _shapes(value):
+            for claim in shape_claims(shape.dims):
+                self.check(claim, origins, bindings)
 
     def retyped(self, binding: Binding, call: OpCall) -> Binding:
         if call.type == binding.var.type:
@@ -149,10 +166,10 @@ class _Checker:
         """The variable that a match_cast gives another value; best one that no type of the program names."""
         return replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
 
-    def check(self, claim: SizeClaim, var: Var, bindings: list[Binding | MatchCast]) -> None:
+    def check(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
         """Append the check of a claim, unless there is no need of it."""
         if self.is_needed(claim):
-            bindings.append(check_of(claim, f"{self.name}: {claim.message}", var.origins))
+            bindings.append(check_of(claim, f"{self.name}: {claim.message}", origins))
 
     def is_needed(self, claim: SizeClaim) -> bool:
         """Whether a claim has not been checked and does not follow from the bounds that the function states."""
@@ -170,6 +187,15 @@ def unknown_argument(call: OpCall) -> Type | None:
     return next(
         (a.type for a in call.args if not (isinstance(a.type, TensorType | ShapeType) and has_dims(a.type))), None
     )
+
+
+def _shapes(value: Node) -> Iterator[Shape]:
+    """The shapes in a binding's value, without those in its blocks."""
+    if isinstance(value, Shape):
+        yield value
+    elif not isinstance(value, Block):
+        for part in children(value):
+            yield from _shapes(part)
 
 
 def _parameter(call: OpCall, index: int) -> str:

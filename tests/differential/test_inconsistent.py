@@ -30,7 +30,7 @@ def run(tmp_path: Path, *arguments: object) -> subprocess.CompletedProcess:
         "ASAN_OPTIONS": "detect_leaks=0",
         "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS / "vm")]),
     }
-    command = [sys.executable, "-m", "differential.inconsistent", *map(str, arguments)]
+    command = [sys.executable, "-P", "-m", "differential.inconsistent", *map(str, arguments)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
 
 
