@@ -307,3 +307,58 @@ rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window,
   rvm_status status = rvm_machine_start(machine, machine->tail, &entered, result);
   return entered ? rvm_machine_run(machine, result) : status;
 }
+
+/* ---- functions of the host as values ---- */
+
+/* A closure over `function` keeps this alive: what it captures is a tensor without elements, which releases it. */
+typedef struct host_function {
+  rvm_function function;
+  rvm_packed_function call;
+  void *self;
+  void (*release)(void *self);
+  char name[];
+} host_function;
+
+/* Calls it without the last argument, which is what the closure has captured. */
+static rvm_status call_host_function(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  const host_function *host = self;
+  return host->call(host->self, arguments, count - 1, result);
+}
+
+static void host_function_release(void *self) {
+  host_function *host = self;
+  if (host->release) host->release(host->self);
+  rvm_free(host);
+}
+
+rvm_status rvm_machine_function_new(rvm_machine *machine, const char *name, rvm_packed_function call, void *self,
+                                    void (*release)(void *self), rvm_value *result) {
+  const size_t name_bytes = strlen(name) + 1;
+  host_function *host = rvm_allocate(sizeof *host + name_bytes);
+  if (!host) return rvm_out_of_memory(result);
+  *host = (host_function){.call = call, .self = self};
+  memcpy(host->name, name, name_bytes);
+  host->function = (rvm_function){.machine = machine,
+                                  .name = host->name,
+                                  .kind = RVM_KIND_packed,
+                                  .parameter_count = -1,
+                                  .cost = RVM_LONG_CALL_COST,
+                                  .call = call_host_function,
+                                  .self = host};
+  const int64_t no_elements = 0;
+  rvm_value keeper;
+  rvm_status status = rvm_tensor_wrap(RVM_DTYPE_u8, 1, &no_elements, NULL, host_function_release, host, &keeper);
+  if (status) {
+    rvm_free(host);
+    *result = keeper;
+    return status;
+  }
+  status = rvm_closure_new(&host->function, 1, result);
+  if (status) {
+    rvm_release(&keeper); /* not with the caller's release, which is set below */
+    return status;
+  }
+  result->as.closure->captured[0] = keeper;
+  host->release = release;
+  return RVM_OK;
+}

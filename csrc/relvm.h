@@ -202,6 +202,11 @@ int32_t rvm_machine_enter(rvm_machine *machine);
 void rvm_machine_leave(rvm_machine *machine);
 /* Function `index` of the table as a FUNCTION value, which is valid while the machine lives; NIL where there is none. */
 rvm_value rvm_machine_function(const rvm_machine *machine, int32_t index);
+/* A function of the host as a CLOSURE of this machine, which counts as one with effects.  `name`, for messages, is copied.
+   `release`, which may be NULL, is called once with `self` when the last reference to the closure goes, but not when this
+   fails. */
+rvm_status rvm_machine_function_new(rvm_machine *machine, const char *name, rvm_packed_function call, void *self,
+                                    void (*release)(void *self), rvm_value *result);
 
 /* ---- instruments ---- */
 /* What is told of every call that a machine makes of the functions of given kinds, however it makes it.  `function` is

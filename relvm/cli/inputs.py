@@ -99,7 +99,8 @@ class _Random:
         self.names, self.given, self.seed = names, given, options.seed
         self.types = [parse_type(param["type"]) for param in params]
         symbols = list(dict.fromkeys(var.name for type_ in self.types for var in type_vars(type_)))
-        self.sizes = {name: max(n) if isinstance(n, tuple) else n for name, n in parse_dims(options.dim).items()}
+        sizes = {name: max(n) if isinstance(n, tuple) else n for name, n in parse_dims(options.dim).items()}
+        self.sizes = {name: n for name, n in sizes.items() if n is not None}
         unknown = [name for name in self.sizes if name not in symbols]
         if unknown and Path(options.model).suffix in EXECUTABLE_SUFFIXES:
             known = f"the sizes are {', '.join(symbols)}" if symbols else "no input has a symbolic size"

@@ -91,7 +91,8 @@ def _add_dim(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=SIZE",
-        help="fix a symbolic dimension of an ONNX model, or bound it: batch=1..32; of other random inputs: its size",
+        help="a symbolic dimension of an ONNX model: its size, its bounds (batch=1..32), or ? where inputs that "
+        "share it may have different sizes; of other random inputs: its size",
     )
 
 

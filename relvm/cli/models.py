@@ -39,15 +39,18 @@ def read_module(options: argparse.Namespace) -> Module:
     return read_model(path, sizes)
 
 
-def parse_dims(settings: list[str]) -> dict[str, int | tuple[int, int]]:
-    """`NAME=SIZE` and `NAME=LOW..HIGH` settings as a mapping."""
-    sizes: dict[str, int | tuple[int, int]] = {}
+def parse_dims(settings: list[str]) -> dict[str, int | tuple[int, int] | None]:
+    """Return the settings `NAME=SIZE`, `NAME=LOW..HIGH` and `NAME=?` as `from_onnx` takes them."""
+    sizes: dict[str, int | tuple[int, int] | None] = {}
     for setting in settings:
         name, equals, size = setting.partition("=")
+        if name and size == "?":
+            sizes[name] = None
+            continue
         low, dots, high = size.partition("..")
         limits = (low, high) if dots else (size,)
         if not name or not equals or not all(limit.isdecimal() for limit in limits):
-            raise RelvmArgumentError(f"--dim {setting}: expected NAME=SIZE or NAME=LOW..HIGH")
+            raise RelvmArgumentError(f"--dim {setting}: expected NAME=SIZE, NAME=LOW..HIGH or NAME=?")
         sizes[name] = (int(low), int(high)) if dots else int(size)
     return sizes
 

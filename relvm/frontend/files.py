@@ -9,7 +9,7 @@ from relvm.errors import RelvmArgumentError, RelvmFormatError
 from relvm.ir.expr import Module
 
 
-def read_model(path: Path, dims: Mapping[str, int | tuple[int, int]] | None = None) -> Module:
+def read_model(path: Path, dims: Mapping[str, int | tuple[int, int] | None] | None = None) -> Module:
     """The module in an .onnx or .relvm file.
 
     Parameters

@@ -218,7 +218,10 @@ class _Evaluator:
             case Function():
                 return Closure(self, expr, variables, dims)
             case Call(callee, args):
-                return self.call(value(callee), tuple(map(value, args)))
+                result = self.call(value(callee), tuple(map(value, args)))
+                if isinstance(callee, Var) and expr.type is not None:
+                    _check(f"the result of {callee.name}", expr.type, result, dims)
+                return result
             case OpCall(op, args, attributes):
                 values = tuple(map(value, args))
                 self.check_sizes(expr, values, dims)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -12,10 +13,12 @@ from relvm.ir.expr import (
     Binding,
     Block,
     BuiltinCall,
+    Call,
     DimValue,
     DTypeValue,
     Expr,
     Function,
+    FunctionRef,
     If,
     MatchCast,
     Module,
@@ -50,6 +53,7 @@ from relvm.tables import DIM_OPERATORS, SHAPE_CODES
 from relvm.transform.passes import module_pass
 from relvm.transform.proven_calls import proven_functions
 from relvm.transform.type_numbers import type_numbers
+from relvm.transform.unchecked_results import is_unchecked, own_closures, unchecked_functions
 
 _CODE = {row.name: prim(row.number) for row in SHAPE_CODES}
 _OPERATOR = {row.name: row.number for row in DIM_OPERATORS}
@@ -57,8 +61,9 @@ _OPERATOR = {row.name: row.number for row in DIM_OPERATORS}
 
 @module_pass("lower_shapes", at=Stage.PLANNED)
 def lower_shapes(module: Module) -> Module:
-    """Check every parameter, match_cast and result of a packed function, keep the values of dimension variables in a
-    shape heap, and make the shapes that mention them:
+    """Check every parameter, match_cast and result of a packed function or of a function that is a value
+    (relvm/transform/unchecked_results.py), keep the values of dimension variables in a shape heap, and make the shapes
+    that mention them:
 
     def f(x: f32[n, 4])   ->   heap = builtin.alloc_shape_heap(1)
                                _ = builtin.check_tensor_info(x, 2, dtype(f32), "f: argument x")
@@ -72,11 +77,14 @@ def lower_shapes(module: Module) -> Module:
     checked, which arithmetic goes by.  What nothing reads is not kept in the heap, and there is none where it is empty.
     """
     proven = proven_functions(module)
-    return module.with_functions(tuple(_lowered(function, function.name in proven) for function in module.functions))
+    unchecked = unchecked_functions(module)
+    return module.with_functions(
+        tuple(_lowered(function, function.name in proven, unchecked) for function in module.functions)
+    )
 
 
-def _lowered(function: Function, proven: bool) -> Function:
-    lowering = _Lowering(function)
+def _lowered(function: Function, proven: bool, unchecked: Collection[str]) -> Function:
+    lowering = _Lowering(function, unchecked)
     scope = _Scope()
     captured = dict(function.attributes).get("captured", 0)  # of a lifted function: what they give is given
     first = len(function.params) - captured
@@ -90,7 +98,7 @@ def _lowered(function: Function, proven: bool) -> Function:
     for var, range_ in stated_ranges(function).items():
         lowering.check_range(var, range_, scope)
     lowering.check_pending(scope)
-    body = lowering.without_unread(lowering.block(function.body, scope))
+    body = lowering.without_unread(lowering.block(function.body, scope, is_tail=True))
     if lowering.read:
         heap = Binding(lowering.heap, BuiltinCall("alloc_shape_heap", (prim(lowering.slot_count),)))
         body = replace(body, bindings=(heap, *body.bindings))
@@ -113,8 +121,10 @@ class _Scope:
 
 
 class _Lowering:
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, unchecked: Collection[str]) -> None:
         self.name = function.name
+        self.unchecked = unchecked
+        self.closures = own_closures(function.body)
         self.mentions = Counter(item for item in walk(function) if isinstance(item, Var))  # by its binding, by uses
         self.heap = Var("heap", type=OBJECT)
         self.slot_count = 0
@@ -129,7 +139,7 @@ class _Lowering:
         self.slot_count += 1
         return self.slot_count - 1
 
-    def block(self, block: Block, scope: _Scope) -> Block:
+    def block(self, block: Block, scope: _Scope, *, is_tail: bool) -> Block:
         for binding in block.bindings:
             self.origins = binding.var.origins
             match binding:
@@ -145,7 +155,8 @@ class _Lowering:
                 case Binding(var, Var() as value):
                     self.renamed[var] = self.value(value, scope)
                 case Binding(var, If(cond, then, orelse) as value):
-                    then, orelse = self.block(then, scope.inner()), self.block(orelse, scope.inner())
+                    is_last = is_tail and var == block.result
+                    then, orelse = (self.block(part, scope.inner(), is_tail=is_last) for part in (then, orelse))
                     value = replace(value, cond=self.value(cond, scope), then=then, orelse=orelse)
                     scope.out.append(replace(binding, value=value))
                 case Binding(var, Shape() | DimValue() as shape):
@@ -160,8 +171,14 @@ class _Lowering:
                     self.check(f"{self.name}: the result of {name}", call.type, var, OBJECT, scope)
                     self.check_pending(scope)
                 case Binding(var, value):
+                    is_call = isinstance(value, Call) and not (is_tail and var == block.result)
+                    name = _name(value.callee) if is_call else ""
+                    is_checked = not is_call or not is_unchecked(value.callee, self.closures, self.unchecked)
                     value = map_children(lambda part: self.value(part, scope), value)
                     scope.out.append(replace(binding, value=value))
+                    if not is_checked:
+                        self.check(f"{self.name}: the result of {name}", value.type, var, OBJECT, scope)
+                        self.check_pending(scope)
         result = self.value(block.result, scope)
         return replace(block, bindings=tuple(scope.out), result=result)
 
@@ -375,6 +392,10 @@ class _Lowering:
 
     def heap_or_null(self, dims: tuple[AnyDim, ...]) -> Expr:
         return self.heap if any(True for dim in dims for _ in dim_vars(dim)) else Null()
+
+
+def _name(callee: Expr) -> str:
+    return callee.name if isinstance(callee, Var | FunctionRef) else "a function"
 
 
 def _is_first_to_give(type_: Type, scope: _Scope) -> bool:

@@ -100,6 +100,11 @@ WRAP_VALUE(rvm_storage_new, (rvm_pool *pool, int64_t size_bytes, rvm_value *resu
 WRAP_VALUE(rvm_closure_new, (rvm_function *function, int32_t captured_count, rvm_value *result),
            (function, captured_count, result))
 
+WRAP_VALUE(rvm_machine_function_new,
+           (rvm_machine *machine, const char *name, rvm_packed_function call, void *self, void (*release)(void *self),
+            rvm_value *result),
+           (machine, name, call, self, release, result))
+
 WRAP(rvm_executable_load,
      (const void *bytes, int64_t size_bytes, const rvm_load_options *options, rvm_executable **made, rvm_value *error),
      (bytes, size_bytes, options, made, error), NULL, error, rvm_executable_release(*made))

@@ -40,7 +40,8 @@ USUAL_SANITIZERS = "address,undefined"
 # What sweep.c goes round.
 SWEPT = (
     *("tensor_new", "tensor_of_strings", "shape_new", "tuple_new", "list_new", "string_new", "storage_new"),
-    *("closure_new", "executable_load", "machine_new", "machine_call", "machine_invoke", "profile_new"),
+    *("closure_new", "executable_load", "machine_new", "machine_function_new", "machine_call", "machine_invoke"),
+    "profile_new",
     *(f"builtin_{builtin.name}" for builtin in BUILTINS),
 )
 # Their checks count calls, of which a sweep makes more: only what sweep.c and the sanitizers find matters of them.

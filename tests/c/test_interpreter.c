@@ -353,6 +353,49 @@ static void closures_are_called_with_what_they_captured(void) {
   bench_close(&b);
 }
 
+static void count_release(void *self) { ++*(int *)self; }
+
+/* A function of the host as a value: called from bytecode, as part of a closure, and from C; released once at its end. */
+static void a_function_of_the_host_is_a_value(void) {
+  bench b = {0};
+  uint32_t closure = image_packed(&b.program, "vm.builtin.make_closure");
+  uint32_t invoke = image_packed(&b.program, "vm.builtin.invoke_closure");
+  uint32_t pure = image_packed(&b.program, "vm.builtin.check_pure_func_info");
+  uint32_t f = image_bytecode(&b.program, "f", "callee", 3);
+  CALL(&b.program, 1, closure, R(0), I(30));
+  CALL(&b.program, 2, invoke, X, R(1), I(1), I(2));
+  RET(&b.program, 2);
+  uint32_t g = image_bytecode(&b.program, "g", "callee where", 3);
+  CALL(&b.program, 2, pure, R(0), R(1));
+  RET(&b.program, 2);
+  bench_open(&b, NULL);
+  int released = 0;
+  rvm_value sum, bad, result;
+  MAKE(sum, rvm_machine_function_new(b.machine, "sum", host_add, &released, count_release, &sum));
+  MAKE(bad, rvm_machine_function_new(b.machine, "bad", host_bad, NULL, NULL, &bad));
+  CHECK_OK(RUN(b, f, sum), b.result);
+  CHECK_INT(b.result.as.i, 33);
+  CHECK_OK(rvm_machine_invoke(b.machine, sum, (rvm_value[]){int_value(3), int_value(4)}, 2, &result), result);
+  CHECK_INT(result.as.i, 7);
+  CHECK_OK(rvm_machine_invoke(b.machine, sum, NULL, 0, &result), result);
+  CHECK_INT(result.as.i, 0);
+  const rvm_value index_error = int_value(0);
+  CHECK_FAILS(rvm_machine_invoke(b.machine, bad, &index_error, 1, &result), RVM_INDEX_ERROR,
+              "bad failed without saying why", result);
+  rvm_value where = string_value("g: argument f");
+  CHECK_FAILS(RUN(b, g, sum, where), RVM_TYPE_ERROR, "g: argument f: expected a function without effects", b.result);
+  rvm_machine *other;
+  CHECK_OK(rvm_machine_new(b.what.executable, NULL, &other, &result), result);
+  CHECK_FAILS(rvm_machine_invoke(other, sum, NULL, 0, &result), RVM_TYPE_ERROR, "another machine", result);
+  rvm_machine_release(other);
+  CHECK_INT(released, 0);
+  rvm_value_release(&sum);
+  CHECK_INT(released, 1);
+  rvm_value_release(&bad);
+  rvm_value_release(&where);
+  bench_close(&b);
+}
+
 static void a_closure_with_too_much_captured_is_an_error(void) {
   bench b = {0};
   uint32_t closure = image_packed(&b.program, "vm.builtin.make_closure"),
@@ -486,6 +529,7 @@ int main(void) {
   a_wrong_number_of_arguments_is_an_error();
   a_host_function_that_breaks_its_contract_is_an_error();
   closures_are_called_with_what_they_captured();
+  a_function_of_the_host_is_a_value();
   a_closure_with_too_much_captured_is_an_error();
   nesting_on_the_c_stack_is_limited();
   long_loops_are_polled();

@@ -135,6 +135,14 @@ CASES = [
         "dimension 1 of indices, 3, is larger than that of x, 2",
     ),
     Case("def main(x: f32[n], y: f32[m]) = expand(x, shape(m))", (f(2), f(3)), (f(1), f(3)), "is 2, expected 1 or 3"),
+    # what functions give that are values
+    Case(
+        "def main(x: f32[n], c: bool) {\n f: (f32[n]) -> f32[n] = if c then @first else @same\n return add(f(x), x) }\n"
+        "def first(x: f32[n]) -> f32[_] = slice(x, begin=(0,), end=(1,))\ndef same(x: f32[n]) -> f32[_] = negative(x)",
+        (f(3), True),
+        (f(3), False),
+        "main: the result of f: expected dimension 0 to be 3, got 1",
+    ),
     # what tensors hold
     Case(
         "def main(x: f32[n], i: i64[k]) = relu(gather(x, i))", (f(3), i(3)), (f(3), i(-3)), "index 3", RelvmIndexError

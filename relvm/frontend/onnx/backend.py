@@ -103,7 +103,7 @@ class RelvmBackend(Backend):
         device
             "CPU".
         kwargs
-            exec_mode and target, for `relvm.vm.build`; dims, for `from_onnx`.
+            exec_mode and target, for `relvm.vm.build`; dims and inputs, for `from_onnx`.
 
         Raises
         ------
@@ -113,12 +113,12 @@ class RelvmBackend(Backend):
             What `from_onnx` raises.
         """
         _expect_device(device)
-        options = {"exec_mode": cls.exec_mode, "target": cls.target, "dims": None}
+        options = {"exec_mode": cls.exec_mode, "target": cls.target, "dims": None, "inputs": ()}
         for name in kwargs:
             if name not in options:
                 raise RelvmArgumentError(f"prepare: no option {name}{near_matches(name, options)}")
         options |= kwargs
-        module = from_onnx(model, dims=options.pop("dims"))
+        module = from_onnx(model, dims=options.pop("dims"), inputs=options.pop("inputs"))
         names = dict(module["main"].attributes)
         machine = vm.VirtualMachine(vm.build(module, **options))
         return RelvmRep(machine, names["input_names"], names["output_names"], names.get("map_outputs", ()))

@@ -8,7 +8,7 @@ An If becomes an If whose branches see the values around them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -106,7 +106,12 @@ class Unimported(Exception):
     """What is asked for depends on a node that could not be imported, which is among the problems already."""
 
 
-def from_onnx(model: Any, *, dims: Mapping[str, int | tuple[int, int]] | None = None) -> Module:
+def from_onnx(
+    model: Any,
+    *,
+    dims: Mapping[str, int | tuple[int, int] | None] | None = None,
+    inputs: Collection[str] = (),
+) -> Module:
     """Import an ONNX model.
 
     Parameters
@@ -115,16 +120,19 @@ def from_onnx(model: Any, *, dims: Mapping[str, int | tuple[int, int]] | None = 
         A path, the bytes of a file, or an onnx.ModelProto.
     dims
         Symbolic dimensions by their names in the model (`dim_param`): the size, or the smallest and the largest one,
-        which every call is held to, and for which memory is planned.
+        which every call is held to, and for which memory is planned.  None: the name is only a hint, as it is for ONNX
+        Runtime, and inputs that share it may have different sizes.
+    inputs
+        Inputs with an initializer that become parameters.  The others of them are constants.
 
     Returns
     -------
     Module
-        With one function, `main`: a parameter for each graph input that has no initializer, its name made an identifier
-        where it is none; its result, or a tuple of them where the graph has several outputs.  A sequence is a list, an
-        optional value the value or null; a map the tuple of its keys and values, and a sequence of maps with the same
-        keys, as ZipMap gives it, the tuple of the keys and of a matrix with a row for each.  The attributes
-        input_names and output_names hold the graph's own names.
+        With one function, `main`: a parameter for each graph input that has no initializer or is among `inputs`, its
+        name made an identifier where it is none; its result, or a tuple of them where the graph has several outputs.
+        A sequence is a list, an optional value the value or null; a map the tuple of its keys and values, and a
+        sequence of maps with the same keys, as ZipMap gives it, the tuple of the keys and of a matrix with a row for
+        each.  The attributes input_names and output_names hold the graph's own names.
 
     Raises
     ------
@@ -136,38 +144,46 @@ def from_onnx(model: Any, *, dims: Mapping[str, int | tuple[int, int]] | None = 
     RelvmTypeError
         A value of another type than its node, or the model, says.
     RelvmNameError
-        `dims` names a dimension that the model does not have.
+        `dims` names a dimension that the model does not have, or `inputs` an input.
     RelvmArgumentError
-        `model` is none of these, or `dims` gives something else than a size, or two in order.
+        `model` is none of these, or `dims` gives something else than a size, two in order, or None.
     OSError
         The file cannot be read.
     """
     file = read_model(model)
     for name, size in (dims or {}).items():
         _expect_size(name, size)
+    if isinstance(inputs, str):
+        raise RelvmArgumentError(f"inputs: expected a collection of names, got {inputs!r}; write [{inputs!r}]")
     try:
         file = replace(file, proto=in_order(file.proto))
         forms.expect_model(file.proto, file.place)
         importer = GraphImporter(forms.opsets_of(file.proto.opset_import, file.place), dict(dims or {}), file, None)
         importer.functions.update(forms.functions_of(file.proto))
-        function = importer.main(file.proto.graph)
+        function = importer.main(file.proto.graph, inputs)
     except RelvmError:
         raise
     except MALFORMED as error:
         raise RelvmFormatError(f"{file.place}: the model is malformed: {type(error).__name__}: {error}") from error
-    unknown = sorted(set(dims or {}) - importer.dim_names.keys())
+    unknown = sorted(set(dims or {}) - importer.dim_names.keys() - importer.hints)
     if unknown:
         raise RelvmNameError(
             f"the model has no dimension {unknown[0]}; it has {', '.join(importer.dim_names) or 'none'}"
         )
     module = Module((function,), attributes=(("source", file.place),))
-    return set_origin(module, f"{file.origin} {sorted((dims or {}).items())}") if file.origin else module
+    if not file.origin:
+        return module
+    return set_origin(module, f"{file.origin} {sorted((dims or {}).items())} {sorted(inputs)}")
 
 
 def _expect_size(name: str, size: Any) -> None:
+    if size is None:
+        return
     low, high = size if isinstance(size, tuple) and len(size) == 2 else (size, size)
     if not all(isinstance(limit, int) and not isinstance(limit, bool) for limit in (low, high)) or not 0 <= low <= high:
-        raise RelvmArgumentError(f"dims: {name} is {size!r}, expected a size, or the smallest and the largest one")
+        raise RelvmArgumentError(
+            f"dims: {name} is {size!r}, expected a size, the smallest and the largest one, or None"
+        )
 
 
 class GraphImporter:
@@ -176,7 +192,7 @@ class GraphImporter:
     def __init__(
         self,
         opsets: dict[str, int],
-        dims: dict[str, int | tuple[int, int]],
+        dims: dict[str, int | tuple[int, int] | None],
         file: ModelFile,
         outer: GraphImporter | None,
     ) -> None:
@@ -192,6 +208,7 @@ class GraphImporter:
         self.forks: int = outer.forks if outer else 0  # how many Ifs that parted the ways this graph is behind
         self.own_dims: set[DimVar] = set()  # that `known_shape` made: no parameter's shape gives them
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
+        self.hints: set[str] = outer.hints if outer else set()  # the names of dimensions that may differ
         self.taken: set[str] = outer.taken if outer else set()  # the names of variables in dim_names
         self.functions: dict[forms.Key, Any] = outer.functions if outer else {}
         self.calls: tuple[forms.Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
@@ -199,9 +216,16 @@ class GraphImporter:
         self.items: dict[Expr, tuple[Expr, ...]] = outer.items if outer else {}  # of lists whose items are known
         self.dequantised: dict[Expr, dequantised.Dequantised] = outer.dequantised if outer else {}
 
-    def main(self, graph: Any) -> Function:
-        """The graph as a function."""
-        self.initializers(graph)
+    def main(self, graph: Any, overridden: Collection[str] = ()) -> Function:
+        """The graph as a function.
+
+        overridden: the inputs that are parameters although they have an initializer.
+        """
+        known = {info.name for info in graph.input}
+        for name in overridden:
+            if name not in known:
+                raise RelvmNameError(f"{self.place}: the model has no input {shown(name)!r}{near_matches(name, known)}")
+        self.initializers(graph, overridden)
         self.declared = {info.name: info.type for info in (*graph.value_info, *graph.output)}
         params, inputs, names = [], [], set()
         for info in graph.input:
@@ -291,11 +315,15 @@ class GraphImporter:
         """What is known of a value of that type where the sizes that this graph gave names to are not."""
         return forget_vars(type_, lambda var: var not in self.own_dims)
 
-    def initializers(self, graph: Any) -> None:
+    def initializers(self, graph: Any, overridden: Collection[str] = ()) -> None:
         for tensor in graph.initializer:
+            if tensor.name in overridden:
+                continue
             what = f"{self.place}: initializer {tensor.name}"
             self.values[tensor.name] = self.constant(self.file.array(tensor, what), what)
         for sparse in graph.sparse_initializer:
+            if sparse.values.name in overridden:
+                continue
             what = f"{self.place}: initializer {sparse.values.name}"
             self.values[sparse.values.name] = self.constant(self.file.dense(sparse, what), what)
 
@@ -322,7 +350,12 @@ class GraphImporter:
     def dimension(self, dim: Any, name: str, axis: int) -> AnyDim:
         if dim.HasField("dim_value") and dim.dim_value >= 0:  # exporters write -1 for a size that is not known
             return dim.dim_value
-        key = dim.dim_param if dim.dim_param not in ("", "?") else f"{name}_dim{axis}"
+        key = dim.dim_param
+        is_hint = key in self.fixed_dims and self.fixed_dims[key] is None
+        if is_hint:
+            self.hints.add(key)
+        if is_hint or key in ("", "?"):
+            key = f"{name}_dim{axis}"
         if key not in self.dim_names:
             size = self.fixed_dims.get(key)
             self.dim_names[key] = size if isinstance(size, int) else dim_var(identifier(key, self.taken))

@@ -12,19 +12,19 @@ from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError, expect_
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.failure import failure
+from relvm.vm.runtime.values import HostFunction
 
 # What a library provider is: given a full name, the function of that name, or None when it has none.
 Provider = Callable[[str], Callable[..., Any] | None]
 
 
-class _Named:
+class _Named(HostFunction):
     """What C is given as `self` of a name: machines find the function that has the name at the time of the call."""
 
-    __slots__ = ("address", "function", "name")
+    __slots__ = ("address",)
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self.function: Callable[..., Any] | None = None
+        super().__init__(name, None)
         self.address = ffi.cast("void *", binding.hold(self))
 
 

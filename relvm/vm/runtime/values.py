@@ -124,7 +124,10 @@ def store_other(objects: Objects, value: Any, address: int) -> bool:
             return store(objects, int(value), words, 0)
     if hasattr(value, "__dlpack__"):
         return _store_dlpack(objects, value, words)
-    expected = "an array, number, string, None, tuple, list, Shape, np.dtype, or a function or closure of this machine"
+    if callable(value) and not isinstance(value, type):
+        return _store_function(objects, value, words)
+    expected = "an array, number, string, None, tuple, list, Shape, np.dtype, a function or closure of this machine"
+    expected += ", or a Python function"
     raise RelvmTypeError(f"expected {expected}, got {type(value).__name__}")
 
 
@@ -163,6 +166,28 @@ def _store_dlpack(objects: Objects, value: Any, words: Any) -> bool:
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise RelvmTypeError(f"{type(value).__name__} gives no array by DLPack: {error}") from None
     return _store_array(objects, array, words)
+
+
+class HostFunction:
+    """A Python function as the binding's `call_packed` takes it: by the attributes `name` and `function`."""
+
+    __slots__ = ("function", "name")
+
+    def __init__(self, name: str, function: Callable[..., Any] | None) -> None:
+        self.name = name
+        self.function = function
+
+
+def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> bool:
+    """A closure of the machine that calls a Python function."""
+    name = str(getattr(value, "__qualname__", type(value).__name__))
+    named = ffi.cast("void *", binding.hold(HostFunction(name, value)))
+    call, let_go = ffi.cast("rvm_packed_function", binding.CALL_PACKED), ffi.cast("void (*)(void *)", binding.LET_GO)
+    encoded = name.encode(errors="replace").replace(b"\0", b"?")
+    status = lib.rvm_machine_function_new(objects.machine, encoded, call, named, let_go, value_at(words, 0))
+    if status:
+        let_go(named)
+    return _made(status, words)
 
 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:

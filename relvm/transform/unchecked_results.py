@@ -1,0 +1,56 @@
+"""Calls whose results may be of another type than the one they are stated to have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from relvm.ir.expr import Binding, Block, BuiltinCall, Call, Expr, FunctionRef, If, Module, Var
+
+
+def own_closures(block: Block) -> dict[Var, str]:
+    """Return the closures that a function's block makes itself, with the names of their functions."""
+    found: dict[Var, str] = {}
+    for binding in block.bindings:
+        match binding:
+            case Binding(var, BuiltinCall("make_closure", (FunctionRef(name), *_))):
+                found[var] = name
+            case Binding(_, If(_, then, orelse)):
+                found |= own_closures(then) | own_closures(orelse)
+    return found
+
+
+def unchecked_functions(module: Module) -> set[str]:
+    """Return the functions that end with a call whose result nothing checks.
+
+    A function type says how many arguments a function takes, and a value that comes from the host or from an object may
+    return anything.  The result of such a call is checked where the caller goes on with it.  A call in tail position is
+    not, so that it stays a tail call, and then the caller's caller checks.
+    """
+    callees = {f.name: set(_tail_callees(f.body, f.body.result, own_closures(f.body))) for f in module.functions}
+    found: set[str] = set()
+    while new := {name for name, tails in callees.items() if not tails.isdisjoint({None, *found})} - found:
+        found |= new
+    return found
+
+
+def is_unchecked(callee: Expr, closures: dict[Var, str], unchecked: Collection[str]) -> bool:
+    """Return whether the result of a call may be of another type than the one it is stated to have."""
+    name = _name_of(callee, closures)
+    return name is None or name in unchecked
+
+
+def _name_of(callee: Expr, closures: dict[Var, str]) -> str | None:
+    return callee.name if isinstance(callee, FunctionRef) else closures.get(callee)
+
+
+def _tail_callees(block: Block, result: Expr, closures: dict[Var, str]) -> Iterator[str | None]:
+    """The functions that calls in tail position call; None: one that is a value."""
+    for binding in block.bindings:
+        if binding.var != result:
+            continue
+        match binding.value:
+            case Call(callee=callee):
+                yield _name_of(callee, closures)
+            case If(_, then, orelse):
+                yield from _tail_callees(then, then.result, closures)
+                yield from _tail_callees(orelse, orelse.result, closures)

@@ -1,0 +1,74 @@
+"""What the options of from_onnx make of a model's inputs: names that are hints, initializers that are parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from relvm import vm
+from relvm.cli.main import main
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError
+from relvm.frontend.onnx import from_onnx
+
+
+def f(*shape: int) -> np.ndarray:
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+
+@pytest.fixture
+def model() -> ModelProto:
+    """z = concat(x * scale, y), where x and y share the name n and scale has an initializer."""
+    x, y, z = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 3]) for name in "xyz")
+    scale = helper.make_tensor_value_info("scale", TensorProto.FLOAT, ["k"])
+    nodes = [helper.make_node("Mul", ["x", "scale"], ["a"]), helper.make_node("Concat", ["a", "y"], ["z"], axis=0)]
+    weights = [numpy_helper.from_array(np.full(3, 2, np.float32), "scale")]
+    graph = helper.make_graph(nodes, "g", [x, y, scale], [z], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def expected(model: ModelProto, *args: np.ndarray) -> np.ndarray:
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (result,) = session.run(None, dict(zip(("x", "y", "scale"), args, strict=False)))
+    return result
+
+
+def machine(model: ModelProto, **options: object) -> vm.VirtualMachine:
+    return vm.VirtualMachine(vm.build(from_onnx(model, **options)))
+
+
+def test_a_shared_name_is_one_size_unless_it_is_a_hint(model: ModelProto) -> None:
+    with pytest.raises(RelvmShapeError, match="argument y: expected dimension 0 to be 2, got 4"):
+        machine(model)["main"](f(2, 3), f(4, 3))
+    result = machine(model, dims={"n": None})["main"](f(2, 3), f(4, 3))
+    np.testing.assert_array_equal(result, expected(model, f(2, 3), f(4, 3)))
+
+
+def test_an_initializer_can_be_a_parameter(model: ModelProto) -> None:
+    run = machine(model, inputs=["scale"])["main"]
+    for scale in (f(3), f(1) + 7):
+        np.testing.assert_array_equal(run(f(2, 3), f(2, 3), scale), expected(model, f(2, 3), f(2, 3), scale))
+    np.testing.assert_array_equal(machine(model)["main"](f(2, 3), f(2, 3)), expected(model, f(2, 3), f(2, 3)))
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"inputs": ["scal"]}, RelvmNameError, "no input 'scal'; did you mean scale"),
+        ({"inputs": "scale"}, RelvmArgumentError, r"got 'scale'; write \['scale'\]"),
+        ({"dims": {"m": None}}, RelvmNameError, "no dimension m"),
+        ({"dims": {"n": "?"}}, RelvmArgumentError, "expected a size, the smallest and the largest one, or None"),
+    ],
+)
+def test_wrong_options_are_refused(model: ModelProto, options: dict, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        from_onnx(model, **options)
+
+
+def test_the_command_takes_hints(model: ModelProto, tmp_path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert main(["run", str(path), "--random", "--dim", "n=?", "--dim", "y_dim0=5"]) == 0
+    captured = capsys.readouterr()
+    assert "z: float32[6, 3]" in captured.out and "x_dim0=1" in captured.err
