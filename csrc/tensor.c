@@ -23,15 +23,23 @@ int32_t rvm_dtype_holds(int64_t dtype, int64_t value) {
   return bits == 64 || (value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1));
 }
 
-int32_t rvm_dims_product(int32_t rank, const int64_t *dims, int64_t *product) {
-  *product = 1;
-  for (int32_t i = 0; i < rank; i++)
-    if (dims[i] < 0 || !rvm_multiply(*product, dims[i], product)) return 0;
+/* The dimensions other than 0 have to fit for themselves: NumPy takes no array of shape (2^62, 0) either. */
+static int32_t dims_product(int32_t rank, const int64_t *dims, int64_t unit, int64_t *product) {
+  int is_empty = 0;
+  for (int32_t i = 0; i < rank; i++) {
+    if (dims[i] < 0 || (dims[i] > 0 && !rvm_multiply(unit, dims[i], &unit))) return 0;
+    if (dims[i] == 0) is_empty = 1;
+  }
+  *product = is_empty ? 0 : unit;
   return 1;
 }
 
+int32_t rvm_dims_product(int32_t rank, const int64_t *dims, int64_t *product) {
+  return dims_product(rank, dims, 1, product);
+}
+
 int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes) {
-  return rvm_dims_product(rank, dims, size_bytes) && rvm_multiply(*size_bytes, rvm_dtype_size_bytes(dtype), size_bytes);
+  return dims_product(rank, dims, rvm_dtype_size_bytes(dtype), size_bytes);
 }
 
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor) {

@@ -15,6 +15,8 @@ import numpy as np
 from relvm.errors import (
     RelvmArgumentError,
     RelvmAssertionError,
+    RelvmError,
+    RelvmMemoryError,
     RelvmNameError,
     RelvmShapeError,
     RelvmTypeError,
@@ -225,7 +227,14 @@ class _Evaluator:
             case OpCall(op, args, attributes):
                 values = tuple(map(value, args))
                 self.check_sizes(expr, values, dims)
-                return _as_values(op.numpy(*values, **dict(attributes)), expr.type)
+                try:
+                    return _as_values(op.numpy(*values, **dict(attributes)), expr.type)
+                except RelvmError:
+                    raise
+                except ValueError as error:  # an array that is too large
+                    raise RelvmShapeError(f"{op}: {error}") from error
+                except MemoryError as error:
+                    raise RelvmMemoryError(f"{op}: {error}") from error
             case BuiltinCall("make_closure", (callee, *captured)):
                 return _Partial(self, value(callee), tuple(map(value, captured)))
             case BuiltinCall("assert", (cond, String(message))):

@@ -124,6 +124,7 @@ CASES = [
         "main: dimension 0 of a shape .* got -2",
     ),
     Case("def main(x: f32[1], n: i64(n)) = sum(expand(x, shape(n)))", (f(1), -2), (f(1), 2), "main: .* got -2"),
+    Case("def main(x: f32[1], n: i64(n)) = expand(x, shape(n, 0))", (f(1), 2**62), (f(1), 2**40), "exceeds 64 bits"),
     # what kernels need of an axis
     Case("def main(x: f32[2, n]) = argmax(x, axis=1)", (f(2, 0),), (f(2, 1),), "at least 1 element along axis 1"),
     Case('def main(x: f32[n]) = extend(x, pads=(1, 0), mode="edge")', (f(0),), (f(1),), "at least 1 element"),

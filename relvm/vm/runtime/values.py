@@ -207,7 +207,7 @@ def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
                 continue
             outer = opened[-2] if len(opened) > 1 else None
             target = outer.words + 2 * outer.filled if outer else words
-            make = lib.rvm_list_new if isinstance(innermost.items, list) else lib.rvm_tuple_new
+            make = lib.rvm_list_new if innermost.is_list else lib.rvm_tuple_new
             status = make(len(innermost.items), value_at(innermost.words, 0), value_at(target, 0))
             _made(status, target)
             opened.pop().release()
@@ -222,8 +222,9 @@ def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
 
 class _Opened:
     def __init__(self, items: Sequence[Any]) -> None:
-        self.items = items
-        self.words = new_words(len(items))
+        self.is_list = isinstance(items, list)
+        self.items = tuple(items)  # a subclass may change, or count otherwise
+        self.words = new_words(len(self.items))
         self.filled = 0
         self.owned: list[int] = []
 
