@@ -66,6 +66,22 @@ def test_wrong_options_are_refused(model: ModelProto, options: dict, error: type
         from_onnx(model, **options)
 
 
+@pytest.mark.parametrize("channels, groups", [(4, 2), (4, 1), (5, 2)])
+def test_transposed_convolution_of_symbolic_channels(channels: int, groups: int) -> None:
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [f"{name}{i}" for i in range(3)]) for name in "xwz"]
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["z"], group=groups)
+    graph = helper.make_graph([node], "g", infos[:2], infos[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    args = f(2, channels, 3), f(channels, 2, 2)
+    if channels % groups:
+        with pytest.raises(RelvmShapeError, match="5 channels, expected a multiple of 2, as 4 is"):
+            machine(model)["main"](*args)
+    else:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        (result,) = session.run(None, dict(zip("xw", args, strict=True)))
+        np.testing.assert_allclose(machine(model)["main"](*args), result, rtol=1e-5)
+
+
 def test_the_command_takes_hints(model: ModelProto, tmp_path, capsys: pytest.CaptureFixture) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(model.SerializeToString())

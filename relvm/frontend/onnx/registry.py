@@ -105,7 +105,7 @@ class Node:
         exact = exact_quotient(dim, divisor)
         if exact is None:
             exact = dim // divisor
-            self.require_equal(dim, exact * divisor, f"{{}} {what} are no multiple of {divisor}, as {{}} are")
+            self.require_equal(dim, exact * divisor, f"{{}} {what}, expected a multiple of {divisor}, as {{}} is")
         return exact
 
     def axis(self, default: int, rank: int, name: str = "axis", end: int = 0) -> int:

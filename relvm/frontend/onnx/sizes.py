@@ -71,14 +71,9 @@ def run_time_sizes(tensor: Term) -> tuple[AnyDim, ...]:
 
 
 def none_of(wrong: Term, what: str) -> None:
-    """Checks that a bool tensor holds nowhere: what is wrong if it does, a RelvmShapeError of the machine says."""
-    node, count = wrong.node, wrong.cast(I64).apply(ops.sum).reshape(1).apply(ops.tensor_to_shape)
-    if isinstance(count.expr, Constant):
-        if count.expr.value.any():
-            raise RelvmShapeError(what)
-        return
-    checked = node.graph.var("checked", ShapeType((0,)))
-    node.graph.bindings.append(MatchCast(checked, count.expr, f"{node.here}: {what}: how many"))
+    """Check that a bool tensor holds nowhere: now, or when the model runs.  what: what is wrong where it holds."""
+    (count,) = run_time_sizes(wrong.cast(I64).apply(ops.sum))
+    wrong.node.require_equal(count, 0, f"{what}: {{}} elements, expected {{}}")
 
 
 def count_of(numbers: Term, what: str) -> int:

@@ -21,13 +21,12 @@ def _conv_transpose(node: Node) -> Expr:
     (batch, channels, *places), (depths, filters, *window) = x.shape, w.shape
     if not isinstance(channels, int):  # as many as the weights are for
         x, channels = Term(node, node.graph.checked(x.expr, (batch, depths, *places))), depths
-    if not isinstance(channels, int) or channels % groups:
-        raise RelvmShapeError(f"{groups} groups do not divide {channels} channels")
+    depth = node.exact_quotient(channels, groups, "channels")
     rank = len(places)
     strides = tuple(node.attribute("strides", [1] * rank))
     dilations = tuple(node.attribute("dilations", [1] * rank))
     before, sizes = _extent(node, places, spans(tuple(window), dilations), strides)
-    depth, area = channels // groups, product(places)
+    area = product(places)
     weights = w.reshape(groups, depth, product((filters, *window)))
     columns = x.reshape(batch, groups, depth, area)
     windows = weights.apply(ops.matmul, columns, transpose_a=True)
