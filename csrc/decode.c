@@ -23,6 +23,7 @@ typedef struct decoder {
   unsigned char *types;   /* per register of all bytecode functions */
   int64_t *first;         /* per function: its first register in `types` */
   int32_t *positions;     /* per code word that starts an instruction: where its step begins */
+  unsigned char *checked; /* per parameter of the present function: what type its entry checks want, NEVER: any, ANY: several */
   int32_t *literal_of_constant, *literal_of_function, *literal_of_int; /* place + 1; 0: none yet */
   int32_t literal_of_nil, literal_of_bool[2], literal_of_context;
   rvm_value *literals;
@@ -338,21 +339,21 @@ static void put_prim(decoder *d, const rvm_function_record *function, const unsi
    to where the value is; -1: there is no such order. */
 static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order) {
   int32_t placed = 0, todo = 0;
-  unsigned char done[MOST_MOVES] = {0};
+  unsigned char done[MOST_MOVES] = {0}, readers[MOST_MOVES] = {0}; /* readers: the other moves still to be made that read i */
   if (count > MOST_MOVES) return -1;
   for (int32_t i = 0; i < count; i++) {
     done[i] = sources[i] == i;
     todo += !done[i];
+    if (!done[i] && (uint32_t)sources[i] < (uint32_t)count) readers[sources[i]]++;
   }
   for (int moved = 1; moved && placed < todo;) {
     moved = 0;
     for (int32_t i = 0; i < count; i++) {
-      int free = !done[i];
-      for (int32_t j = 0; j < count; j++) free &= done[j] || j == i || sources[j] != i;
-      if (!free) continue;
+      if (done[i] || readers[i] > 0) continue;
       order[placed++] = i;
       done[i] = 1;
       moved = 1;
+      if ((uint32_t)sources[i] < (uint32_t)count) readers[sources[i]]--;
     }
   }
   return placed == todo ? placed : -1;
@@ -361,7 +362,7 @@ static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order
 /* `entry`: the code word after the checks that the function begins with. */
 static void put_tail_call(decoder *d, int32_t index, const unsigned char *types, const uint32_t *at, uint32_t entry) {
   const rvm_function_record *function = &d->executable->functions[index];
-  const uint32_t *list = at + 2, *code = d->executable->code + function->code_start;
+  const uint32_t *list = at + 2;
   if (at[1] != (uint32_t)index) {
     put(d, RVM_STEP_tail_call);
     put(d, (int32_t)at[1]);
@@ -369,11 +370,9 @@ static void put_tail_call(decoder *d, int32_t index, const unsigned char *types,
     return;
   }
   int holds = 1;
-  for (uint32_t pc = 0; pc < entry; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
-    int32_t parameter = 0;
-    enum type type = ANY;
-    is_entry_check(d, function, code + pc, &parameter, &type);
-    holds &= type_of_argument(d, types, list[1 + parameter]) == type;
+  for (uint32_t i = 0; i < list[0]; i++) {
+    enum type type = (enum type)d->checked[i];
+    holds &= type == NEVER || (type != ANY && type_of_argument(d, types, list[1 + i]) == type);
   }
   int32_t *start = d->steps + d->step_count, *sources = start + 4, order[MOST_MOVES], moves;
   put(d, RVM_STEP_tail_self);
@@ -390,14 +389,17 @@ static void put_tail_call(decoder *d, int32_t index, const unsigned char *types,
   }
 }
 
-/* Where the checks end that the function begins with. */
-static uint32_t find_entry(const decoder *d, const rvm_function_record *function) {
+/* Where the checks end that the function begins with; what types they want. */
+static uint32_t find_entry(decoder *d, const rvm_function_record *function) {
   const uint32_t *code = d->executable->code + function->code_start;
   uint32_t pc = 0;
   int32_t parameter;
   enum type type;
-  while (is_entry_check(d, function, code + pc, &parameter, &type))
+  memset(d->checked, NEVER, (size_t)function->parameter_count);
+  while (is_entry_check(d, function, code + pc, &parameter, &type)) {
+    d->checked[parameter] = (unsigned char)join((enum type)d->checked[parameter], type);
     pc += rvm_instruction_words(code + pc, function->code_count - pc);
+  }
   return pc;
 }
 
@@ -479,7 +481,7 @@ static void close_types(decoder *d, int32_t index) {
   for (uint32_t i = 0; i < function->registers; i++) types[i] &= (unsigned char)~READ;
 }
 
-static rvm_status allocate(decoder *d, int64_t registers, rvm_value *error) {
+static rvm_status allocate(decoder *d, int64_t registers, int32_t most_parameters, rvm_value *error) {
   rvm_executable *executable = d->executable;
   size_t functions = (size_t)executable->function_count, words = executable->code_words;
   size_t ints = LARGEST_KEPT - SMALLEST_KEPT + 1;
@@ -488,6 +490,7 @@ static rvm_status allocate(decoder *d, int64_t registers, rvm_value *error) {
   d->first = rvm_allocate(functions * sizeof *d->first);
   d->types = rvm_allocate((size_t)registers);
   d->positions = rvm_allocate_zeroed(words * sizeof *d->positions);
+  d->checked = rvm_allocate((size_t)most_parameters);
   d->literal_of_constant = rvm_allocate_zeroed((size_t)executable->constant_count * sizeof(int32_t));
   d->literal_of_function = rvm_allocate_zeroed(functions * sizeof(int32_t));
   d->literal_of_int = rvm_allocate_zeroed(ints * sizeof(int32_t));
@@ -495,8 +498,8 @@ static rvm_status allocate(decoder *d, int64_t registers, rvm_value *error) {
   executable->codes = rvm_allocate_zeroed(functions * sizeof *executable->codes);
   executable->steps = d->steps = rvm_allocate(RVM_STEP_WORDS_FOR_A_WORD * words * sizeof *d->steps);
   executable->objects = d->objects = rvm_allocate((size_t)registers * sizeof *d->objects);
-  int ok = d->classes && d->results && d->first && d->types && d->positions && d->literal_of_constant &&
-           d->literal_of_function && d->literal_of_int && d->literals && executable->codes && d->steps && d->objects;
+  int ok = d->classes && d->results && d->first && d->types && d->positions && d->checked &&
+           d->literal_of_constant && d->literal_of_function && d->literal_of_int && d->literals && executable->codes && d->steps && d->objects;
   return ok ? RVM_OK : rvm_out_of_memory(error);
 }
 
@@ -511,17 +514,22 @@ static rvm_status keep_literals(decoder *d, rvm_value *error) {
 }
 
 static void decoder_release(decoder *d) {
-  void *blocks[] = {d->classes, d->results, d->first, d->types, d->positions, d->literal_of_constant,
-                    d->literal_of_function, d->literal_of_int, d->literals};
+  void *blocks[] = {d->classes, d->results, d->first, d->types, d->positions, d->checked,
+                    d->literal_of_constant, d->literal_of_function, d->literal_of_int, d->literals};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) rvm_free(blocks[i]);
 }
 
 rvm_status rvm_executable_decode(rvm_executable *executable, rvm_value *error) {
   decoder d = {.executable = executable};
   int64_t registers = 0;
-  for (int32_t i = 0; i < executable->function_count; i++)
-    if (executable->functions[i].kind == RVM_KIND_bytecode) registers += executable->functions[i].registers;
-  rvm_status status = allocate(&d, registers, error);
+  int32_t most_parameters = 0;
+  for (int32_t i = 0; i < executable->function_count; i++) {
+    const rvm_function_record *function = &executable->functions[i];
+    if (function->kind != RVM_KIND_bytecode) continue;
+    registers += function->registers;
+    if (function->parameter_count > most_parameters) most_parameters = function->parameter_count;
+  }
+  rvm_status status = allocate(&d, registers, most_parameters, error);
   if (!status) {
     int64_t first = 0;
     for (int32_t i = 0; i < executable->function_count; i++) {

@@ -42,6 +42,10 @@ static void tail_calls(void) {
   const uint32_t wrong = function("wrong", "n", 2); /* the check at its beginning is needed again */
   PARAMETER_IS(0, i64);
   TAIL_CALL(&program, wrong, C(half));
+  const uint32_t both = function("both", "n", 1); /* no argument is right for both of its checks */
+  PARAMETER_IS(0, i64);
+  PARAMETER_IS(0, f64);
+  TAIL_CALL(&program, both, R(0));
   const uint32_t more = function("more", "x", 1); /* gives way to one that takes more */
   TAIL_CALL(&program, shift, R(0), R(0), I(0));
   const uint32_t called = function("called", "x", 2);
@@ -79,6 +83,7 @@ static void tail_calls(void) {
          int_value(7), int_value(8), int_value(9), int_value(10), int_value(11), int_value(12), int_value(13),
          int_value(14), int_value(15), int_value(16));
   EXPECT("!x: expected a scalar of dtype i64, got float", wrong, int_value(1));
+  EXPECT("!x: expected a scalar of dtype f64, got int", both, int_value(1));
   EXPECT("3", called, int_value(3));
   EXPECT("3", of_host, int_value(3));
   EXPECT("6", typed, int_value(3));
