@@ -34,14 +34,17 @@ typedef struct checker {
   register_set *written; /* at the instruction being looked at */
   register_set *free_sets;
   int64_t set_bytes; /* of all sets made */
+  int64_t *work;     /* what is left to verify the whole file */
   int32_t reachable; /* whether the instruction being looked at is */
   int32_t changed;   /* whether a loop head lost a register in this walk */
   rvm_value *error;
 } checker;
 
-/* Sets take at most this much memory, and loops settle within so many walks, in code that is not made to be slow. */
+/* In code that is not made to be slow, the sets of a function take at most this much memory and its loops settle within so many
+   walks.  The work of verifying a file is counted in words of sets that are copied: so many for each byte of code, and as many more,
+   about half a second for 10 MB. */
 #define LARGEST_SET_BYTES ((int64_t)1 << 28)
-enum { MOST_WALKS = 64 };
+enum { MOST_WALKS = 64, WORK_FOR_A_BYTE = 64, SPARE_WORK = 1 << 24 };
 
 uint32_t rvm_instruction_words(const uint32_t *code, uint32_t left) {
   if (code[0] >= RVM_OP_COUNT) return 0;
@@ -204,8 +207,10 @@ static rvm_status set_new(checker *c, register_set **set) {
   }
   c->set_bytes += (int64_t)size_bytes;
   if (c->set_bytes > LARGEST_SET_BYTES)
-    return rvm_fail(c->error, RVM_UNSUPPORTED, "executable: function %s has too many jumps for its number of registers",
-                    c->name);
+    return rvm_fail(c->error, RVM_UNSUPPORTED,
+                    "executable: function %s has too many jumps for its number of registers: verifying it takes more than "
+                    "%lld bytes",
+                    c->name, (long long)LARGEST_SET_BYTES);
   *set = rvm_allocate(size_bytes);
   return *set ? RVM_OK : rvm_out_of_memory(c->error);
 }
@@ -216,11 +221,13 @@ static void set_discard(checker *c, register_set *set) {
 }
 
 static void set_copy(const checker *c, register_set *to, const register_set *from) {
+  *c->work -= c->set_words;
   memcpy(to->bits, from->bits, c->set_words * sizeof(uint64_t));
 }
 
 /* to = to and from; whether `to` lost anything. */
 static int set_intersect(const checker *c, register_set *to, const register_set *from) {
+  *c->work -= c->set_words;
   uint64_t lost = 0;
   for (uint32_t i = 0; i < c->set_words; i++) {
     lost |= to->bits[i] & ~from->bits[i];
@@ -296,6 +303,10 @@ static rvm_status walk(checker *c) {
     int64_t target = jump_target(c, pc);
     if (target >= 0 && (status = join(c, (uint32_t)target, target <= pc))) return status;
     if (ends_path(c->code[pc])) c->reachable = 0;
+    if (*c->work < 0)
+      return rvm_fail(c->error, RVM_UNSUPPORTED,
+                      "executable: function %s has too many jumps for its number of registers: verifying it takes too long",
+                      c->name);
   }
   return RVM_OK;
 }
@@ -324,7 +335,7 @@ static void checker_release(checker *c) {
   rvm_free(c->marks);
 }
 
-static rvm_status verify_function(const rvm_executable *executable, const rvm_function_record *function,
+static rvm_status verify_function(const rvm_executable *executable, const rvm_function_record *function, int64_t *work,
                                   rvm_value *error) {
   checker c = {.executable = executable,
                .function = function,
@@ -332,6 +343,7 @@ static rvm_status verify_function(const rvm_executable *executable, const rvm_fu
                .code = executable->code + function->code_start,
                .count = function->code_count,
                .set_words = function->registers / 64 + 1,
+               .work = work,
                .error = error};
   c.marks = rvm_allocate_zeroed(c.count);
   c.states = rvm_allocate_zeroed(c.count * sizeof *c.states);
@@ -343,11 +355,13 @@ static rvm_status verify_function(const rvm_executable *executable, const rvm_fu
 }
 
 rvm_status rvm_executable_verify(rvm_executable *executable, rvm_value *error) {
-  for (int32_t i = 0; i < executable->function_count; i++) {
+  int64_t work = executable->sections[RVM_SECTION_code].size_bytes * WORK_FOR_A_BYTE + SPARE_WORK;
+  rvm_status status = RVM_OK;
+  rvm_budget *budget = rvm_budget_set(NULL); /* sets have a limit of their own, and are gone when this returns */
+  for (int32_t i = 0; i < executable->function_count && !status; i++) {
     const rvm_function_record *function = &executable->functions[i];
-    if (function->kind != RVM_KIND_bytecode) continue;
-    rvm_status status = verify_function(executable, function, error);
-    if (status) return status;
+    if (function->kind == RVM_KIND_bytecode) status = verify_function(executable, function, &work, error);
   }
-  return RVM_OK;
+  rvm_budget_set(budget);
+  return status;
 }
