@@ -159,6 +159,12 @@ static int string_exists(const rvm_executable *executable, uint32_t index) {
   return index < (uint32_t)executable->string_count;
 }
 
+/* Whether a string of that index exists that may name a function, a parameter or a symbol. */
+static int is_name(const rvm_executable *executable, uint32_t index) {
+  return string_exists(executable, index) && executable->strings[index].length <= RVM_MOST_NAME_BYTES;
+}
+
+/* Strings stand in the order of their records, none inside another: to read them all takes one pass over the section. */
 static rvm_status read_strings(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_strings];
   int64_t offset = 0;
@@ -170,9 +176,11 @@ static rvm_status read_strings(rvm_executable *executable, rvm_value *error) {
   for (int32_t i = 0; i < executable->string_count; i++) {
     rvm_string_record string = executable->strings[i];
     int64_t end = (int64_t)string.offset + string.length;
-    if (string.offset < offset || end >= section->size_bytes || section->bytes[end] != 0 ||
+    if (string.offset < offset) return BAD(error, "string %d begins among the records or inside the string before", i);
+    if (end >= section->size_bytes || section->bytes[end] != 0 ||
         !is_text(section->bytes + string.offset, string.length))
       return BAD(error, "string %d is malformed", i);
+    offset = end + 1;
   }
   return RVM_OK;
 }
@@ -192,10 +200,13 @@ static rvm_status read_texts(rvm_executable *executable, rvm_value *error) {
 /* Registers that a function of so many instructions cannot write are not worth the memory to verify them. */
 enum { SPARE_REGISTERS = 256 };
 
+/* `parameter_total`: how many parameters all functions have.  `next_parameter`: where those of this function begin; then, where
+   they end. */
 static rvm_status check_function(const rvm_executable *executable, int32_t index, uint32_t parameter_total,
-                                 rvm_value *error) {
+                                 uint32_t *next_parameter, rvm_value *error) {
   const rvm_function_record *function = &executable->functions[index];
-  if (!string_exists(executable, function->name)) return BAD(error, "function %d has no name", index);
+  if (!is_name(executable, function->name))
+    return BAD(error, "function %d has no name, or one of more than %d bytes", index, RVM_MOST_NAME_BYTES);
   const char *name = rvm_executable_string(executable, function->name);
   if (function->kind >= RVM_KIND_COUNT) return BAD(error, "function %s has unknown kind %u", name, function->kind);
   int packed = function->kind == RVM_KIND_packed, bytecode = function->kind == RVM_KIND_bytecode;
@@ -203,16 +214,22 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
   if (function->flags > has_code * 3) return BAD(error, "function %s has flags that it may not have", name);
   if (function->parameter_count < (packed ? -1 : 0)) return BAD(error, "function %s has no parameter count", name);
   uint32_t parameter_count = function->parameter_count < 0 ? 0 : (uint32_t)function->parameter_count;
-  if (function->first_parameter > parameter_total || parameter_count > parameter_total - function->first_parameter)
+  if (function->first_parameter != *next_parameter)
+    return BAD(error, "the parameters of function %s begin at %u of the table, expected %u", name,
+               function->first_parameter, *next_parameter);
+  if (parameter_count > parameter_total - *next_parameter)
     return BAD(error, "the parameters of function %s exceed the table", name);
+  *next_parameter += parameter_count;
   for (uint32_t i = 0; i < parameter_count; i++)
-    if (!string_exists(executable, executable->parameters[function->first_parameter + i]))
-      return BAD(error, "parameter %u of function %s has no name", i, name);
-  if (!packed && !bytecode && !string_exists(executable, function->symbol))
-    return BAD(error, "function %s has no symbol", name);
+    if (!is_name(executable, executable->parameters[function->first_parameter + i]))
+      return BAD(error, "parameter %u of function %s has no name, or one of more than %d bytes", i, name,
+                 RVM_MOST_NAME_BYTES);
+  if (!packed && !bytecode && !is_name(executable, function->symbol))
+    return BAD(error, "function %s has no symbol, or one of more than %d bytes", name, RVM_MOST_NAME_BYTES);
   uint32_t least_registers = packed || function->kind == RVM_KIND_kernel ? 0 : parameter_count + !bytecode;
   if (function->registers < least_registers || function->registers > INT32_MAX)
     return BAD(error, "function %s has a wrong number of registers", name);
+  if (!bytecode && function->code_count > 0) return BAD(error, "function %s has instructions and is not bytecode", name);
   if (!bytecode) return RVM_OK;
   if (function->code_count == 0 || function->code_start > executable->code_words ||
       function->code_count > executable->code_words - function->code_start)
@@ -226,7 +243,24 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(((const rvm_function_name *)a)->name, ((const rvm_function_name *)b)->name);
 }
 
+/* No two functions have the same string as their name.  Then sorting by name compares each byte of a name at most once in each of
+   the log2(count) merges. */
+static rvm_status check_name_strings(const rvm_executable *executable, rvm_value *error) {
+  unsigned char *is_name = rvm_allocate_zeroed((size_t)executable->string_count);
+  if (!is_name) return rvm_out_of_memory(error);
+  rvm_status status = RVM_OK;
+  for (int32_t i = 0; i < executable->function_count && !status; i++) {
+    uint32_t name = executable->functions[i].name;
+    if (is_name[name]) status = BAD(error, "two functions have string %u as their name", name);
+    is_name[name] = 1;
+  }
+  rvm_free(is_name);
+  return status;
+}
+
 static rvm_status index_names(rvm_executable *executable, rvm_value *error) {
+  rvm_status status = check_name_strings(executable, error);
+  if (status) return status;
   int32_t count = executable->function_count;
   executable->by_name = rvm_allocate((size_t)count * sizeof *executable->by_name);
   if (!executable->by_name) return rvm_out_of_memory(error);
@@ -281,8 +315,9 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   executable->parameters = section_table(section, &offset, counts[1], sizeof *executable->parameters);
   if (!executable->parameters) return BAD(error, "the function section is too short");
   executable->function_count = (int32_t)counts[0];
+  uint32_t next_parameter = 0;
   for (int32_t i = 0; i < executable->function_count; i++) {
-    rvm_status status = check_function(executable, i, counts[1], error);
+    rvm_status status = check_function(executable, i, counts[1], &next_parameter, error);
     if (status) return status;
   }
   rvm_status status = index_names(executable, error);
@@ -321,12 +356,11 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
                          NULL, NULL, result);
 }
 
+/* `dims`: those from the constant's own on, of which there are `dims_left`. */
 static rvm_status read_constant(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
-                                uint32_t dims_total, int32_t index, rvm_value *result) {
-  if (record->dims_start > dims_total || record->rank > dims_total - record->dims_start ||
-      record->rank > INT32_MAX) /* never: in less than 16 GB of dimensions */
+                                uint32_t dims_left, int32_t index, rvm_value *result) {
+  if (record->rank > dims_left || record->rank > INT32_MAX) /* never: in less than 16 GB of dimensions */
     return BAD(result, "the dimensions of constant %d exceed the table", index);
-  dims += record->dims_start;
   switch (record->tag) {
     case RVM_TAG_INT: *result = rvm_int(record->payload); return RVM_OK;
     case RVM_TAG_FLOAT:
@@ -366,9 +400,13 @@ static rvm_status read_constants(rvm_executable *executable, rvm_value *error) {
   if (!dims) return BAD(error, "the constant section is too short");
   executable->constants = rvm_allocate_zeroed(counts[0] * sizeof *executable->constants);
   if (!executable->constants) return rvm_out_of_memory(error);
+  uint32_t next_dim = 0;
   for (int32_t i = 0; i < (int32_t)counts[0]; i++) {
+    if (records[i].dims_start != next_dim)
+      return BAD(error, "the dimensions of constant %d begin at %u of the table, expected %u", i, records[i].dims_start,
+                 next_dim);
     rvm_value value = {0};
-    rvm_status status = read_constant(executable, &records[i], dims, counts[1], i, &value);
+    rvm_status status = read_constant(executable, &records[i], dims + next_dim, counts[1] - next_dim, i, &value);
     if (status) {
       *error = value;
       return status;
@@ -376,6 +414,7 @@ static rvm_status read_constants(rvm_executable *executable, rvm_value *error) {
     if (rvm_value_is_object(value)) value.as.object->references = -1;
     executable->constants[i] = value;
     executable->constant_count = i + 1;
+    next_dim += records[i].rank;
   }
   return RVM_OK;
 }
@@ -495,8 +534,8 @@ static rvm_status check_counts(const rvm_executable *executable, const rvm_load_
 
 /* ---- the interface ---- */
 
-/* What is made of a file may take so many times its bytes, besides what the verifier may take. */
-enum { BYTES_FOR_A_BYTE = 64, VERIFIER_BYTES = 300 << 20 };
+/* What is made of a file may take so many times its bytes, and as many more; the verifier has a limit of its own for its sets. */
+enum { BYTES_FOR_A_BYTE = 64, SPARE_BYTES = 1 << 20 };
 
 static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_options *options, rvm_executable **result,
                        rvm_value *error) {
@@ -535,7 +574,7 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                rvm_executable **executable, rvm_value *error) {
   int64_t unused = 0, most = 0;
-  if (size_bytes < 0 || !rvm_multiply(size_bytes, BYTES_FOR_A_BYTE, &most) || !rvm_add(most, VERIFIER_BYTES, &most))
+  if (size_bytes < 0 || !rvm_multiply(size_bytes, BYTES_FOR_A_BYTE, &most) || !rvm_add(most, SPARE_BYTES, &most))
     return BAD(error, "%lld bytes", (long long)size_bytes);
   rvm_budget budget = {.most = most, .left = most, .fuel = &unused};
   rvm_budget *outer = rvm_budget_set(&budget);

@@ -117,6 +117,8 @@ int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered fu
 
 /* ---- executables ---- */
 #define RVM_CHECKED_DATA_BYTES 1000000
+/* Names of functions, of their parameters and of their symbols have at most so many bytes. */
+#define RVM_MOST_NAME_BYTES 1000
 typedef struct rvm_load_options {
   int32_t trust_native; /* 0: refuse an executable that has a native section */
   int32_t elsewhere;    /* 1: native code may be for another processor, architecture, abi version or system: machines refuse it, not the load */

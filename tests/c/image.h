@@ -222,7 +222,8 @@ static inline unsigned char *image_finish(image *from, int64_t *size_bytes) {
   uint64_t size = file.size;
   memcpy(file.bytes + 16, &size, 8);
   image_reseal(file.bytes);
-  unsigned char *aligned = aligned_alloc(64, (file.size + 63) / 64 * 64);
+  size_t aligned_bytes = (file.size + 63) / 64 * 64;
+  unsigned char *aligned = memset(aligned_alloc(64, aligned_bytes), 0, aligned_bytes);
   memcpy(aligned, file.bytes, file.size);
   *size_bytes = (int64_t)file.size;
   const buffer used[] = {from->string_records,

@@ -159,18 +159,15 @@ static void counts_and_bytes(void) {
   rvm_executable_release(executable);
 }
 
-/* Each constant is small in the file, and they share the dimensions that they are made of. */
+/* Each constant is small in the file, and they share the string that they are made of. */
 static void a_small_file_cannot_ask_for_much_memory(void) {
-  enum { DIMS = 20000, SHAPES = 10000 };
+  enum { LENGTH = 20000, STRINGS = 10000 };
   image bomb = {0};
-  static int64_t dims[DIMS];
+  static char text[LENGTH + 1];
   loaded file;
-  image_shape(&bomb, DIMS, dims);
-  for (int i = 1; i < SHAPES; i++) {
-    image_constant again = *(image_constant *)bomb.constants.bytes;
-    buffer_add(&bomb.constants, &again, sizeof again);
-    bomb.constant_count++;
-  }
+  memset(text, 'a', LENGTH);
+  image_text(&bomb, text);
+  for (int i = 1; i < STRINGS; i++) image_add_constant(&bomb, *(image_constant *)bomb.constants.bytes, NULL);
   CHECK_FAILS(image_load(&bomb, &file, &result), RVM_BAD_EXECUTABLE, "needs more memory than a file of its", result);
   loaded_release(&file);
 }

@@ -171,6 +171,12 @@ static void half_a_word_of_code(unsigned char *file) { section_place(file, 3)[1]
 static void a_string_among_the_records(unsigned char *file) { /* where their number stands: a character, then 0 */
   memcpy(file + section_place(file, 0)[0] + 4, (uint32_t[]){0, 1}, 8), image_reseal(file);
 }
+static void a_string_inside_another(unsigned char *file) { /* the second in the first, from its second character on */
+  uint32_t *records = (uint32_t *)(file + section_place(file, 0)[0] + 4);
+  records[2] = records[0] + 1;
+  records[3] = records[1] - 1;
+  image_reseal(file);
+}
 static void code_beyond_the_section(unsigned char *file) { /* of the last function */
   unsigned char *functions = file + section_place(file, 1)[0];
   uint32_t count;
@@ -213,6 +219,24 @@ static void no_parameter_count(image *to) { image_function(to, RVM_KIND_bytecode
 static void parameters_beyond_the_table(image *to) {
   image_function(to, RVM_KIND_packed, "f", "x", 0);
   image_record(to, to->function_count - 1)->parameter_count = 2;
+}
+static void parameters_of_another_function(image *to) {
+  image_function(to, RVM_KIND_packed, "f", "x", 0);
+  image_function(to, RVM_KIND_packed, "g", "x", 0);
+  image_record(to, to->function_count - 1)->first_parameter--;
+}
+static void packed_with_instructions(unsigned char *file) { /* the first function */
+  file[section_place(file, 1)[0] + 8 + 28] = 2, image_reseal(file);
+}
+static void a_shared_name(image *to) {
+  image_packed(to, "f"), image_packed(to, "g");
+  image_record(to, to->function_count - 1)->name = image_record(to, to->function_count - 2)->name;
+}
+static void a_name_that_is_too_long(image *to) {
+  char name[RVM_MOST_NAME_BYTES + 2];
+  memset(name, 'a', sizeof name - 1);
+  name[sizeof name - 1] = '\0';
+  image_packed(to, name);
 }
 static void a_parameter_without_name(image *to) {
   image_function(to, RVM_KIND_packed, "f", "x", 0);
@@ -260,6 +284,9 @@ static void a_constant_of_no_string(image *to) {
   image_add_constant(to, (image_constant){.tag = RVM_TAG_STRING, .payload = -1}, NULL);
 }
 static void dimensions_beyond_the_table(image *to) { image_shape(to, 1, (int64_t[]){1}), last_constant(to)->rank = 2; }
+static void dimensions_of_another_constant(image *to) {
+  image_shape(to, 1, (int64_t[]){1}), image_shape(to, 1, (int64_t[]){1}), last_constant(to)->dims_start--;
+}
 static void a_wrong_tensor_size(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abcd", 4); }
 static void a_negative_dimension(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){-3}, "abc", 3); }
 static void a_size_that_overflows(image *to) {
@@ -316,7 +343,8 @@ static void each_fault_is_named(void) {
   expect_fault(NULL, more_dimensions_than_there_are, bad, "constant section is too short");
   expect_fault(NULL, half_a_word_of_code, bad, "the code section has a wrong size");
   expect_fault(NULL, code_beyond_the_section, bad, "instructions of function main exceed");
-  expect_fault(NULL, a_string_among_the_records, bad, "string 0 is malformed");
+  expect_fault(NULL, a_string_among_the_records, bad, "string 0 begins among the records");
+  expect_fault(NULL, a_string_inside_another, bad, "string 1 begins among the records or inside the string before");
   expect_fault(NULL, a_twin_section, bad, "two sections have id 4");
   expect_fault(NULL, a_missing_section, bad, "mandatory section is missing");
   expect_fault(NULL, a_damaged_section, bad, "damaged section 0");
@@ -327,6 +355,10 @@ static void each_fault_is_named(void) {
   expect_fault(an_unknown_flag, NULL, bad, "has flags that it may not have");
   expect_fault(no_parameter_count, NULL, bad, "function f has no parameter count");
   expect_fault(parameters_beyond_the_table, NULL, bad, "parameters of function f");
+  expect_fault(parameters_of_another_function, NULL, bad, "the parameters of function g begin at");
+  expect_fault(NULL, packed_with_instructions, bad, "has instructions and is not bytecode");
+  expect_fault(a_shared_name, NULL, bad, "as their name");
+  expect_fault(a_name_that_is_too_long, NULL, bad, "has no name, or one of more than 1000 bytes");
   expect_fault(a_parameter_without_name, NULL, bad, "parameter 0 of function f");
   expect_fault(a_private_native_function, NULL, bad, "function f is native, and there is no native section");
   expect_fault(too_many_native_registers, NULL, bad, "number of registers");
@@ -352,6 +384,7 @@ static void each_fault_is_named(void) {
   expect_fault(a_constant_of_negative_dtype, NULL, bad, "no such dtype");
   expect_fault(a_constant_of_no_string, NULL, bad, "no such string");
   expect_fault(dimensions_beyond_the_table, NULL, bad, "dimensions of constant");
+  expect_fault(dimensions_of_another_constant, NULL, bad, "the dimensions of constant");
   expect_fault(a_wrong_tensor_size, NULL, bad, "do not agree");
   expect_fault(a_negative_dimension, NULL, bad, "do not agree");
   expect_fault(a_size_that_overflows, NULL, bad, "do not agree");

@@ -11,6 +11,7 @@ import numpy as np
 
 from relvm.errors import RelvmFormatError, RelvmTypeError
 from relvm.tables import ARGUMENTS, KINDS, OPCODES, TAGS, numbers
+from relvm.vm.runtime._native import lib
 from relvm.vm.runtime.container import aligned, pack_sections
 from relvm.vm.runtime.dtypes import dtype_number, plain_array, plain_bytes
 from relvm.vm.runtime.program import Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
@@ -36,6 +37,12 @@ class _Strings:
         if "\0" in text:
             raise RelvmFormatError(f"a string of an executable may hold no NUL, got {text!r}")
         return self.indices.setdefault(text, len(self.indices))
+
+    def name(self, text: str) -> int:
+        """The index of the name of a function, a parameter or a symbol."""
+        if len(_utf8(text)) > lib.RVM_MOST_NAME_BYTES:
+            raise RelvmFormatError(f"a name has at most {lib.RVM_MOST_NAME_BYTES} bytes, got {text[:40]!r}...")
+        return self.index(text)
 
     def section(self) -> bytes:
         encoded = [_utf8(text) for text in self.indices]
@@ -106,13 +113,13 @@ def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, cod
         names.add(entry.name)
         start = len(code)
         code += _encode_code(entry)
-        symbol = ABSENT if entry.symbol is None else strings.index(entry.symbol)
+        symbol = ABSENT if entry.symbol is None else strings.name(entry.symbol)
         count = -1 if entry.parameters is None else len(entry.parameters)
         flags = PRIVATE * entry.private + IMPURE * entry.impure
-        head = (strings.index(entry.name), _KINDS[entry.kind], flags, symbol, count, len(parameters))
+        head = (strings.name(entry.name), _KINDS[entry.kind], flags, symbol, count, len(parameters))
         size = len(code) - start
         records.append(FUNCTION_RECORD.pack(*head, entry.registers, start if size else 0, size))
-        parameters += [strings.index(name) for name in entry.parameters or ()]
+        parameters += [strings.name(name) for name in entry.parameters or ()]
     total = struct.pack("<II", len(records), len(parameters))
     return total + b"".join(records) + struct.pack(f"<{len(parameters)}I", *parameters)
 
