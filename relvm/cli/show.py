@@ -7,7 +7,7 @@ from pathlib import Path
 
 from relvm.cli.models import build_model, chosen_target, note, read_module
 from relvm.codegen.c import print_c
-from relvm.errors import RelvmArgumentError, RelvmError
+from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
 from relvm.ir.printer import print_module
 from relvm.ir.stages import Stage
@@ -16,8 +16,8 @@ from relvm.transform.passes import run_passes
 from relvm.transform.pipelines import build_pipeline
 from relvm.vm.building import lower
 from relvm.vm.runtime.assembly import as_text, listing
-from relvm.vm.runtime.decode import decode
-from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES, map_executable
+from relvm.vm.runtime.executable import Executable
+from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
 from relvm.vm.target import parse_target
 
 
@@ -78,12 +78,7 @@ def _of_executable(options: argparse.Namespace) -> str:
         raise RelvmArgumentError(f"{option}: what it shows is made while a model is built; give the model itself")
     if options.stage not in ("bytecode", "c"):
         raise RelvmArgumentError(f"--stage {options.stage}: of an executable there are only bytecode and c")
-    # Decoded, not loaded: looking at a file must not run its native code.
-    content = map_executable(options.model)
-    try:
-        program = decode(content)
-    except RelvmError as error:
-        raise type(error)(f"{options.model}: {error}") from None
+    program = Executable.check(options.model, check_data=False).program
     if options.stage == "c":
         return program.source
     return as_text(program) if options.full_constants else listing(program)

@@ -261,21 +261,27 @@ class Executable:
         )
 
     @classmethod
-    def check(cls, path: str | os.PathLike) -> Executable:
-        """The executable in the file `path`, of which everything is checked, tensors' elements and the portable
-        program too, and nothing runs.
+    def check(cls, path: str | os.PathLike, *, check_data: bool = True) -> Executable:
+        """The executable in a file, of which everything is checked and nothing runs.
 
         A native section is not opened, and no machine can be made of it.
+
+        Parameters
+        ----------
+        path
+            Of the file.
+        check_data
+            Whether tensors' elements and a portable program are checked, too, however large they are.
 
         Raises
         ------
         OSError, RelvmFormatError, RelvmUnsupportedError
             As `open`.
         """
-        content = map_executable(path)
-        options = {"trust_native": False, "check_data": True, "check_only": True, "functions": ("*",)}
-        executable = cls(content, **options, where=str(path))
-        executable._open_portable()
+        options = {"trust_native": False, "check_data": check_data, "check_only": True, "functions": ("*",)}
+        executable = cls(map_executable(path), **options, where=str(path))
+        if check_data:
+            executable._open_portable()
         return executable
 
     def save(self, path: str | os.PathLike) -> None:
@@ -387,14 +393,14 @@ class Executable:
         calls: Counter[str] = Counter()
         for entry in program.functions:
             calls.update(program.functions[callee].name for each in entry.code for callee in callees(each))
-        kinds: dict[str, tuple[str, ...]] = {}
+        kinds: dict[str, list[str]] = {}
         for entry in program.functions:
-            kinds[entry.kind] = (*kinds.get(entry.kind, ()), entry.name)
+            kinds.setdefault(entry.kind, []).append(entry.name)
         return Stats(
             size_bytes=len(self._buffer),
             constants=tuple(map(_describe, program.constants)),
             tensor_bytes=sum(plain_bytes(value).size for value in program.constants if isinstance(value, np.ndarray)),
-            functions=kinds,
+            functions={kind: tuple(names) for kind, names in kinds.items()},
             calls=dict(calls),
             instructions={entry.name: len(entry.code) for entry in program.functions if entry.code},
             native_bytes=len(program.native.library) if program.native else 0,

@@ -1,0 +1,81 @@
+"""Files made to take long: loading and showing them takes time in proportion to their size.
+
+The goal is a second for 10 MB; the bounds here are ten times that, for machines that do other things, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slow_files import SLOW_FILES
+
+from relvm.errors import RelvmError, RelvmFormatError
+from relvm.vm.runtime import Executable
+from relvm.vm.runtime.assembly import listing
+from relvm.vm.runtime.encode import encode
+from relvm.vm.runtime.program import FunctionEntry, Program
+
+LOADED_BYTES, SHOWN_BYTES = 4_000_000, 400_000
+SECONDS_FOR_A_BYTE = 10 * 1 / 10_000_000
+TEXT_FOR_A_BYTE = 300
+
+# Those that have one part of the file stand for many things; what no build makes besides is accepted.
+REFUSED = {
+    "strings_inside_each_other": "begins among the records or inside the string before",
+    "shared_parameters": "the parameters of function x1 begin at 0",
+    "shared_instructions": "has instructions and is not bytecode",
+    "functions_of_one_name": "two functions have string 0 as their name",
+    "calls_of_a_long_name": "has no name, or one of more than 1000 bytes",
+    "parameters_of_a_long_name": "parameter 0 of function f has no name, or one of more than 1000 bytes",
+    "constants_of_one_string": "needs more memory than a file of its",
+    "shared_dimensions": "the dimensions of constant 1 begin at 0",
+    "tensors_of_the_same_strings": "needs more memory than a file of its",
+    "jumps_to_one_place": "verifying it takes too long",
+    "jumps_to_themselves": "too many jumps for its number of registers",
+    "jumps_to_many_places": "too many jumps for its number of registers",
+}
+
+
+@pytest.mark.parametrize("make", SLOW_FILES, ids=lambda make: make.__name__)
+def test_loading_takes_time_in_proportion_to_the_file(make: Callable[[int], np.ndarray]) -> None:
+    content = make(LOADED_BYTES)
+    began = time.process_time()
+    try:
+        Executable.from_bytes(content, functions=("*",))
+        message = ""
+    except RelvmError as error:
+        message = str(error)
+    assert time.process_time() - began < SECONDS_FOR_A_BYTE * len(content)
+    expected = REFUSED.get(make.__name__, "")
+    assert expected in message and bool(expected) == bool(message)
+
+
+@pytest.mark.parametrize("make", SLOW_FILES, ids=lambda make: make.__name__)
+def test_showing_takes_time_in_proportion_to_the_file(make: Callable[[int], np.ndarray], tmp_path: Path) -> None:
+    path = tmp_path / "slow.rvm"
+    make(SHOWN_BYTES).tofile(path)
+    began = time.process_time()
+    try:
+        executable = Executable.check(path, check_data=False)
+    except RelvmError:
+        return
+    text = listing(executable.program)
+    executable.stats()
+    assert time.process_time() - began < 20 * SECONDS_FOR_A_BYTE * SHOWN_BYTES
+    assert len(text) < TEXT_FOR_A_BYTE * SHOWN_BYTES
+
+
+@pytest.mark.parametrize("size", [1000, 1001])
+def test_names_have_at_most_1000_bytes(size: int) -> None:
+    name = "ä" * (size // 2) + "a" * (size % 2)
+    entries = [FunctionEntry(name, "packed"), FunctionEntry("f", "packed", (name,))]
+    for entry in entries:
+        if size <= 1000:
+            assert Executable.from_program(Program((entry,))).function_count == 1
+        else:
+            with pytest.raises(RelvmFormatError, match="a name has at most 1000 bytes"):
+                encode(Program((entry,)))
