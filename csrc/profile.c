@@ -37,7 +37,10 @@ typedef struct reader {
 
 /* The size that a factor names; NaN where there is none. */
 static double read_factor(reader *code) {
-  if (code->end - code->next < 2) return NAN;
+  if (code->end - code->next < 2) {
+    code->next = code->end;
+    return NAN;
+  }
   int64_t argument = *code->next++, axis = *code->next++;
   if (argument < 0 || argument >= code->count || code->arguments[argument].tag != RVM_TAG_TENSOR) return NAN;
   const rvm_dltensor *tensor = &code->arguments[argument].as.tensor->dl;

@@ -248,6 +248,7 @@ static void a_profile_counts_operations_as_it_is_told(void) {
   CHECK(isnan(counted((int64_t[]){1, 1, 1, 2, 0}, 5, tensor).operations)); /* no argument */
   CHECK(isnan(counted((int64_t[]){1, 1, 1, -1, 0}, 5, tensor).operations));
   CHECK(isnan(counted(known, 3, tensor).operations)); /* cut off */
+  CHECK(isnan(counted((int64_t[]){1, 1, INT64_MAX, 5}, 4, tensor).operations)); /* cut off inside of a factor */
   CHECK_INT(counted(known, 14, int_value(1)).bytes, 0);
   rvm_value_release(&tensor);
   rvm_profile *profile;
