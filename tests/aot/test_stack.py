@@ -36,7 +36,7 @@ int main(void) {
 
   EXPECT(rvm_stack_free(&stack, a) == RVM_STACK_OUT_OF_ORDER);
   EXPECT(rvm_stack_free(&stack, b) == RVM_STACK_OUT_OF_ORDER);
-  EXPECT(rvm_stack_free(&stack, NULL) == RVM_STACK_OUT_OF_ORDER);
+  EXPECT(rvm_stack_free(&stack, NULL) == RVM_STACK_OK && stack.last != 0); /* nothing happens */
   EXPECT(rvm_stack_free(&stack, c) == RVM_STACK_OK);
   EXPECT(rvm_stack_free(&stack, c) == RVM_STACK_OUT_OF_ORDER); /* twice */
   EXPECT(rvm_stack_free(&stack, b) == RVM_STACK_OK);
@@ -57,8 +57,11 @@ int main(void) {
 
   rvm_stack_init(&stack, memory, sizeof memory);
   EXPECT(rvm_stack_free(&stack, memory) == RVM_STACK_OUT_OF_ORDER); /* nothing is allocated */
-  rvm_stack_init(&stack, NULL, 0);
+  rvm_stack_init(&stack, NULL, 1000); /* no bytes, whatever the size */
   EXPECT(rvm_stack_allocate(&stack, 0, 1, &a) == RVM_STACK_EXHAUSTED);
+  EXPECT(rvm_stack_allocate(&stack, 0, 1, NULL) == RVM_STACK_NULL);
+  EXPECT(rvm_stack_allocate(NULL, 0, 1, &a) == RVM_STACK_NULL);
+  EXPECT(rvm_stack_free(NULL, memory) == RVM_STACK_NULL);
   puts("passed");
   return 0;
 }
