@@ -136,6 +136,7 @@ CRC_TARGET static uint32_t crc_by_words(uint32_t crc, const unsigned char *bytes
 #endif
 
 uint32_t rvm_crc32c(uint32_t crc, const void *bytes, int64_t size_bytes) {
+  if (!bytes) return crc;
 #ifdef CRC_TARGET
   if (CRC_IN_HARDWARE()) return ~crc_by_words(~crc, bytes, size_bytes);
 #endif

@@ -51,6 +51,27 @@ void rvm_budget_relax(int relaxed);
 #define RVM_UNPOISON(start, size_bytes) ((void)(size_bytes))
 #endif
 
+/* Returns ARGUMENT_ERROR from a public function whose argument `pointer` is NULL. */
+#define RVM_EXPECT_POINTER(pointer, error)                                                                \
+  do {                                                                                                    \
+    if (!(pointer)) return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL", __func__, #pointer);     \
+  } while (0)
+/* The same for a negative count or size. */
+#define RVM_EXPECT_COUNT(count, error)                                                                    \
+  do {                                                                                                    \
+    if ((count) < 0)                                                                                      \
+      return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is %lld, expected 0 or more", __func__, #count,  \
+                      (long long)(count));                                                                \
+  } while (0)
+/* The same for an array of `count` elements; NULL is an empty array. */
+#define RVM_EXPECT_ARRAY(array, count, error)                                                             \
+  do {                                                                                                    \
+    RVM_EXPECT_COUNT(count, error);                                                                       \
+    if (!(array) && (count) > 0)                                                                          \
+      return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL, expected %lld elements (%s)", __func__, #array, \
+                      (long long)(count), #count);                                                        \
+  } while (0)
+
 /* 0 on overflow, else 1 and the result. */
 static inline int rvm_add(int64_t a, int64_t b, int64_t *sum) { return !__builtin_add_overflow(a, b, sum); }
 static inline int rvm_subtract(int64_t a, int64_t b, int64_t *difference) {

@@ -345,7 +345,7 @@ RVM_BUILTIN(scalar_to_tensor) {
 
 RVM_BUILTIN(make_tuple) {
   RVM_CHECK(make_tuple, "a*");
-  return rvm_tuple_new(count, arguments, result);
+  return rvm_tuple_of(count, arguments, result);
 }
 
 /* The place of item `index` of a tuple, or of a list that is used as one. */

@@ -9,7 +9,7 @@
 
 RVM_BUILTIN(make_list) {
   RVM_CHECK(make_list, "a*");
-  return rvm_list_new(count, arguments, result);
+  return rvm_list_of(count, arguments, result);
 }
 
 RVM_BUILTIN(list_length) {

@@ -156,7 +156,7 @@ RVM_BUILTIN(make_shape) {
   int64_t rank = arguments[1].as.i;
   const rvm_value *pairs = arguments + 2;
   rvm_status status = check_pairs(RVM_BUILTIN_make_shape, pairs, rank, count - 2, result);
-  if (status || (status = rvm_shape_new((int32_t)rank, NULL, result))) return status;
+  if (status || (status = rvm_shape_room((int32_t)rank, result))) return status;
   rvm_value shape = *result;
   for (int32_t i = 0; i < rank && !status; i++)
     status = read_dim(arguments[0], pairs[2 * i].as.i, pairs[2 * i + 1].as.i, &shape.as.shape->dims[i], result);

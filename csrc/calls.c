@@ -259,13 +259,15 @@ rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *fun
   return status;
 }
 
+rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error) {
+  char text[RVM_DESCRIPTION_BYTES];
+  return rvm_fail(error, RVM_TYPE_ERROR, "call: expected a function or closure, got %s", rvm_value_describe(callee, text));
+}
+
 /* Puts the borrowed arguments, then what a closure has captured, at the top. */
 static rvm_status lay_out_callee(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                                  rvm_pending *call, rvm_value *error) {
-  char text[RVM_DESCRIPTION_BYTES];
-  if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE)
-    return rvm_fail(error, RVM_TYPE_ERROR, "call: expected a function or closure, got %s",
-                    rvm_value_describe(callee, text));
+  if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE) return rvm_fail_callee(callee, error);
   const rvm_value *captured;
   call->function = rvm_callee_function(callee, &captured, &call->captured);
   call->count = (int64_t)count + call->captured;
@@ -333,6 +335,10 @@ static void host_function_release(void *self) {
 
 rvm_status rvm_machine_function_new(rvm_machine *machine, const char *name, rvm_packed_function call, void *self,
                                     void (*release)(void *self), rvm_value *result) {
+  RVM_EXPECT_POINTER(result, NULL);
+  RVM_EXPECT_POINTER(machine, result);
+  RVM_EXPECT_POINTER(name, result);
+  RVM_EXPECT_POINTER(call, result);
   const size_t name_bytes = strlen(name) + 1;
   host_function *host = rvm_allocate(sizeof *host + name_bytes);
   if (!host) return rvm_out_of_memory(result);

@@ -89,6 +89,8 @@ static rvm_status debugging_new(const rvm_machine *machine, const rvm_debugger *
 
 rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger, rvm_value *error) {
   rvm_debugging *debugging = NULL;
+  RVM_EXPECT_POINTER(machine, error);
+  if (debugger) RVM_EXPECT_POINTER(debugger->stop, error);
   rvm_status status = rvm_machine_begin_change(machine, "debugger", error);
   if (status) return status;
   if (debugger) status = debugging_new(machine, debugger, &debugging, error);
@@ -98,11 +100,12 @@ rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger,
     atomic_store(&machine->stop_within, 0);
     machine->head.watched_kinds = rvm_kinds_to_watch(machine);
   }
-  rvm_machine_leave(machine);
+  rvm_machine_end_change(machine);
   return status;
 }
 
 rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t instruction, int32_t stops, rvm_value *error) {
+  RVM_EXPECT_POINTER(machine, error);
   if (!machine->debugging) return rvm_fail(error, RVM_ARGUMENT_ERROR, "break: the machine has no debugger");
   if (function < 0 || function >= machine->executable->function_count)
     return rvm_fail(error, RVM_INDEX_ERROR, "break: function %d, the table has %d", function,
@@ -128,9 +131,12 @@ rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t ins
   return RVM_OK;
 }
 
-void rvm_machine_stop_within(rvm_machine *machine, int64_t depth) { atomic_store(&machine->stop_within, depth); }
+void rvm_machine_stop_within(rvm_machine *machine, int64_t depth) {
+  if (machine) atomic_store(&machine->stop_within, depth);
+}
 
 int64_t rvm_machine_depth(const rvm_machine *machine) {
+  if (!machine) return -1;
   if (!machine->debugging) return 0;
   int64_t told = machine->debugging->depth, depth = depth_of(machine);
   return told < depth ? told : depth;

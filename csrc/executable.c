@@ -445,6 +445,7 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
 }
 
 rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error) {
+  RVM_EXPECT_POINTER(executable, error);
   const native_header *header = (const native_header *)executable->sections[RVM_SECTION_native].bytes;
   if (!header) return RVM_OK;
   if (rvm_value_is_object(executable->obstacle))
@@ -495,7 +496,6 @@ rvm_status rvm_fail_forbidden(const char *name, rvm_value *error) {
 /* Keeps the patterns, the pointers before the texts in one block. */
 static rvm_status copy_callable(rvm_executable *executable, const rvm_load_options *options, rvm_value *error) {
   int32_t count = options ? options->function_count : 0;
-  if (count < 0) return rvm_fail(error, RVM_ARGUMENT_ERROR, "executable: %d functions", count);
   size_t bytes = (size_t)(count + 1) * sizeof(char *);
   for (int32_t i = 0; i < count; i++) bytes += strlen(options->functions[i]) + 1;
   executable->callable = rvm_allocate(bytes);
@@ -521,7 +521,7 @@ static rvm_status check_callable(rvm_executable *executable, rvm_value *error) {
 }
 
 static rvm_status exceeds(const char *what, int64_t got, int64_t most, rvm_value *error) {
-  if (most <= 0 || got <= most) return RVM_OK;
+  if (most == 0 || got <= most) return RVM_OK;
   return rvm_fail(error, RVM_UNSUPPORTED, "executable: %lld %s, the load options allow %lld", (long long)got, what,
                   (long long)most);
 }
@@ -571,10 +571,10 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
   return RVM_OK;
 }
 
-rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
-                               rvm_executable **executable, rvm_value *error) {
+static rvm_status load_in_budget(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
+                                 rvm_executable **executable, rvm_value *error) {
   int64_t unused = 0, most = 0;
-  if (size_bytes < 0 || !rvm_multiply(size_bytes, BYTES_FOR_A_BYTE, &most) || !rvm_add(most, SPARE_BYTES, &most))
+  if (!rvm_multiply(size_bytes, BYTES_FOR_A_BYTE, &most) || !rvm_add(most, SPARE_BYTES, &most))
     return BAD(error, "%lld bytes", (long long)size_bytes);
   rvm_budget budget = {.most = most, .left = most, .fuel = &unused};
   rvm_budget *outer = rvm_budget_set(&budget);
@@ -583,6 +583,25 @@ rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_
   if (is_refused) rvm_release(error);
   rvm_budget_set(outer);
   return is_refused ? BAD(error, "it needs more memory than a file of its %lld bytes may", (long long)size_bytes) : status;
+}
+
+rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
+                               rvm_executable **executable, rvm_value *error) {
+  RVM_EXPECT_POINTER(bytes, error);
+  RVM_EXPECT_COUNT(size_bytes, error);
+  RVM_EXPECT_POINTER(executable, error);
+  if (options) {
+    RVM_EXPECT_ARRAY(options->functions, options->function_count, error);
+    for (int32_t i = 0; i < options->function_count; i++) RVM_EXPECT_POINTER(options->functions[i], error);
+    RVM_EXPECT_COUNT(options->max_bytes, error);
+    RVM_EXPECT_COUNT(options->max_functions, error);
+    RVM_EXPECT_COUNT(options->max_constants, error);
+    RVM_EXPECT_COUNT(options->max_code_words, error);
+  }
+  rvm_value unwanted = {.tag = RVM_TAG_NIL};
+  rvm_status status = load_in_budget(bytes, size_bytes, options, executable, error ? error : &unwanted);
+  rvm_release(&unwanted);
+  return status;
 }
 
 void rvm_executable_retain(rvm_executable *executable) { atomic_fetch_add(&executable->users, 1); }
@@ -610,10 +629,10 @@ void rvm_executable_release(rvm_executable *executable) {
   rvm_free(executable);
 }
 
-int32_t rvm_executable_function_count(const rvm_executable *executable) { return executable->function_count; }
+int32_t rvm_executable_function_count(const rvm_executable *executable) { return executable ? executable->function_count : -1; }
 
 static const rvm_function_record *function_at(const rvm_executable *executable, int32_t index) {
-  return index >= 0 && index < executable->function_count ? &executable->functions[index] : NULL;
+  return executable && index >= 0 && index < executable->function_count ? &executable->functions[index] : NULL;
 }
 
 const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index) {
@@ -628,10 +647,11 @@ int32_t rvm_executable_function_kind(const rvm_executable *executable, int32_t i
 
 int32_t rvm_executable_function_parameters(const rvm_executable *executable, int32_t index) {
   const rvm_function_record *function = function_at(executable, index);
-  return function ? function->parameter_count : -1;
+  return function ? function->parameter_count : -2;
 }
 
 int32_t rvm_executable_find(const rvm_executable *executable, const char *name) {
+  if (!executable || !name) return -1;
   const rvm_function_name key = {.name = name};
   const rvm_function_name *found =
       bsearch(&key, executable->by_name, (size_t)executable->function_count, sizeof key, compare_names);

@@ -11,6 +11,27 @@ enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
 /* More would not fit a size in bytes. */
 #define LARGEST_STACK ((int64_t)1 << 40)
 
+/* ---- the thread inside ---- */
+
+/* Even, and another one in each thread. */
+static uintptr_t this_thread(void) {
+  static _Thread_local int64_t mark;
+  return (uintptr_t)&mark;
+}
+
+/* Whoever is inside for a run is there for long; who only drops a reference marks that with the lowest bit. */
+enum { BRIEFLY = 1 };
+
+static int is_inside(const rvm_machine *machine) {
+  return (atomic_load_explicit(&machine->owner, memory_order_relaxed) & ~(uintptr_t)BRIEFLY) == this_thread();
+}
+
+/* Whether the machine must not be freed: another thread is inside it, or this one by more than rvm_machine_enter. */
+static int is_in_use(const rvm_machine *machine) {
+  if (is_inside(machine)) return machine->entries > machine->host_entries;
+  return atomic_load(&machine->owner) != 0;
+}
+
 /* ---- making and releasing ---- */
 
 static rvm_status find_packed(rvm_function *function, rvm_value *error) {
@@ -104,18 +125,20 @@ static rvm_status check_that_it_runs(const rvm_executable *executable, rvm_value
   return executable->is_elsewhere ? rvm_executable_check_native(executable, error) : RVM_OK;
 }
 
-rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **result,
+rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **machine,
                            rvm_value *error) {
   _Static_assert(RVM_TAG_NIL == 0, "zeroed memory is a stack of NILs");
+  RVM_EXPECT_POINTER(executable, error);
+  RVM_EXPECT_POINTER(machine, error);
   rvm_status status = check_that_it_runs(executable, error);
   if (status) return status;
-  rvm_machine *machine = rvm_allocate_zeroed(sizeof *machine);
-  if (!machine) return rvm_out_of_memory(error);
-  if ((status = machine_fill(machine, executable, options, error))) {
-    rvm_machine_release(machine);
+  rvm_machine *made = rvm_allocate_zeroed(sizeof *made);
+  if (!made) return rvm_out_of_memory(error);
+  if ((status = machine_fill(made, executable, options, error))) {
+    rvm_machine_release(made);
     return status;
   }
-  *result = machine;
+  *machine = made;
   return RVM_OK;
 }
 
@@ -127,20 +150,23 @@ uint64_t rvm_machine_random(rvm_machine *machine) {
   return x ^ x >> 31;
 }
 
-void rvm_machine_seed(rvm_machine *machine, uint64_t seed) { machine->random = seed; }
+void rvm_machine_seed(rvm_machine *machine, uint64_t seed) {
+  if (machine) machine->random = seed;
+}
 
 static void release_dropped(rvm_machine *machine) {
   rvm_dropped *dropped = atomic_load(&machine->dropped) ? atomic_exchange(&machine->dropped, NULL) : NULL;
   while (dropped) {
     rvm_dropped *next = dropped->next;
-    rvm_release(&dropped->value);
+    rvm_value_release(&dropped->value);
     rvm_free(dropped);
     dropped = next;
   }
 }
 
-void rvm_machine_release(rvm_machine *machine) {
-  if (!machine) return;
+rvm_status rvm_machine_release(rvm_machine *machine) {
+  if (!machine) return RVM_OK;
+  if (is_in_use(machine)) return RVM_BUSY;
   release_dropped(machine);
   rvm_executable_release(machine->executable);
   rvm_executable_release(atomic_load(&machine->compiled));
@@ -153,6 +179,7 @@ void rvm_machine_release(rvm_machine *machine) {
   rvm_objects_close(&machine->objects);
   rvm_debugging_release(machine);
   rvm_free(machine);
+  return RVM_OK;
 }
 
 /* Frames of the functions go on: they use nothing that changes. */
@@ -171,20 +198,10 @@ static void apply_upgrade(rvm_machine *machine) {
 
 /* ---- who is inside ---- */
 
-/* Even, and another one in each thread. */
-static uintptr_t this_thread(void) {
-  static _Thread_local int64_t mark;
-  return (uintptr_t)&mark;
-}
-
-/* Whoever is inside for a run is there for long; who only drops a reference marks that with the lowest bit. */
-enum { BRIEFLY = 1 };
-
 /* As rvm_machine_enter. */
 static int32_t try_to_enter(rvm_machine *machine, uintptr_t briefly) {
-  uintptr_t self = this_thread(), owner = 0;
-  if ((atomic_load_explicit(&machine->owner, memory_order_relaxed) & ~(uintptr_t)BRIEFLY) != self &&
-      !atomic_compare_exchange_strong(&machine->owner, &owner, self | briefly))
+  uintptr_t owner = 0;
+  if (!is_inside(machine) && !atomic_compare_exchange_strong(&machine->owner, &owner, this_thread() | briefly))
     return owner & BRIEFLY ? -1 : 0;
   if (machine->entries++ == 0) {
     machine->head.lowest = rvm_lowest_of_stack();
@@ -194,7 +211,11 @@ static int32_t try_to_enter(rvm_machine *machine, uintptr_t briefly) {
   return 1;
 }
 
-int32_t rvm_machine_enter(rvm_machine *machine) { return try_to_enter(machine, 0); }
+int32_t rvm_machine_enter(rvm_machine *machine) {
+  int32_t entered = machine ? try_to_enter(machine, 0) : 0;
+  if (entered > 0) machine->host_entries++;
+  return entered;
+}
 
 /* 0 when another thread is running the machine. */
 static int32_t enter_or_wait(rvm_machine *machine) {
@@ -204,7 +225,7 @@ static int32_t enter_or_wait(rvm_machine *machine) {
 }
 
 /* What is dropped after the last look at the list, and before the machine is free, is found by the look after that. */
-void rvm_machine_leave(rvm_machine *machine) {
+static void leave(rvm_machine *machine) {
   while (machine->entries == 1) {
     release_dropped(machine);
     rvm_objects_leave(&machine->objects);
@@ -216,9 +237,20 @@ void rvm_machine_leave(rvm_machine *machine) {
   machine->entries--;
 }
 
+rvm_status rvm_machine_leave(rvm_machine *machine, rvm_value *error) {
+  RVM_EXPECT_POINTER(machine, error);
+  if (!is_inside(machine) || machine->host_entries == 0)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_machine_leave: this thread has no rvm_machine_enter left to undo");
+  machine->host_entries--;
+  leave(machine);
+  return RVM_OK;
+}
+
 /* ---- native code that comes later ---- */
 
 rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error) {
+  RVM_EXPECT_POINTER(machine, error);
+  RVM_EXPECT_POINTER(compiled, error);
   const rvm_executable *executable = machine->executable;
   rvm_status status = check_that_it_runs(compiled, error);
   if (status) return status;
@@ -235,11 +267,17 @@ rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, r
     return rvm_fail(error, RVM_BUSY, "upgrade: the machine has native code of another executable");
   rvm_executable_retain(compiled);
   atomic_store(&machine->upgrades, 1);
-  if (try_to_enter(machine, BRIEFLY) > 0) rvm_machine_leave(machine);
+  if (try_to_enter(machine, BRIEFLY) > 0) leave(machine);
   return RVM_OK;
 }
 
-int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index) { return (int32_t)machine->functions[index].kind; }
+static int has_function(const rvm_machine *machine, int32_t index) {
+  return machine && index >= 0 && index < machine->executable->function_count;
+}
+
+int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index) {
+  return has_function(machine, index) ? (int32_t)machine->functions[index].kind : -1;
+}
 
 /* ---- limits ---- */
 
@@ -272,61 +310,55 @@ static rvm_status fail_busy(rvm_value *error) {
 
 /* The number is read first: should its run end meanwhile, then the next one is not meant. */
 void rvm_machine_interrupt(rvm_machine *machine) {
+  if (!machine) return;
   uint64_t run = atomic_load(&machine->run);
   if (atomic_load(&machine->owner)) atomic_store(&machine->interrupted, run);
 }
 
 void rvm_machine_drop(rvm_machine *machine, rvm_value value) {
-  if (!rvm_value_is_object(value)) return;
+  if (!machine || !rvm_value_is_object(value)) return;
   if (try_to_enter(machine, BRIEFLY) > 0) {
-    rvm_release(&value);
-    rvm_machine_leave(machine);
+    rvm_value_release(&value);
+    leave(machine);
     return;
   }
   rvm_dropped *dropped = rvm_allocate(sizeof *dropped);
   if (!dropped) return; /* without memory even for this, the object stays */
   *dropped = (rvm_dropped){.next = atomic_load(&machine->dropped), .value = value};
   while (!atomic_compare_exchange_weak(&machine->dropped, &dropped->next, dropped)) continue;
-  if (try_to_enter(machine, BRIEFLY) > 0) rvm_machine_leave(machine);
+  if (try_to_enter(machine, BRIEFLY) > 0) leave(machine);
 }
 
 rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *what, rvm_value *error) {
   if (!enter_or_wait(machine)) return fail_busy(error);
   if (machine->calls == 0) return RVM_OK;
-  rvm_machine_leave(machine);
+  leave(machine);
   return rvm_fail(error, RVM_BUSY, "machine: its %s cannot be changed while it is running", what);
 }
 
+void rvm_machine_end_change(rvm_machine *machine) { leave(machine); }
+
 rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error) {
+  RVM_EXPECT_POINTER(machine, error);
   rvm_status status = rvm_machine_begin_change(machine, "instrument", error);
   if (status) return status;
   machine->instrument = instrument ? *instrument : (rvm_instrument){.kinds = 0};
   machine->head.watched_kinds = rvm_kinds_to_watch(machine);
-  rvm_machine_leave(machine);
+  rvm_machine_end_change(machine);
   return RVM_OK;
 }
 
 rvm_value rvm_machine_function(const rvm_machine *machine, int32_t index) {
-  if (index < 0 || index >= machine->executable->function_count) return (rvm_value){.tag = RVM_TAG_NIL};
-  return machine->function_values[index];
-}
-
-/* A host may not pass what only the machine makes. */
-static rvm_status check_arguments(const rvm_value *arguments, int32_t count, rvm_value *error) {
-  if (count < 0) return rvm_fail(error, RVM_ARGUMENT_ERROR, "call: %d arguments", count);
-  for (int32_t i = 0; i < count; i++) {
-    int64_t tag = arguments[i].tag;
-    if (tag >= 0 && tag < RVM_TAG_ERROR && tag != RVM_TAG_CONTEXT) continue;
-    char text[RVM_DESCRIPTION_BYTES];
-    return rvm_fail(error, RVM_TYPE_ERROR, "call: argument %d cannot be passed: %s", i,
-                    rvm_value_describe(arguments[i], text));
-  }
-  return RVM_OK;
+  return has_function(machine, index) ? machine->function_values[index] : (rvm_value){.tag = RVM_TAG_NIL};
 }
 
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                               rvm_value *result) {
-  rvm_status status = check_arguments(arguments, count, result);
+  RVM_EXPECT_POINTER(result, NULL);
+  RVM_EXPECT_POINTER(machine, result);
+  RVM_EXPECT_ARRAY(arguments, count, result);
+  if (!rvm_value_is_sound(callee)) return rvm_fail_callee(callee, result);
+  rvm_status status = rvm_expect_sound("call: argument", arguments, count, result);
   if (status) return status;
   if (!enter_or_wait(machine)) return fail_busy(result);
   const int limited = is_limited(machine);
@@ -335,13 +367,14 @@ rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_
   status = rvm_machine_apply(machine, callee, arguments, count, result);
   if (limited) rvm_budget_set(outer);
   if (--machine->calls == 0 && status) rvm_error_close_trace(*result);
-  rvm_machine_leave(machine);
+  leave(machine);
   return status;
 }
 
 rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value *arguments, int32_t count,
                             rvm_value *result) {
-  if (index < 0 || index >= machine->executable->function_count)
+  RVM_EXPECT_POINTER(machine, result);
+  if (!has_function(machine, index))
     return rvm_fail(result, RVM_INDEX_ERROR, "call: function %d, the table has %d", index,
                     machine->executable->function_count);
   return rvm_machine_invoke(machine, machine->function_values[index], arguments, count, result);
@@ -400,6 +433,8 @@ rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, i
 
 /* ---- native code ---- */
 
+static void native_release(rvm_value *value) { rvm_release(value); }
+
 static rvm_status native_poll(rvm_machine *machine, rvm_value *error) { return rvm_machine_spend(machine, 1, error); }
 
 static rvm_status native_step(rvm_machine *machine, const rvm_value *registers, int32_t function, int32_t instruction,
@@ -428,7 +463,7 @@ const rvm_native_api rvm_machine_native_api = {
     .trace = rvm_error_add_frame,
     .builtins = builtins,
     .prim_fail = rvm_prim_fail,
-    .release = rvm_value_release,
+    .release = native_release,
     .poll = native_poll,
     .find = rvm_function_find,
     .parallel = native_parallel,
@@ -436,12 +471,14 @@ const rvm_native_api rvm_machine_native_api = {
 };
 
 rvm_status rvm_aot_open(const rvm_aot_library *library, rvm_value *error) {
+  RVM_EXPECT_POINTER(library, error);
   if (library->abi_version != RVM_ABI_VERSION)
     return rvm_fail(error, RVM_UNSUPPORTED, "a library that was made for another runtime: abi version %d, this one has %d",
                     (int)library->abi_version, RVM_ABI_VERSION);
   char missing[128];
   if (library->cpu && rvm_cpu_missing(library->cpu, missing, sizeof missing))
     return rvm_fail(error, RVM_UNSUPPORTED, "a library that was made for processors with %s: this one has not got it", missing);
+  RVM_EXPECT_POINTER(library->open, error);
   library->open(&rvm_machine_native_api);
   return RVM_OK;
 }

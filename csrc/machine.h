@@ -66,6 +66,7 @@ struct rvm_machine {
   rvm_objects objects; /* of the thread inside it */
   rvm_pending tail;       /* of a routine that returned RVM_TAIL_CALL */
   int32_t entries;        /* how often its thread is inside it */
+  int32_t host_entries;   /* those of them by rvm_machine_enter */
   int32_t calls;          /* from C that are under way */
   atomic_uintptr_t owner; /* the thread inside it (machine.c); 0: none */
   _Atomic(uint64_t) run;         /* the number of the present or, when the machine is idle, of the next run */
@@ -124,6 +125,7 @@ int64_t rvm_clock_now(void); /* nanoseconds, from some time on */
 
 /* Enters the machine, which is not running: else BUSY.  `what`: of it is to be changed. */
 rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *what, rvm_value *error);
+void rvm_machine_end_change(rvm_machine *machine);
 
 /* Makes good a host's callback that failed without an error, or with a status of its own; what it ends with. */
 rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *error);
@@ -154,6 +156,8 @@ void rvm_debugging_release(rvm_machine *machine);
 
 /* ---- calls.c ---- */
 
+/* TYPE_ERROR: a value that is no function or closure is called. */
+rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error);
 rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error);
 /* How far down this thread's C stack may be used; threads may have small ones. */
 const char *rvm_lowest_of_stack(void);

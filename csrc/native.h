@@ -1,5 +1,6 @@
 /* native.h: what generated C includes.  The shared library is loaded with no symbols of the runtime in reach; everything it
- * needs comes through one table of functions, handed to relvm_native_open when the executable is loaded. */
+ * needs comes through one table of functions, handed to relvm_native_open when the executable is loaded.  The table is no public
+ * interface: native code is trusted, and what it passes is not checked as relvm.h says. */
 #ifndef RELVM_NATIVE_H
 #define RELVM_NATIVE_H
 

@@ -85,8 +85,11 @@ static rvm_status make_room(rvm_profile *profile, rvm_value *error) {
 
 static rvm_status before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                          rvm_value *error) {
-  (void)function, (void)arguments, (void)count, (void)skip;
+  (void)arguments, (void)count, (void)skip;
   rvm_profile *profile = host;
+  if (function >= profile->function_count)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "profile: function %d is called, its executable has %d", function,
+                    profile->function_count);
   rvm_status status = profile->depth == profile->room ? make_room(profile, error) : RVM_OK;
   if (status) return status;
   open_call *call = &profile->open[profile->depth++];
@@ -115,6 +118,8 @@ static rvm_status after(void *host, int32_t function, const rvm_value *arguments
 }
 
 rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profile, rvm_value *error) {
+  RVM_EXPECT_POINTER(executable, error);
+  RVM_EXPECT_POINTER(profile, error);
   size_t rows_bytes = (size_t)executable->function_count * sizeof(rvm_profile_row);
   rvm_profile *made = rvm_allocate_zeroed(sizeof *made + rows_bytes);
   if (!made) return rvm_out_of_memory(error);
@@ -130,8 +135,11 @@ rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profi
 }
 
 rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64_t *code, int32_t length, rvm_value *error) {
-  if (function < 0 || function >= profile->function_count || length < 0)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "profile: function %d, code of %d numbers", (int)function, (int)length);
+  RVM_EXPECT_POINTER(profile, error);
+  RVM_EXPECT_ARRAY(code, length, error);
+  if (function < 0 || function >= profile->function_count)
+    return rvm_fail(error, RVM_INDEX_ERROR, "rvm_profile_count: function %d, the table has %d", function,
+                    profile->function_count);
   int64_t *copy = rvm_allocate((size_t)length * sizeof *copy + 1);
   if (!copy) return rvm_out_of_memory(error);
   if (length > 0) memcpy(copy, code, (size_t)length * sizeof *copy);
@@ -141,12 +149,13 @@ rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64
 }
 
 rvm_instrument rvm_profile_instrument(rvm_profile *profile) {
+  if (!profile) return (rvm_instrument){.kinds = 0};
   return (rvm_instrument){
       .kinds = 1u << RVM_KIND_packed | 1u << RVM_KIND_kernel, .before = before, .after = after, .host = profile};
 }
 
 rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function) {
-  if (function < 0 || function >= profile->function_count) return (rvm_profile_row){.operations = NAN};
+  if (!profile || function < 0 || function >= profile->function_count) return (rvm_profile_row){.operations = NAN};
   return profile->rows[function];
 }
 

@@ -68,6 +68,7 @@ int32_t rvm_function_find(const char *name, rvm_packed_function *function, void 
 }
 
 int32_t rvm_is_registered(const char *name) {
+  if (!name) return 0;
   rvm_packed_function function;
   void *self;
   return rvm_function_find(name, &function, &self);
@@ -100,6 +101,8 @@ static rvm_status entry_put(char *name, rvm_packed_function function, void *self
 }
 
 rvm_status rvm_register(const char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error) {
+  RVM_EXPECT_POINTER(name, error);
+  RVM_EXPECT_POINTER(function, error);
   if (builtin_find(name)) return rvm_fail(error, RVM_BUSY, "register: \"%s\" is a builtin", name);
   size_t name_bytes = strlen(name) + 1;
   char *copy = rvm_allocate(name_bytes);
@@ -113,6 +116,7 @@ rvm_status rvm_register(const char *name, rvm_packed_function function, void *se
 }
 
 rvm_status rvm_unregister(const char *name, rvm_value *error) {
+  RVM_EXPECT_POINTER(name, error);
   int32_t found;
   pthread_mutex_lock(&lock);
   int32_t position = entry_position(name, &found);

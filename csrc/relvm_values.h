@@ -100,7 +100,8 @@ struct rvm_tensor {
 };
 
 /* A packed function: a builtin, a kernel, or a function of the host.  On success it stores one owned value (or NIL) in
-   *result; on failure it returns the status that rvm_fail gave it, the error being in *result. */
+   *result; on failure it returns the status that rvm_fail gave it, the error being in *result.  Of what it stores only the tag
+   is checked. */
 typedef rvm_status (*rvm_packed_function)(void *self, const rvm_value *arguments, int32_t count, rvm_value *result);
 
 /* [end cffi] */

@@ -57,8 +57,11 @@ static int is_packed(const unsigned char *packed, int64_t packed_bytes, int64_t 
 rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *packed, int64_t packed_bytes,
                                  rvm_value *result) {
   int64_t count;
-  if (rank < 0 || !rvm_dims_product(rank, dims, &count) || packed_bytes < 0 ||
-      !is_packed(packed, packed_bytes, count))
+  RVM_EXPECT_POINTER(result, NULL);
+  RVM_EXPECT_ARRAY(packed, packed_bytes, result);
+  if (!dims && rank > 0)
+    return rvm_fail(result, RVM_ARGUMENT_ERROR, "rvm_tensor_of_strings: dims is NULL, expected %d dimensions", rank);
+  if (rank < 0 || !rvm_dims_product(rank, dims, &count) || !is_packed(packed, packed_bytes, count))
     return rvm_fail(result, RVM_SHAPE_ERROR, "tensor of strings: its dimensions and the ends of its strings do not agree");
   rvm_value tensor;
   rvm_status status = rvm_tensor_new(RVM_DTYPE_str, rank, dims, &tensor);
@@ -77,23 +80,36 @@ rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *
   return status;
 }
 
+static int has_strings(const rvm_tensor *tensor) {
+  return tensor && tensor->base.tag == RVM_TAG_TENSOR && tensor->dtype == RVM_DTYPE_str;
+}
+
 int64_t rvm_tensor_packed_bytes(const rvm_tensor *tensor) {
+  if (!has_strings(tensor)) return -1;
   rvm_string **elements = rvm_tensor_strings(tensor);
   int64_t size = size_of(tensor), bytes = size * (int64_t)sizeof(int64_t);
   for (int64_t i = 0; i < size; i++) bytes += rvm_string_text(elements[i]).length;
   return bytes;
 }
 
-void rvm_tensor_pack(const rvm_tensor *tensor, void *packed) {
+rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packed_bytes, rvm_value *error) {
+  RVM_EXPECT_POINTER(tensor, error);
+  RVM_EXPECT_ARRAY(packed, packed_bytes, error);
+  if (!has_strings(tensor)) return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_pack: expected a tensor of strings");
+  const int64_t needed = rvm_tensor_packed_bytes(tensor);
+  if (packed_bytes != needed)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_tensor_pack: packed_bytes is %lld, expected %lld", (long long)packed_bytes,
+                    (long long)needed);
   rvm_string **elements = rvm_tensor_strings(tensor);
   int64_t size = size_of(tensor), end = 0;
-  char *ends = packed, *bytes = ends + size * (int64_t)sizeof end;
+  char *ends = packed;
   for (int64_t i = 0; i < size; i++) {
     rvm_text text = rvm_string_text(elements[i]);
-    memcpy(bytes + end, text.bytes, (size_t)text.length);
+    if (text.length > 0) memcpy(ends + size * (int64_t)sizeof end + end, text.bytes, (size_t)text.length);
     end += text.length;
     memcpy(ends + i * (int64_t)sizeof end, &end, sizeof end);
   }
+  return RVM_OK;
 }
 
 /* ---- UTF-8 ---- */

@@ -43,6 +43,7 @@ int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, in
 }
 
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor) {
+  if (!tensor || tensor->base.tag != RVM_TAG_TENSOR) return -1;
   int64_t size_bytes = 0;
   rvm_dims_size_bytes(tensor->dtype, tensor->dl.ndim, tensor->dl.shape, &size_bytes);
   return size_bytes;
@@ -54,6 +55,7 @@ static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims,
   if (dtype < 0 || dtype >= RVM_DTYPE_COUNT)
     return rvm_fail(result, RVM_TYPE_ERROR, "tensor: no dtype has number %d", dtype);
   if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: negative rank %d", rank);
+  if (!dims && rank > 0) return rvm_fail(result, RVM_ARGUMENT_ERROR, "tensor: dims is NULL, expected %d dimensions", rank);
   if (rvm_dims_size_bytes(dtype, rank, dims, size_bytes)) return RVM_OK;
   return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: a dimension is negative, or the size exceeds 64 bits");
 }
@@ -87,6 +89,7 @@ static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *di
 
 rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result) {
   int64_t size_bytes;
+  RVM_EXPECT_POINTER(result, NULL);
   rvm_status status = tensor_check(dtype, rank, dims, &size_bytes, result);
   return status ? status : tensor_allocate(dtype, rank, dims, NULL, size_bytes, result);
 }
@@ -94,17 +97,34 @@ rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_
 rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
                            void *release_argument, rvm_value *result) {
   int64_t size_bytes;
+  RVM_EXPECT_POINTER(result, NULL);
   if (dtype == RVM_DTYPE_str) return rvm_fail(result, RVM_TYPE_ERROR, "tensor: strings are no bytes of the host");
   rvm_status status = tensor_check(dtype, rank, dims, &size_bytes, result);
-  if (status || (status = tensor_allocate(dtype, rank, dims, data, -1, result))) return status;
+  if (status) return status;
+  RVM_EXPECT_ARRAY(data, size_bytes, result);
+  if ((status = tensor_allocate(dtype, rank, dims, data, -1, result))) return status;
   result->as.tensor->release = release;
   result->as.tensor->release_argument = release_argument;
   return RVM_OK;
 }
 
-void rvm_tensor_relabel(rvm_value *tensor, int32_t dtype) {
-  tensor->as.tensor->dtype = dtype;
-  tensor->as.tensor->dl.dtype = dtypes[dtype].dl;
+rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error) {
+  RVM_EXPECT_POINTER(tensor, error);
+  char text[RVM_DESCRIPTION_BYTES];
+  if (tensor->tag != RVM_TAG_TENSOR || !rvm_value_is_sound(*tensor))
+    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: expected a tensor, got %s", rvm_value_describe(*tensor, text));
+  rvm_tensor *labelled = tensor->as.tensor;
+  if (dtype < 0 || dtype >= RVM_DTYPE_COUNT)
+    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: no dtype has number %d", dtype);
+  if (rvm_dtype_size_bytes(dtype) != rvm_dtype_size_bytes(labelled->dtype) ||
+      (dtype == RVM_DTYPE_str) != (labelled->dtype == RVM_DTYPE_str))
+    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: elements of %s cannot be taken for %s",
+                    rvm_dtype_name(labelled->dtype), rvm_dtype_name(dtype));
+  if (labelled->base.references != 1)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_tensor_relabel: others hold references to the tensor");
+  labelled->dtype = dtype;
+  labelled->dl.dtype = dtypes[dtype].dl;
+  return RVM_OK;
 }
 
 rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, void *bytes, rvm_object *owner,
@@ -116,14 +136,25 @@ rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, voi
   return RVM_OK;
 }
 
-rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result) {
+rvm_status rvm_shape_room(int32_t rank, rvm_value *result) {
   int32_t class;
-  rvm_shape *shape = rvm_object_allocate(sizeof *shape + (size_t)rank * sizeof *dims, &class);
+  rvm_shape *shape = rvm_object_allocate(sizeof *shape + (size_t)rank * sizeof *shape->dims, &class);
   if (!shape) return rvm_out_of_memory(result);
   shape->base = (rvm_object){.tag = RVM_TAG_SHAPE, .references = 1};
   shape->rank = rank;
   shape->memory_class = class;
-  if (rank > 0 && dims) memcpy(shape->dims, dims, (size_t)rank * sizeof *dims);
   *result = rvm_object_value(&shape->base);
+  return RVM_OK;
+}
+
+rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result) {
+  RVM_EXPECT_POINTER(result, NULL);
+  if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "rvm_shape_new: negative rank %d", rank);
+  rvm_status status = rvm_shape_room(rank, result);
+  if (status || rank == 0) return status;
+  if (dims)
+    memcpy(result->as.shape->dims, dims, (size_t)rank * sizeof *dims);
+  else
+    memset(result->as.shape->dims, 0, (size_t)rank * sizeof *dims);
   return RVM_OK;
 }

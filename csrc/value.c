@@ -8,9 +8,20 @@
 
 /* ---- references ---- */
 
-void rvm_value_retain(rvm_value value) { rvm_retain(value); }
+/* Whether it is an object that its tag tells the truth about. */
+static int is_object(rvm_value value) {
+  return rvm_value_is_object(value) && value.tag < RVM_TAG_COUNT && value.as.object && value.as.object->tag == value.tag;
+}
 
-void rvm_value_release(rvm_value *value) { rvm_release(value); }
+void rvm_value_retain(rvm_value value) {
+  if (is_object(value)) rvm_retain(value);
+}
+
+void rvm_value_release(rvm_value *value) {
+  if (!value) return;
+  if (!is_object(*value)) value->tag = RVM_TAG_NIL;
+  rvm_release(value);
+}
 
 /* The values inside a tuple, list or closure, and where their number stands; NULL and NULL for an object without any. */
 static rvm_value *object_items(rvm_object *object, int32_t **count) {
@@ -108,7 +119,9 @@ rvm_status rvm_out_of_memory(rvm_value *result) {
 }
 
 rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...) {
+  if (status <= RVM_OK || status >= RVM_STATUS_COUNT) status = RVM_CALLBACK_ERROR;
   if (!result) return status;
+  if (!format) return rvm_fail(result, status, "no message");
   va_list arguments;
   va_start(arguments, format);
   int length = vsnprintf(NULL, 0, format, arguments);
@@ -160,7 +173,12 @@ void rvm_error_close_trace(rvm_value value) {
 
 /* ---- tuples, lists, closures, strings ---- */
 
-rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result) {
+rvm_status rvm_fail_unsound(const char *what, int32_t index, rvm_value value, rvm_value *error) {
+  char text[RVM_DESCRIPTION_BYTES];
+  return rvm_fail(error, RVM_TYPE_ERROR, "%s %d cannot be passed: %s", what, index, rvm_value_describe(value, text));
+}
+
+rvm_status rvm_tuple_of(int32_t size, const rvm_value *items, rvm_value *result) {
   int32_t class;
   rvm_tuple *tuple = rvm_object_allocate(sizeof *tuple + (size_t)size * sizeof *items, &class);
   if (!tuple) return rvm_out_of_memory(result);
@@ -173,6 +191,13 @@ rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result
   }
   *result = rvm_object_value(&tuple->base);
   return RVM_OK;
+}
+
+rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result) {
+  RVM_EXPECT_POINTER(result, NULL);
+  RVM_EXPECT_ARRAY(items, size, result);
+  rvm_status status = rvm_expect_sound("rvm_tuple_new: item", items, size, result);
+  return status ? status : rvm_tuple_of(size, items, result);
 }
 
 rvm_status rvm_list_room(int64_t capacity, rvm_value *result) {
@@ -191,11 +216,18 @@ rvm_status rvm_list_room(int64_t capacity, rvm_value *result) {
   return RVM_OK;
 }
 
-rvm_status rvm_list_new(int32_t size, const rvm_value *items, rvm_value *result) {
+rvm_status rvm_list_of(int32_t size, const rvm_value *items, rvm_value *result) {
   rvm_status status = rvm_list_room(size, result);
   if (status) return status;
   for (int32_t i = 0; i < size; i++) rvm_list_add(result->as.list, items[i]);
   return RVM_OK;
+}
+
+rvm_status rvm_list_new(int32_t size, const rvm_value *items, rvm_value *result) {
+  RVM_EXPECT_POINTER(result, NULL);
+  RVM_EXPECT_ARRAY(items, size, result);
+  rvm_status status = rvm_expect_sound("rvm_list_new: item", items, size, result);
+  return status ? status : rvm_list_of(size, items, result);
 }
 
 rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_value *result) {
@@ -212,11 +244,15 @@ rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_v
 }
 
 rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result) {
+  RVM_EXPECT_POINTER(result, NULL);
+  RVM_EXPECT_ARRAY(bytes, length, result);
+  if (length > RVM_LARGEST_BYTES)
+    return rvm_fail(result, RVM_OUT_OF_MEMORY, "rvm_string_new: no memory for %lld bytes", (long long)length);
   rvm_string *string = rvm_allocate(sizeof *string + (size_t)length + 1);
   if (!string) return rvm_out_of_memory(result);
   string->base = (rvm_object){.tag = RVM_TAG_STRING, .references = 1};
   string->length = length;
-  memcpy(string->bytes, bytes, (size_t)length);
+  if (length > 0) memcpy(string->bytes, bytes, (size_t)length);
   string->bytes[length] = '\0';
   *result = rvm_object_value(&string->base);
   return RVM_OK;
@@ -230,14 +266,17 @@ const char *rvm_value_describe(rvm_value value, char text[RVM_DESCRIPTION_BYTES]
 #include "tags.def"
 #undef TAG
   };
-  if (value.tag == RVM_TAG_TENSOR) {
+  const int is_known = value.tag >= 0 && value.tag < RVM_TAG_COUNT;
+  const int is_sound = rvm_value_is_sound(value);
+  if (value.tag == RVM_TAG_TENSOR && is_sound) {
     snprintf(text, RVM_DESCRIPTION_BYTES, "a tensor of rank %d and dtype %s", value.as.tensor->dl.ndim,
              rvm_dtype_name(value.as.tensor->dtype));
     return text;
   }
-  const char *name = value.tag >= 0 && value.tag < RVM_TAG_COUNT ? names[value.tag] : "UNKNOWN";
-  size_t length = strlen(name);
-  for (size_t i = 0; i <= length; i++) text[i] = (char)tolower((unsigned char)name[i]);
+  const int is_of_runtime = value.tag == RVM_TAG_CONTEXT || value.tag == RVM_TAG_ERROR;
+  snprintf(text, RVM_DESCRIPTION_BYTES, "%s%s", is_known && !is_sound && !is_of_runtime ? "malformed " : "",
+           is_known ? names[value.tag] : "unknown");
+  for (char *letter = text; *letter; letter++) *letter = (char)tolower((unsigned char)*letter);
   return text;
 }
 

@@ -31,6 +31,27 @@ static inline rvm_value rvm_object_value(rvm_object *object) {
   return (rvm_value){.tag = object->tag, .as.object = object};
 }
 
+/* Whether a host may pass the value: a register may hold its tag, and the tag allows its payload.  Of an object it reads the
+   tag alone. */
+static inline int rvm_value_is_sound(rvm_value value) {
+  if (value.tag >= RVM_TAG_TENSOR)
+    return value.tag < RVM_TAG_ERROR && value.as.object && value.as.object->tag == value.tag;
+  switch (value.tag) {
+    case RVM_TAG_NIL: case RVM_TAG_INT: case RVM_TAG_FLOAT: return 1;
+    case RVM_TAG_BOOL: return value.as.i == 0 || value.as.i == 1;
+    case RVM_TAG_DTYPE: return value.as.i >= 0 && value.as.i < RVM_DTYPE_COUNT;
+    case RVM_TAG_FUNCTION: return value.as.function != NULL;
+    default: return 0;
+  }
+}
+/* TYPE_ERROR: a value is not sound; the message begins with `what` and its index. */
+rvm_status rvm_fail_unsound(const char *what, int32_t index, rvm_value value, rvm_value *error);
+static inline rvm_status rvm_expect_sound(const char *what, const rvm_value *values, int32_t count, rvm_value *error) {
+  for (int32_t i = 0; i < count; i++)
+    if (!rvm_value_is_sound(values[i])) return rvm_fail_unsound(what, i, values[i], error);
+  return RVM_OK;
+}
+
 /* retain and release for the interpreter's inner loop. */
 static inline void rvm_retain(rvm_value value) {
   if (rvm_value_is_object(value) && value.as.object->references >= 0) value.as.object->references++;
@@ -59,6 +80,11 @@ void rvm_error_add_frame(rvm_value error, const char *name, int64_t instruction)
 /* Says in the trace how many frames it leaves out.  To be called once, when no frame will follow. */
 void rvm_error_close_trace(rvm_value error);
 
+/* A tuple, a list of values that are known to be sound: rvm_tuple_new and rvm_list_new without their checks. */
+rvm_status rvm_tuple_of(int32_t size, const rvm_value *items, rvm_value *result);
+rvm_status rvm_list_of(int32_t size, const rvm_value *items, rvm_value *result);
+/* A shape whose dimensions are still to be written. */
+rvm_status rvm_shape_room(int32_t rank, rvm_value *result);
 /* An empty list with room for that many items. */
 rvm_status rvm_list_room(int64_t capacity, rvm_value *result);
 /* Adds an item to a list that has room for it. */

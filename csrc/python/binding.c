@@ -69,7 +69,7 @@ static int enter(Objects *objects, PyObject *what) {
   if (objects->restless) {
     PyObject *done = PyObject_CallMethod((PyObject *)objects, "poll", NULL);
     if (!done) {
-      rvm_machine_leave(objects->machine);
+      rvm_machine_leave(objects->machine, NULL);
       return 0;
     }
     Py_DECREF(done);
@@ -89,8 +89,11 @@ static PyObject *objects_begin(PyObject *self, PyObject *what) {
 
 static PyObject *objects_end(PyObject *self, PyObject *outer) {
   active = outer == Py_None ? NULL : (Objects *)outer;
-  rvm_machine_leave(((Objects *)self)->machine);
-  Py_RETURN_NONE;
+  rvm_value error;
+  rvm_status status = rvm_machine_leave(((Objects *)self)->machine, &error);
+  if (!status) Py_RETURN_NONE;
+  relvm_failed(status, &error);
+  return NULL;
 }
 
 static PyMethodDef objects_methods[] = {
@@ -256,7 +259,7 @@ static PyObject *callable_call(PyObject *self, PyObject *arguments) {
   Py_INCREF((PyObject *)objects); /* a packed function may drop all else that holds the machine */
   PyObject *result = run(callee, arguments);
   active = outer;
-  rvm_machine_leave(objects->machine);
+  rvm_machine_leave(objects->machine, NULL);
   Py_DECREF((PyObject *)objects);
   return result;
 }

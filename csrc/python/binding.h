@@ -73,6 +73,8 @@ PyObject *relvm_take(Objects *objects, rvm_value value);
 PyObject *relvm_take_borrowed(Objects *objects, rvm_value value);
 /* The same of a run's result, in which tensors that lie in the host's memory are copied, unless `shares`. */
 PyObject *relvm_take_result(Objects *objects, rvm_value value);
+/* Raises the exception of a failed call, whose error is released; always -1. */
+int relvm_failed(int32_t status, rvm_value *error);
 /* Whether the bytes that a tensor lies in may be written. */
 int relvm_is_writable(const rvm_tensor *tensor);
 

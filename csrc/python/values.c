@@ -29,8 +29,8 @@ static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
   return -1;
 }
 
-static int failed(int32_t status, rvm_value *place) {
-  relvm_raise(PyObject_CallFunction(relvm_hooks.failure, "iK", (int)status, (unsigned long long)(uintptr_t)place));
+int relvm_failed(int32_t status, rvm_value *error) {
+  relvm_raise(PyObject_CallFunction(relvm_hooks.failure, "iK", (int)status, (unsigned long long)(uintptr_t)error));
   return -1;
 }
 
@@ -56,7 +56,7 @@ static int store_array(PyObject *array, rvm_value *place) {
   int32_t status = rvm_tensor_wrap(dtype, view->ndim, (const int64_t *)view->shape, view->buf, release_view, view, place);
   if (!status) return OWNED;
   release_view(view);
-  return failed(status, place);
+  return relvm_failed(status, place);
 }
 
 static int store_int(PyObject *value, rvm_value *place) {
@@ -120,7 +120,7 @@ static int copy_tensor(rvm_value *value) {
   const rvm_tensor *tensor = value->as.tensor;
   rvm_value copy;
   int32_t status = rvm_tensor_new(tensor->dtype, tensor->dl.ndim, tensor->dl.shape, &copy);
-  if (status) return failed(status, &copy);
+  if (status) return relvm_failed(status, &copy);
   int64_t size_bytes = rvm_tensor_size_bytes(tensor);
   if (size_bytes > 0) memcpy(copy.as.tensor->dl.data, tensor->dl.data, (size_t)size_bytes);
   rvm_value_release(value);

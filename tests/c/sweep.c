@@ -52,7 +52,7 @@ static void fail(const char *what, const char *call, long allocation, rvm_status
 /* UNDO takes back what the call gives when it succeeds though an allocation failed. */
 #define SWEEP(name, CALL, MACHINE, ERROR, UNDO)                                                           \
   do {                                                                                                    \
-    if (!begins()) return CALL;                                                                           \
+    if (!(ERROR) || !begins()) return CALL;                                                               \
     rvm_status other = RVM_OK, status;                                                                    \
     const state before = state_of(MACHINE);                                                               \
     is_sweeping = 1;                                                                                      \

@@ -253,8 +253,8 @@ static void a_profile_counts_operations_as_it_is_told(void) {
   rvm_value_release(&tensor);
   rvm_profile *profile;
   CHECK_OK(rvm_profile_new(what.executable, &profile, &result), result);
-  CHECK_FAILS(rvm_profile_count(profile, 1000, known, 14, &result), RVM_ARGUMENT_ERROR, "function 1000", result);
-  CHECK_FAILS(rvm_profile_count(profile, (int32_t)add, known, -1, &result), RVM_ARGUMENT_ERROR, "-1 numbers", result);
+  CHECK_FAILS(rvm_profile_count(profile, 1000, known, 14, &result), RVM_INDEX_ERROR, "function 1000", result);
+  CHECK_FAILS(rvm_profile_count(profile, (int32_t)add, known, -1, &result), RVM_ARGUMENT_ERROR, "length is -1", result);
   rvm_profile_release(profile);
   check_idle(machine);
 }

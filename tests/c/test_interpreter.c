@@ -276,7 +276,7 @@ static void a_wrong_number_of_arguments_is_an_error(void) {
   CHECK_FAILS(RUN(b, -1), RVM_INDEX_ERROR, "function -1", b.result);
   CHECK_FAILS(RUN(b, f, int_value(1), ((rvm_value){.tag = RVM_TAG_CONTEXT})), RVM_TYPE_ERROR,
               "argument 1 cannot be passed", b.result);
-  CHECK_FAILS(rvm_machine_call(b.machine, (int32_t)f, NULL, -1, &b.result), RVM_ARGUMENT_ERROR, "-1 arguments",
+  CHECK_FAILS(rvm_machine_call(b.machine, (int32_t)f, NULL, -1, &b.result), RVM_ARGUMENT_ERROR, "count is -1",
               b.result);
   bench_close(&b);
 }

@@ -122,7 +122,7 @@ static void functions_of_the_host_are_allowed_by_name(void) {
   CHECK_FAILS(load((rvm_load_options){.functions = NULL}, &file), RVM_UNSUPPORTED, "\"test.seven\"", result);
   CHECK_FAILS(load((rvm_load_options){.functions = none, .function_count = 5}, &file), RVM_UNSUPPORTED,
               "do not allow", result);
-  CHECK_FAILS(load((rvm_load_options){.function_count = -1}, &file), RVM_ARGUMENT_ERROR, "-1 functions", result);
+  CHECK_FAILS(load((rvm_load_options){.function_count = -1}, &file), RVM_ARGUMENT_ERROR, "function_count is -1", result);
   const rvm_load_options allowing[] = {{.functions = one, .function_count = 1},
                                        {.functions = all, .function_count = 1},
                                        {.functions = some, .function_count = 2}};

@@ -472,7 +472,7 @@ static void bytes_that_are_no_file_are_refused(void) {
   unsigned char *bytes = make_program(&size_bytes), *longer = aligned_alloc(64, (size_t)(size_bytes / 64 + 2) * 64);
   CHECK_FAILS(load(bytes + 4, size_bytes - 4, &executable, &error), RVM_ARGUMENT_ERROR, "64-byte aligned", error);
   CHECK_FAILS(load(bytes, 63, &executable, &error), RVM_BAD_EXECUTABLE, "not a relvm executable", error);
-  CHECK_FAILS(load(bytes, -1, &executable, &error), RVM_BAD_EXECUTABLE, "executable: -1 bytes", error);
+  CHECK_FAILS(load(bytes, -1, &executable, &error), RVM_ARGUMENT_ERROR, "size_bytes is -1", error);
   CHECK_FAILS(load(bytes, INT64_MAX, &executable, &error), RVM_BAD_EXECUTABLE, "executable: 9223372036854775807 bytes",
               error);
   CHECK_FAILS(load(bytes, INT64_MAX / 64, &executable, &error), RVM_BAD_EXECUTABLE,
@@ -545,7 +545,7 @@ static void an_executable_says_what_it_has(void) {
   CHECK_INT(rvm_executable_function_parameters(executable, 0), -1);
   CHECK(rvm_executable_function_name(executable, 15) == NULL && rvm_executable_function_name(executable, -1) == NULL);
   CHECK_INT(rvm_executable_function_kind(executable, 15), -1);
-  CHECK_INT(rvm_executable_function_parameters(executable, 15), -1);
+  CHECK_INT(rvm_executable_function_parameters(executable, 15), -2);
   const unsigned char *data = executable->constants[2].as.tensor->dl.data;
   CHECK(data > what.bytes && (intptr_t)data % 64 == 0); /* used in place */
   loaded_release(&what);

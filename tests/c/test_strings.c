@@ -20,7 +20,7 @@ static void packed_strings_come_back(void) {
   rvm_value tensor = three_strings();
   char again[sizeof packed];
   CHECK_INT(rvm_tensor_packed_bytes(tensor.as.tensor), sizeof packed);
-  rvm_tensor_pack(tensor.as.tensor, again);
+  CHECK_OK(rvm_tensor_pack(tensor.as.tensor, again, sizeof again, &tensor), tensor);
   CHECK(memcmp(again, &packed, sizeof packed) == 0);
   rvm_value_release(&tensor);
 }

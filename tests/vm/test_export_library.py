@@ -17,12 +17,14 @@ from modes import MODES
 from relvm import vm
 from relvm.errors import RelvmFormatError, RelvmToolchainError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
+from relvm.tables import STATUS, TAGS, numbers
 from relvm.vm import toolchain
 from relvm.vm.runtime.files import LIBRARY_SECTION, map_executable
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = (ROOT / "examples" / "c" / "model.relvm").read_text()
 COMPILER = shutil.which("gcc") or shutil.which("clang")
+ARGUMENT_ERROR = numbers(STATUS)["ARGUMENT_ERROR"]
 SANITIZED = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
@@ -144,6 +146,17 @@ def test_two_libraries_in_one_process(library: Path, tmp_path: Path) -> None:
         found.append([opened.rvm_executable_find(executable, name) >= 0 for name in (b"main", b"another")])
         opened.rvm_executable_release(executable)
     assert found == [[True, False], [False, True]]
+
+
+def test_a_wrong_place_for_the_executable_is_refused(library: Path) -> None:
+    """The case of relvm_module_load that tests/c/test_api.c has for the other functions."""
+    opened = ctypes.CDLL(str(library))
+    executable, error = ctypes.c_void_p(), (ctypes.c_int64 * 2)()
+    assert opened.relvm_module_load(None, error) == ARGUMENT_ERROR and error[0] == numbers(TAGS)["ERROR"]
+    opened.rvm_value_release(error)
+    assert opened.relvm_module_load(None, None) == ARGUMENT_ERROR
+    assert opened.relvm_module_load(ctypes.byref(executable), None) == 0
+    opened.rvm_executable_release(executable)
 
 
 def test_python_runs_nothing_of_the_library(executable: vm.Executable, tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ class Tensor(Reference):
         """What NumPy takes where the dtype is one of ml_dtypes's, which its own protocols do not know, or strings."""
         if self.dtype == STRINGS:
             packed = bytearray(lib.rvm_tensor_packed_bytes(self._c))
-            lib.rvm_tensor_pack(self._c, ffi.from_buffer(packed))
+            status = lib.rvm_tensor_pack(self._c, ffi.from_buffer(packed), len(packed), ffi.NULL)
+            assert status == 0, "a tensor of strings, and room for them"
             return unpack_strings(packed, self.shape).astype(dtype or STRINGS, copy=False)
         array = np.asarray(_Bits(self)).view(self.dtype)
         return np.array(array, dtype, copy=copy)

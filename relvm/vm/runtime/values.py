@@ -156,7 +156,8 @@ def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
     if array.dtype.isbuiltin == 1:
         return store(objects, array, words, 0)
     owned = store(objects, array.view(f"u{array.itemsize}"), words, 0)  # NumPy's buffers have no dtype of ml_dtypes
-    lib.rvm_tensor_relabel(value_at(words, 0), dtype_number(array.dtype))
+    status = lib.rvm_tensor_relabel(value_at(words, 0), dtype_number(array.dtype), ffi.NULL)
+    assert status == 0, "a tensor of one reference and of the same element size"
     return owned
 
 
