@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #endif
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,15 @@ rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t siz
   return status;
 }
 
-void *rvm_library_find(const rvm_library *library, const char *symbol) { return dlsym(library->handle, symbol); }
+/* Only what the library itself defines: dlsym looks into those that it depends on, too. */
+void *rvm_library_find(const rvm_library *library, const char *symbol) {
+  void *found = dlsym(library->handle, symbol);
+  struct link_map *own, *owner;
+  Dl_info info;
+  if (!found || dlinfo(library->handle, RTLD_DI_LINKMAP, &own) || !dladdr1(found, &info, (void **)&owner, RTLD_DL_LINKMAP))
+    return NULL;
+  return own == owner ? found : NULL;
+}
 
 void rvm_library_close(rvm_library *library) {
   if (library->handle) dlclose(library->handle);

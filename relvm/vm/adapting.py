@@ -59,6 +59,7 @@ def adapt(executable: Executable) -> Executable:
         raise RelvmUnsupportedError(obstacle)
     try:
         adapted = Executable.from_program(replace(executable.program, native=_compile_source(executable)))
+        adapted.record_built()
     except (RelvmToolchainError, RelvmUnsupportedError) as error:
         reason = str(error).partition("\n")[0]
     else:

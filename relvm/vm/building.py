@@ -131,6 +131,7 @@ def build(
             report("portable program")
             program = replace(program, portable=_portable(source, fused=fused, debug=debug, verified=verified))
         executable = Executable.from_program(program, elsewhere=True)
+        executable.record_built()
     if place:
         build_cache.keep(place, executable)
     if exec_mode == "auto":

@@ -142,7 +142,7 @@ def test_an_executable_pickles_as_its_bytes(mode: str, target: str, wait: object
 def test_native_code_in_a_pickle_from_elsewhere_is_refused(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pickled = pickle.dumps(vm.build(parse_module(TEXT)))
     monkeypatch.setenv("RELVM_CACHE_DIR", str(cache / "elsewhere"))
-    with pytest.raises(RelvmUnsupportedError, match="native code that was not compiled here"):
+    with pytest.raises(RelvmUnsupportedError, match="native code and was not built here"):
         pickle.loads(pickled)
 
 

@@ -79,7 +79,15 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
 
 
 def unpack_sections(buffer) -> dict[str, memoryview]:
-    """The known sections of an executable by name; unknown ones are skipped.  The C loader compares the checksums.
+    """The known sections of an executable by name, read-only; raises what `section_places` raises."""
+    view = memoryview(buffer).cast("B").toreadonly()
+    return {name: view[place] for name, place in section_places(view).items()}
+
+
+def section_places(view: memoryview) -> dict[str, slice]:
+    """Where the known sections of an executable are, by name; unknown ones are skipped.
+
+    The C loader compares the checksums.
 
     Raises
     ------
@@ -88,7 +96,6 @@ def unpack_sections(buffer) -> dict[str, memoryview]:
     RelvmUnsupportedError
         Another major version of the format.
     """
-    view = memoryview(buffer).cast("B").toreadonly()
     if len(view) < _HEADER.size:
         raise RelvmFormatError(f"an executable has at least {_HEADER.size} bytes, got {len(view)}")
     magic, major, _, count, size_bytes, _, _ = _HEADER.unpack_from(view)
@@ -99,11 +106,11 @@ def unpack_sections(buffer) -> dict[str, memoryview]:
     if size_bytes != len(view) or count > (len(view) - _HEADER.size) // _SECTION.size:
         says = f"the header says {size_bytes} bytes and {count} sections"
         raise RelvmFormatError(f"{says}, the file has {len(view)} bytes")
-    sections = {}
+    places = {}
     for index in range(count):
         number, _, offset, size, _ = _SECTION.unpack_from(view, _HEADER.size + _SECTION.size * index)
         if offset > len(view) or size > len(view) - offset:
             raise RelvmFormatError(f"section {number} ends outside the file")
         if number in _NAMES:
-            sections[_NAMES[number]] = view[offset : offset + size]
-    return sections
+            places[_NAMES[number]] = slice(offset, offset + size)
+    return places

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import weakref
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -21,11 +22,11 @@ from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.container import aligned_buffer, unpack_sections
 from relvm.vm.runtime.decode import decode, decode_constants
 from relvm.vm.runtime.dtypes import DTYPE_NAMES, dtype_number, plain_bytes
-from relvm.vm.runtime.encode import NATIVE_HEADER, encode
+from relvm.vm.runtime.encode import encode
 from relvm.vm.runtime.failure import failure
 from relvm.vm.runtime.files import complete_file, map_executable
 from relvm.vm.runtime.program import FunctionEntry, Program, callees
-from relvm.vm.runtime.trust import is_built_here
+from relvm.vm.runtime.trust import Part, is_built_here, record_built
 from relvm.vm.runtime.upgrade import Upgrade
 
 # What programs from elsewhere may call.
@@ -84,8 +85,8 @@ class Stats:
 class Executable:
     """A verified program.  Immutable; any number of machines may run it at once, so a copy is the same object.
 
-    It pickles as its bytes.  Native code in a pickle needs to have been compiled here, as in a file: on another machine
-    unpickling raises RelvmUnsupportedError, and `from_bytes` of `to_bytes` with trust_native=True is the way.
+    It pickles as its bytes.  An executable with native code needs to have been built here, as in a file: on another
+    machine unpickling raises RelvmUnsupportedError, and `from_bytes` of `to_bytes` with trust_native=True is the way.
 
     Made by `Executable.from_program`, `from_bytes` and `open`.
 
@@ -118,11 +119,11 @@ class Executable:
         expect_type("max_bytes", max_bytes, Integral, "an integer")
         if not (isinstance(buffer, np.ndarray) and buffer.dtype == np.uint8):
             expect_type("buffer", buffer, (bytes, bytearray, memoryview), "the bytes of an executable")
-        library = None if trust_native or check_only else _native_library(buffer, where)
-        is_ours = library is not None and is_built_here(library)
-        is_strange = library is not None and not is_ours
+        parts = () if trust_native or check_only else _parts_of_native(buffer, where)
+        is_ours = bool(parts) and is_built_here(*parts)
+        is_strange = bool(parts) and not is_ours
         if is_strange and not elsewhere:
-            message = "it has native code that was not compiled here; pass trust_native=True to run it"
+            message = "it has native code and was not built here; pass trust_native=True to run it"
             raise RelvmUnsupportedError(f"{where or 'the executable'}: {message}")
         functions = _function_names(KERNEL_LIBRARY if functions is None else functions)
         names = [ffi.new("char[]", name.encode()) for name in functions]
@@ -148,7 +149,7 @@ class Executable:
         callable_inside = ("*",) if trust_native else functions
         self._inner_options = {"check_data": check_data, "check_only": check_only, "functions": callable_inside}
         if is_strange:
-            self._unfit = "it has native code that was not compiled here and is not trusted"
+            self._unfit = "it has native code, was not built here, and is not trusted"
         else:
             self._unfit = "it was loaded to be checked only" if check_only else ""
         self.upgrade: Upgrade | None = None
@@ -180,6 +181,15 @@ class Executable:
         buffer = encode(program)
         held = replace(program, constants=decode_constants(buffer))  # one copy of the tensors is enough
         return cls(buffer, trust_native=True, elsewhere=elsewhere, functions=("*",), program=held)
+
+    def record_built(self) -> None:
+        """Record it as built by this user on this machine: loaded again, its native code is trusted.
+
+        Nothing is recorded where there is no native code, or where the cache directory cannot be written.
+        """
+        with contextlib.suppress(OSError):
+            if parts := _parts_of_native(self._buffer, self._where):
+                record_built(*parts)
 
     @classmethod
     def from_bytes(
@@ -226,8 +236,8 @@ class Executable:
         path
             Of the file.
         trust_native
-            Native code can do whatever the caller's process can.  True: run it.  False: run it only when it was
-            compiled by this user on this machine (relvm/vm/runtime/trust.py).
+            Native code can do whatever the caller's process can.  True: run it.  False: run it only when the file was
+            built by this user on this machine (relvm/vm/runtime/trust.py); the elements of tensors may be others.
         elsewhere
             Whether native code may be for another processor, architecture, version or system, or not be trusted: no
             machine runs such an executable, but it can be saved, and `vm.adapt` makes one of it that runs here.
@@ -454,10 +464,23 @@ def _function_names(functions: Iterable[str]) -> list[str]:
     return names
 
 
-def _native_library(buffer: Any, where: str) -> memoryview | None:
-    """The library of the native section; None: there is none."""
-    native = _sections(buffer, where).get("native")
-    return None if native is None else native[NATIVE_HEADER.size :]
+def _parts_of_native(buffer: Any, where: str) -> tuple[Part, ...]:
+    """All that gives native code its meaning: every section but the elements of tensors; empty: there is none."""
+    sections = _sections(buffer, where)
+    return tuple(_parts(sections)) if "native" in sections else ()
+
+
+def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
+    for name in sorted(sections.keys() - {"data"}):
+        yield name.encode()
+        try:
+            inner = unpack_sections(sections[name]) if name == "portable" else None
+        except (RelvmFormatError, RelvmUnsupportedError):
+            inner = None  # it is refused where it is taken
+        if inner is None:
+            yield sections[name]
+        else:
+            yield from _parts(inner)
 
 
 def _sections(buffer: Any, where: str) -> dict[str, memoryview]:

@@ -12,7 +12,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from relvm.errors import RelvmFormatError, expect_path
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, expect_path
+from relvm.vm.runtime.container import section_places
 from relvm.vm.runtime.elf import MAGIC, find_section
 
 if TYPE_CHECKING:
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
 EXECUTABLE_SUFFIXES = (".rvm", ".so")  # saved executables, and shared libraries that hold one
 LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
 _PARTIAL = ".part"
+_MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Linux's number; Python has it from 3.13 on
 _ABANDONED_SECONDS = 3600
 
 
 def map_executable(path: str | os.PathLike) -> memoryview:
     """The bytes of the executable that a file is, or, of an exported library, of the one in it: nothing of it runs.
+
+    All but the elements of tensors are a copy, which no later write to the file changes.
 
     Raises
     ------
@@ -43,16 +47,40 @@ def map_executable(path: str | os.PathLike) -> memoryview:
             raise RelvmFormatError(f"{path}: expected a file, got a device or a pipe")
         if status.st_size == 0:
             raise RelvmFormatError(f"{path}: the file is empty")
-        content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        protection = mmap.PROT_READ | mmap.PROT_WRITE  # what is written becomes this process's own
+        content = memoryview(mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE | _MAP_NORESERVE, protection))
     if content[: len(MAGIC)] != MAGIC:
-        return content
+        _detach(content)
+        return content.toreadonly()
     try:
         section = find_section(content, LIBRARY_SECTION)
     except RelvmFormatError as error:
         raise RelvmFormatError(f"{path}: {error}") from None
     if section is None:
         raise RelvmFormatError(f"{path}: a shared library without an executable in it; export_library makes one")
-    return section
+    _detach(section)
+    return section.toreadonly()
+
+
+def _detach(executable: memoryview) -> None:
+    """Copy the pages of a private mapping of an executable, but not those that hold nothing but elements of tensors."""
+    _copy_pages(executable[: mmap.PAGESIZE])  # the table of sections is there
+    try:
+        places = section_places(executable)
+    except (RelvmFormatError, RelvmUnsupportedError):
+        return  # nor is it loaded
+    for name, place in places.items():
+        if name == "portable":
+            _detach(executable[place])
+        elif name != "data":
+            _copy_pages(executable[place])
+
+
+def _copy_pages(part: memoryview) -> None:
+    for start in range(0, len(part), mmap.PAGESIZE):
+        part[start] = part[start]
+    if len(part):
+        part[-1] = part[-1]
 
 
 def read_file(path: str | os.PathLike) -> bytes:

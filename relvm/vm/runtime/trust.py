@@ -1,7 +1,7 @@
-"""Which native code may run without being asked: what this user's own compiler made on this machine.
+"""Which native code may run without being asked: what this user built on this machine.
 
-Each library that is compiled is recorded by its SHA-256 in the cache directory.  An executable with that very library
-is as trustworthy as the compiler; any other native code needs the caller's word (`trust_native=True`).
+What is built is recorded by a SHA-256 in the folder `built` of the cache directory: each library that is compiled, and
+each executable with native code as a whole.  Anything else needs the caller's word (`trust_native=True`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+Part = bytes | memoryview
 
 
 def cache_directory() -> Path:
@@ -22,19 +24,43 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "relvm"
 
 
-def record_built(library: bytes) -> None:
-    """Records a library that was compiled here.  OSError where the cache cannot be written."""
-    place = _record(library)
+def record_built(*parts: Part) -> None:
+    """Record what was built here: a library, or the parts of an executable.
+
+    Raises
+    ------
+    OSError
+        The cache directory cannot be written.
+    """
+    place = _record(parts)
     place.parent.mkdir(parents=True, exist_ok=True)
+    if not _is_private(place.parent):
+        place.parent.chmod(0o700)
     place.touch()
 
 
-def is_built_here(library: bytes | memoryview) -> bool:
-    """Whether the very same library was compiled by this user on this machine."""
-    return _record(library).exists()
+def is_built_here(*parts: Part) -> bool:
+    """Return whether the very same parts were recorded, by this user on this machine.
+
+    A folder of records that another user owns or can write to says nothing.
+    """
+    place = _record(parts)
+    return _is_private(place.parent) and place.exists()
 
 
-def _record(library: bytes | memoryview) -> Path:
+def _record(parts: tuple[Part, ...]) -> Path:
     import hashlib  # brings OpenSSL, 4 MB that a deployed program does without
 
-    return cache_directory() / "built" / hashlib.sha256(library).hexdigest()
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return cache_directory() / "built" / digest.hexdigest()
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        status = folder.stat()
+    except OSError:
+        return False
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o022

@@ -1,0 +1,120 @@
+"""Native code runs without the caller's word only in an executable that was built here, as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relvm import vm
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.text import parse_module
+from relvm.vm.runtime.container import section_places
+from relvm.vm.runtime.encode import encode
+from relvm.vm.runtime.files import map_executable
+from relvm.vm.runtime.program import Program
+
+TEXT = 'def main(x: f32[n]) => f32[n] { y = exp(x); return packed("test.trust", relu(y)) : f32[n] }'
+X = np.ones(3, np.float32)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def program(cache: Path) -> Program:
+    return vm.build(parse_module(TEXT), fused=False).program
+
+
+def saved(program: Program, folder: Path) -> Path:
+    path = folder / "changed.rvm"
+    path.write_bytes(bytes(encode(program)))
+    return path
+
+
+def with_symbols(program: Program, symbol_of: Callable[[str], str]) -> Program:
+    functions = (replace(f, symbol=symbol_of(f.symbol)) if f.kind == "kernel" else f for f in program.functions)
+    return replace(program, functions=tuple(functions))
+
+
+def swapped(program: Program) -> Program:
+    first, second = [f.symbol for f in program.functions if f.kind == "kernel"]
+    return with_symbols(program, {first: second, second: first}.__getitem__)
+
+
+def another_host_function(program: Program) -> Program:
+    renamed = (replace(f, name="test.other") if f.name == "test.trust" else f for f in program.functions)
+    return replace(program, functions=tuple(renamed))
+
+
+CHANGES: dict[str, Callable[[Program], Program]] = {
+    "a function of the C library as a kernel": lambda program: with_symbols(program, lambda _: "memset"),
+    "kernels that change places": swapped,
+    "another function of the host": another_host_function,
+    "other source, which adapt would compile": lambda program: replace(program, source=program.source + "\n"),
+    "other code": lambda program: replace(
+        program,
+        functions=tuple(
+            replace(f, registers=f.registers + 1) if f.kind == "bytecode" else f for f in program.functions
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_library_that_was_built_here_in_another_file_is_not_trusted(
+    program: Program, change: Callable[[Program], Program], tmp_path: Path
+) -> None:
+    vm.load(saved(program, tmp_path))
+    with pytest.raises(RelvmUnsupportedError, match="was not built here; pass trust_native=True"):
+        vm.load(saved(change(program), tmp_path))
+
+
+def test_symbols_are_those_of_the_library_alone(program: Program, tmp_path: Path) -> None:
+    for symbol in ("memset", "memcpy", "system"):
+        path = saved(with_symbols(program, lambda _, symbol=symbol: symbol), tmp_path)
+        with pytest.raises(RelvmFormatError, match=f"no symbol {symbol}"):
+            vm.load(path, trust_native=True)
+
+
+def test_elements_of_tensors_may_be_others(cache: Path, tmp_path: Path) -> None:
+    program = vm.build(parse_module("def main(x: f32[3]) = add(x, const(f32[3], [1, 2, 3]))")).program
+    (weights,) = (value for value in program.constants if isinstance(value, np.ndarray))
+    constants = tuple(weights * 2 if value is weights else value for value in program.constants)
+    machine = vm.VirtualMachine(vm.load(saved(replace(program, constants=constants), tmp_path)))
+    np.testing.assert_array_equal(machine["main"](X), X + weights * 2)
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o757])
+def test_records_that_others_could_have_written_count_for_nothing(
+    program: Program, cache: Path, mode: int, tmp_path: Path
+) -> None:
+    path = saved(program, tmp_path)
+    vm.load(path)
+    (cache / "built").chmod(mode)
+    with pytest.raises(RelvmUnsupportedError, match="was not built here"):
+        vm.load(path)
+
+
+def test_what_is_loaded_is_a_copy_but_for_elements(cache: Path, tmp_path: Path) -> None:
+    weights = ", ".join(map(str, range(5000)))
+    text = f"def main(x: f32[5000]) = add(x, const(f32[5000], [{weights}]))"
+    path = tmp_path / "model.rvm"
+    vm.build(parse_module(text), portable=True).save(path)
+    before = path.read_bytes()
+    content = map_executable(path)
+    with path.open("r+b") as file:
+        file.write(b"\xff" * len(before))
+    places = section_places(memoryview(before))
+    assert {"native", "code", "data", "portable"} <= places.keys()
+    for name in places.keys() - {"data", "portable"}:
+        assert content[places[name]] == before[places[name]], name
+    inner = section_places(memoryview(before)[places["portable"]])
+    for name in inner.keys() - {"data"}:
+        assert content[places["portable"]][inner[name]] == before[places["portable"]][inner[name]], name
