@@ -281,22 +281,29 @@ def take_other(objects: Objects, address: int) -> Any:
 
 
 def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
-    """The items of a borrowed tuple or list, without recursion: `opened` are those being read, outermost first."""
-    opened: list[tuple[int, Any, int, list]] = [(tag, *_items(tag, address), [])]
+    """The items of a borrowed tuple or list, without recursion: `opened` are those being read, outermost first.
+
+    One that is in several places is one Python object in all of them, so that the result takes memory in proportion to
+    the value's."""
+    known: dict[int, tuple | list] = {}  # by address
+    opened: list[tuple[int, int, Any, int, list]] = [(address, tag, *_items(tag, address), [])]
     while True:
-        tag, words, size, items = opened[-1]
+        address, tag, words, size, items = opened[-1]
         if len(items) == size:
             opened.pop()
             made = items if tag == LIST else tuple(items)
+            known[address] = made
             if not opened:
                 return made
-            opened[-1][3].append(made)
+            opened[-1][4].append(made)
             continue
-        inner = words[2 * len(items)]
-        if inner in (TUPLE, LIST):
-            opened.append((inner, *_items(inner, words[2 * len(items) + 1]), []))
-        else:
+        inner, payload = words[2 * len(items)], words[2 * len(items) + 1]
+        if inner not in (TUPLE, LIST):
             items.append(take_borrowed(objects, words, len(items)))
+        elif payload in known:
+            items.append(known[payload])
+        else:
+            opened.append((payload, inner, *_items(inner, payload), []))
 
 
 def _items(tag: int, address: int) -> tuple[Any, int]:
