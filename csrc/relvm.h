@@ -151,6 +151,8 @@ int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered fu
 
 /* ---- executables ---- */
 #define RVM_CHECKED_DATA_BYTES 1000000
+/* Tensors have at most so many axes. */
+#define RVM_MOST_RANK 64
 /* Names of functions, of their parameters and of their symbols have at most so many bytes. */
 #define RVM_MOST_NAME_BYTES 1000
 typedef struct rvm_load_options {
@@ -196,11 +198,11 @@ typedef struct rvm_machine_options {
   int32_t threads;      /* at most so many work on a kernel at once, the caller's among them; 0: 1, at most RVM_MOST_THREADS */
   /* What one run may use, from the host's call until that returns; 0: as much as it wants. */
   int64_t max_bytes;       /* that it allocates more than it frees, the value stack aside: OUT_OF_MEMORY */
-  int64_t max_steps;       /* calls and backward jumps; a kernel or a function of the host is 8,192, and 64 bytes that are
-                              allocated are 1: TIMEOUT */
+  int64_t max_steps;       /* calls and backward jumps: TIMEOUT.  64 words of code that one leads over are 1 more, a kernel or a
+                              function of the host is 8,192, 64 bytes that are allocated are 1, and builtins count their work */
   int64_t max_nanoseconds; /* a kernel that has begun ends: TIMEOUT */
   /* Called now and then during a run, a millisecond or more apart: the machine looks at the time after about 65,536
-     calls and backward jumps, where a call of a kernel or of a function of the host counts for 8,192.  A status other
+     steps as max_steps counts them.  A status other
      than OK ends the run with it.  May be NULL. */
   rvm_status (*poll)(void *host, rvm_value *error);
   /* What vm.builtin.print does with its arguments.  NULL: nothing. */

@@ -287,6 +287,11 @@ static void dimensions_beyond_the_table(image *to) { image_shape(to, 1, (int64_t
 static void dimensions_of_another_constant(image *to) {
   image_shape(to, 1, (int64_t[]){1}), image_shape(to, 1, (int64_t[]){1}), last_constant(to)->dims_start--;
 }
+static void a_tensor_of_too_many_axes(image *to) {
+  int64_t dims[RVM_MOST_RANK + 1];
+  for (int i = 0; i <= RVM_MOST_RANK; i++) dims[i] = 1;
+  image_tensor(to, RVM_DTYPE_i8, RVM_MOST_RANK + 1, dims, "a", 1);
+}
 static void a_wrong_tensor_size(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abcd", 4); }
 static void a_negative_dimension(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){-3}, "abc", 3); }
 static void a_size_that_overflows(image *to) {
@@ -385,6 +390,7 @@ static void each_fault_is_named(void) {
   expect_fault(a_constant_of_no_string, NULL, bad, "no such string");
   expect_fault(dimensions_beyond_the_table, NULL, bad, "dimensions of constant");
   expect_fault(dimensions_of_another_constant, NULL, bad, "the dimensions of constant");
+  expect_fault(a_tensor_of_too_many_axes, NULL, bad, "has rank 65, a tensor at most 64");
   expect_fault(a_wrong_tensor_size, NULL, bad, "do not agree");
   expect_fault(a_negative_dimension, NULL, bad, "do not agree");
   expect_fault(a_size_that_overflows, NULL, bad, "do not agree");
