@@ -8,7 +8,7 @@
 static const struct {
   const char *name, *signature;
 } table[] = {
-#define BUILTIN(name, signature, effect, meaning) {RVM_BUILTIN_PREFIX #name, signature},
+#define BUILTIN(name, signature, effect, cost, meaning) {RVM_BUILTIN_PREFIX #name, signature},
 #include "builtins.def"
 #undef BUILTIN
 };
@@ -130,7 +130,8 @@ static rvm_status check_device(enum rvm_builtin builtin, int64_t device, rvm_val
 RVM_BUILTIN(alloc_storage) {
   RVM_CHECK(alloc_storage, "czid");
   rvm_status status = check_device(RVM_BUILTIN_alloc_storage, arguments[2].as.i, result);
-  if (status) return status;
+  const int64_t rank = arguments[1].tag == RVM_TAG_SHAPE ? arguments[1].as.shape->rank : 0;
+  if (status || (status = rvm_spend(arguments[0].as.machine, rank / 8, result))) return status;
   int32_t dtype = (int32_t)arguments[3].as.i;
   int64_t size_bytes;
   int ok = arguments[1].tag == RVM_TAG_INT
@@ -163,6 +164,9 @@ RVM_BUILTIN(alloc_tensor) {
 
 RVM_BUILTIN(alloc_shape_heap) {
   RVM_CHECK(alloc_shape_heap, "ci");
+  const int64_t slots = arguments[1].as.i;
+  rvm_status status = slots > 0 ? rvm_spend(arguments[0].as.machine, slots / 8, result) : RVM_OK;
+  if (status) return status;
   return rvm_tensor_new(RVM_DTYPE_i64, 1, &arguments[1].as.i, result);
 }
 
@@ -188,21 +192,31 @@ typedef struct expanded_axis {
   size_t step_bytes;
 } expanded_axis;
 
-/* Writes the elements behind `rank` axes to `to` and returns where they end.  What an axis repeats is made once. */
-static unsigned char *expand_axes(int32_t dtype, const expanded_axis *axes, int32_t rank, size_t run_bytes,
-                                  const unsigned char *from, unsigned char *to) {
+/* What is the same of all axes. */
+typedef struct expansion {
+  rvm_machine *machine;
+  int32_t dtype;
+  size_t run_bytes;
+  rvm_value *error;
+} expansion;
+
+/* Writes the elements behind `rank` axes to `to` and returns where they end; NULL: a limit is reached.  What an axis repeats is
+   made once. */
+static unsigned char *expand_axes(const expansion *of, const expanded_axis *axes, int32_t rank, const unsigned char *from,
+                                  unsigned char *to) {
   if (rank == 0) {
-    rvm_copy_elements(dtype, to, from, run_bytes);
-    return to + run_bytes;
+    rvm_status status = rvm_copy_elements(of->machine, of->dtype, to, from, of->run_bytes, of->error);
+    return status ? NULL : to + of->run_bytes;
   }
   if (axes->step_bytes == 0) {
-    unsigned char *end = expand_axes(dtype, axes + 1, rank - 1, run_bytes, from, to);
+    unsigned char *end = expand_axes(of, axes + 1, rank - 1, from, to);
     size_t made_bytes = (size_t)(end - to);
-    for (int64_t n = 1; n < axes->count; n++, end += made_bytes) rvm_copy_elements(dtype, end, to, made_bytes);
+    for (int64_t n = 1; n < axes->count && end; n++)
+      end = rvm_copy_elements(of->machine, of->dtype, end, to, made_bytes, of->error) ? NULL : end + made_bytes;
     return end;
   }
-  for (int64_t n = 0; n < axes->count; n++)
-    to = expand_axes(dtype, axes + 1, rank - 1, run_bytes, from + (size_t)n * axes->step_bytes, to);
+  for (int64_t n = 0; n < axes->count && to; n++)
+    to = expand_axes(of, axes + 1, rank - 1, from + (size_t)n * axes->step_bytes, to);
   return to;
 }
 
@@ -225,20 +239,24 @@ RVM_BUILTIN(expand) {
   if (is_same) return give(arguments[1], result);
   rvm_status status = rvm_machine_tensor_new(arguments[0].as.machine, tensor->dtype, rank, shape->dims, result);
   if (status || rvm_tensor_size_bytes(result->as.tensor) == 0) return status;
-  expanded_axis axes[64]; /* the size is below 2^63, so no more of them are longer than 1 */
-  int32_t first = 64;
+  expanded_axis axes[RVM_MOST_RANK];
+  int32_t first = RVM_MOST_RANK;
   size_t run_bytes = (size_t)rvm_dtype_size_bytes(tensor->dtype), step_bytes = run_bytes;
   for (int32_t i = rank - 1; i >= 0; i--) {
     int is_repeated = i < missing || tensor->dl.shape[i - missing] != shape->dims[i];
     if (shape->dims[i] == 1) continue;
-    if (first == 64 && !is_repeated)
+    if (first == RVM_MOST_RANK && !is_repeated)
       run_bytes *= (size_t)shape->dims[i];
     else
       axes[--first] = (expanded_axis){shape->dims[i], is_repeated ? 0 : step_bytes};
     if (!is_repeated) step_bytes *= (size_t)shape->dims[i];
   }
-  expand_axes(tensor->dtype, axes + first, 64 - first, run_bytes, tensor->dl.data, result->as.tensor->dl.data);
-  return RVM_OK;
+  rvm_value error, expanded = *result;
+  const expansion of = {arguments[0].as.machine, tensor->dtype, run_bytes, &error};
+  if (expand_axes(&of, axes + first, RVM_MOST_RANK - first, tensor->dl.data, expanded.as.tensor->dl.data)) return RVM_OK;
+  rvm_release(&expanded);
+  *result = error;
+  return error.as.error->status;
 }
 
 RVM_BUILTIN(to_device) {
@@ -261,6 +279,8 @@ RVM_BUILTIN(tensor_to_shape) {
                     "vm.builtin.tensor_to_shape: expected a tensor of rank 1 and dtype i64, got %s",
                     rvm_value_describe(arguments[0], text));
   const int64_t *sizes = tensor->dl.data;
+  rvm_status status = rvm_spend(rvm_machine_running(), tensor->dl.shape[0] / 8, result);
+  if (status) return status;
   for (int64_t i = 0; i < tensor->dl.shape[0]; i++)
     if (sizes[i] < 0)
       return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.tensor_to_shape: dimension %lld is %lld, below 0",
@@ -272,7 +292,8 @@ RVM_BUILTIN(shape_to_tensor) {
   RVM_CHECK(shape_to_tensor, "s");
   const rvm_shape *shape = arguments[0].as.shape;
   int64_t length = shape->rank;
-  rvm_status status = rvm_tensor_new(RVM_DTYPE_i64, 1, &length, result);
+  rvm_status status = rvm_spend(rvm_machine_running(), length / 8, result);
+  if (!status) status = rvm_tensor_new(RVM_DTYPE_i64, 1, &length, result);
   if (!status && length > 0) memcpy(result->as.tensor->dl.data, shape->dims, (size_t)length * sizeof *shape->dims);
   return status;
 }
@@ -385,7 +406,8 @@ RVM_BUILTIN(make_closure) {
   int32_t given = count - 1, inner_count = inner ? inner->captured_count : 0;
   rvm_function *function = inner ? inner->function : arguments[0].as.function;
   if (inner_count > INT32_MAX - given) return rvm_out_of_memory(result);
-  rvm_status status = rvm_closure_new(function, given + inner_count, result);
+  rvm_status status = rvm_spend(rvm_machine_running(), inner_count, result);
+  if (!status) status = rvm_closure_new(function, given + inner_count, result);
   if (status) return status;
   rvm_value *captured = result->as.closure->captured;
   for (int32_t i = 0; i < given; i++) give(arguments[1 + i], &captured[i]);

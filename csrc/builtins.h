@@ -7,7 +7,7 @@
 
 #define RVM_BUILTIN_PREFIX "vm.builtin."
 
-#define BUILTIN(name, signature, effect, meaning) \
+#define BUILTIN(name, signature, effect, cost, meaning) \
   rvm_status rvm_builtin_##name(void *self, const rvm_value *arguments, int32_t count, rvm_value *result);
 #include "builtins.def"
 #undef BUILTIN
@@ -42,6 +42,19 @@ rvm_status rvm_fail_unknown(const char *name, rvm_value *error);
 
 /* ---- the machine, as the builtins see it ---- */
 
+/* The machine whose run this thread is in, the innermost; NULL: none, where C calls a builtin itself. */
+rvm_machine *rvm_machine_running(void);
+/* Looks at the limits of the run and asks the host; INTERRUPTED, TIMEOUT, or what the host says, ends the run (machine.c). */
+rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
+
+/* Counts `cost` of the work that a builtin does, in its loops, as steps: about one for each value looked at or 64 bytes moved.
+   Now and then it polls; *error is as it was unless that ends the run.  machine: rvm_machine_running(). */
+static inline rvm_status rvm_spend(rvm_machine *machine, int64_t cost, rvm_value *error) {
+  rvm_machine_head *head = (rvm_machine_head *)machine;
+  if (!machine || (head->fuel -= cost) > 0) return RVM_OK;
+  return rvm_machine_poll_now(machine, error);
+}
+
 /* Calls a FUNCTION or CLOSURE of this machine, which the calling thread is inside of (interpreter.c). */
 rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                              rvm_value *result);
@@ -53,8 +66,8 @@ rvm_pool *rvm_machine_pool(rvm_machine *machine);
 /* A tensor in memory of the machine's pool; its bytes are not initialized.  Strings have memory of their own. */
 rvm_status rvm_machine_tensor_new(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims,
                                   rvm_value *result);
-/* Copies elements into a new tensor. */
-void rvm_copy_elements(int32_t dtype, void *to, const void *from, size_t bytes);
+/* Copies elements into a new tensor, and counts that as work. */
+rvm_status rvm_copy_elements(rvm_machine *machine, int32_t dtype, void *to, const void *from, size_t bytes, rvm_value *error);
 uint64_t rvm_machine_random(rvm_machine *machine); /* the next of its random numbers */
 /* Hands the values to the print hook (machine.c). */
 rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error);

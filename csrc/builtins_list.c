@@ -41,19 +41,34 @@ RVM_BUILTIN(list_item) {
   return RVM_OK;
 }
 
+/* Adds `count` items to a list that has room for them. */
+static rvm_status add_items(rvm_machine *machine, rvm_list *list, const rvm_value *items, int64_t count, rvm_value *error) {
+  enum { CHUNK = 4096 };
+  for (int64_t first = 0; first < count; first += CHUNK) {
+    int64_t end = count - first < CHUNK ? count : first + CHUNK;
+    for (int64_t i = first; i < end; i++) rvm_list_add(list, items[i]);
+    rvm_status status = rvm_spend(machine, end - first, error);
+    if (status) return status;
+  }
+  return RVM_OK;
+}
+
 /* The items of `list` before `place`, then `added` where there is one, then those from `next` on, in a new list. */
 static rvm_status changed(rvm_value list, int64_t place, const rvm_value *added, int64_t next, rvm_value *result) {
   int32_t size;
   const rvm_value *items = rvm_value_items(list, &size);
   int64_t length = place + (added != NULL) + (size - next);
   if (length > INT32_MAX) return rvm_out_of_memory(result);
-  rvm_status status = rvm_list_room(length, result);
+  rvm_machine *machine = rvm_machine_running();
+  rvm_value made;
+  rvm_status status = rvm_list_room(length, &made);
+  *result = made;
   if (status) return status;
-  rvm_list *made = result->as.list;
-  for (int64_t i = 0; i < place; i++) rvm_list_add(made, items[i]);
-  if (added) rvm_list_add(made, *added);
-  for (int64_t i = next; i < size; i++) rvm_list_add(made, items[i]);
-  return RVM_OK;
+  status = add_items(machine, made.as.list, items, place, result);
+  if (!status && added) rvm_list_add(made.as.list, *added);
+  if (!status) status = add_items(machine, made.as.list, items + next, size - next, result);
+  if (status) rvm_release(&made);
+  return status;
 }
 
 RVM_BUILTIN(list_append) {
@@ -81,8 +96,9 @@ RVM_BUILTIN(list_push) {
   int is_item = rvm_value_is_object(item) && item.as.object == list.as.object;
   if (list.tag != RVM_TAG_LIST || list.as.list->base.references != 1 || is_item)
     return rvm_builtin_list_append(self, arguments, count, result);
-  rvm_status status = grow(list.as.list, result);
-  if (status) return status;
+  const rvm_list *grown = list.as.list;
+  rvm_status status = grown->size < grown->capacity ? RVM_OK : rvm_spend(rvm_machine_running(), grown->size / 4, result);
+  if (status || (status = grow(list.as.list, result))) return status;
   rvm_list_add(list.as.list, item);
   rvm_retain(list);
   *result = list;
@@ -148,15 +164,24 @@ rvm_status rvm_machine_tensor_new(rvm_machine *machine, int32_t dtype, int32_t r
   return status;
 }
 
-void rvm_copy_elements(int32_t dtype, void *to, const void *from, size_t bytes) {
-  if (bytes > 0) memcpy(to, from, bytes);
-  if (dtype == RVM_DTYPE_str) rvm_strings_retain(to, (int64_t)(bytes / sizeof(rvm_string *)));
+rvm_status rvm_copy_elements(rvm_machine *machine, int32_t dtype, void *to, const void *from, size_t bytes, rvm_value *error) {
+  enum { CHUNK_BYTES = 1 << 20 };
+  const char *source = from;
+  rvm_status status = RVM_OK;
+  for (size_t done = 0, part; done < bytes && !status; done += part) {
+    part = bytes - done < CHUNK_BYTES ? bytes - done : CHUNK_BYTES;
+    memcpy((char *)to + done, source + done, part);
+    if (dtype == RVM_DTYPE_str) rvm_strings_retain((rvm_string **)((char *)to + done), (int64_t)(part / sizeof(rvm_string *)));
+    status = rvm_spend(machine, 1 + (int64_t)(part / 64), error);
+  }
+  return status;
 }
 
 /* What all tensors of a list have in common: TYPE_ERROR or SHAPE_ERROR unless they can be joined along `axis`, which is
    their own, or a new one where they are `stacked`.   dims: of the result, with room for one more. */
 static rvm_status check_parts(const char *name, const rvm_value *items, int32_t size, int stacked, int32_t axis,
                               int64_t *dims, rvm_value *result) {
+  rvm_machine *machine = rvm_machine_running();
   const rvm_tensor *first = items[0].as.tensor;
   int32_t rank = first->dl.ndim;
   char text[RVM_DESCRIPTION_BYTES];
@@ -175,8 +200,30 @@ static rvm_status check_parts(const char *name, const rvm_value *items, int32_t 
     }
     if (!stacked && !rvm_add(dims[axis], part->dl.shape[axis], &dims[axis]))
       return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: the size exceeds 64 bits", name);
+    rvm_status status = rvm_spend(machine, 1 + rank / 8, result);
+    if (status) return status;
   }
   return RVM_OK;
+}
+
+/* Writes the elements of the parts one behind the other, for each place before `axis`.  dims: of the tensor `made`, of `rank` axes. */
+static rvm_status copy_parts(rvm_machine *machine, const rvm_value *items, int32_t size, int stacked, int32_t axis,
+                             const int64_t *dims, int32_t rank, rvm_tensor *made, rvm_value *error) {
+  int64_t step_bytes = product(dims, axis + 1, rank) * rvm_dtype_size_bytes(made->dtype);
+  int64_t outer = rvm_tensor_size_bytes(made) > 0 ? product(dims, 0, axis) : 0;
+  unsigned char *to = made->dl.data;
+  rvm_status status = RVM_OK;
+  for (int64_t o = 0; o < outer; o++) {
+    for (int32_t k = 0; k < size && !status; k++) {
+      const rvm_dltensor *part = &items[k].as.tensor->dl;
+      size_t bytes = (size_t)((stacked ? 1 : part->shape[axis]) * step_bytes);
+      const unsigned char *from = (const unsigned char *)part->data + (size_t)o * bytes;
+      status = bytes > 0 ? rvm_copy_elements(machine, made->dtype, to, from, bytes, error) : rvm_spend(machine, 1, error);
+      to += bytes;
+    }
+    if (status) return status;
+  }
+  return status;
 }
 
 static rvm_status join(const char *name, const rvm_value *arguments, int stacked, rvm_value *result) {
@@ -190,24 +237,15 @@ static rvm_status join(const char *name, const rvm_value *arguments, int stacked
   int32_t rank = items[0].as.tensor->dl.ndim, dtype = items[0].as.tensor->dtype;
   rvm_status status = axis_from_the_front(name, arguments[2].as.i, rank + stacked, &axis, result);
   if (status) return status;
-  int64_t *dims = rvm_allocate((size_t)(rank + 1) * sizeof *dims);
-  if (!dims) return rvm_out_of_memory(result);
-  status = check_parts(name, items, size, stacked, axis, dims, result);
-  if (!status) status = rvm_machine_tensor_new(arguments[0].as.machine, dtype, rank + stacked, dims, result);
-  if (!status) {
-    int64_t element_bytes = rvm_dtype_size_bytes(dtype);
-    int64_t outer = rvm_tensor_size_bytes(result->as.tensor) > 0 ? product(dims, 0, axis) : 0;
-    unsigned char *to = result->as.tensor->dl.data;
-    for (int64_t o = 0; o < outer; o++) {
-      for (int32_t k = 0; k < size; k++) {
-        const rvm_dltensor *part = &items[k].as.tensor->dl;
-        size_t bytes = (size_t)(product(part->shape, axis, rank) * element_bytes);
-        rvm_copy_elements(dtype, to, (const unsigned char *)part->data + (size_t)o * bytes, bytes);
-        to += bytes;
-      }
-    }
-  }
-  rvm_free(dims);
+  int64_t dims[RVM_MOST_RANK + 1];
+  rvm_machine *machine = arguments[0].as.machine;
+  rvm_value made;
+  if ((status = check_parts(name, items, size, stacked, axis, dims, result))) return status;
+  status = rvm_machine_tensor_new(machine, dtype, rank + stacked, dims, &made);
+  *result = made;
+  if (status) return status;
+  status = copy_parts(machine, items, size, stacked, axis, dims, rank + stacked, made.as.tensor, result);
+  if (status) rvm_release(&made);
   return status;
 }
 
@@ -221,11 +259,11 @@ RVM_BUILTIN(list_stack) {
   return join("list_stack", arguments, 1, result);
 }
 
-/* Adds to a list the `size` positions of a tensor from `first` on along an axis, which goes where it is `dropped`.
-   dims: room for those of the tensor. */
+/* Adds to a list the `size` positions of a tensor from `first` on along an axis, which goes where it is `dropped`. */
 static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, int64_t first, int64_t size,
-                           int dropped, int64_t *dims, rvm_list *list, rvm_value *error) {
+                           int dropped, rvm_list *list, rvm_value *error) {
   int32_t rank = tensor->dl.ndim;
+  int64_t dims[RVM_MOST_RANK];
   for (int32_t i = 0, j = 0; i < rank; i++) {
     if (i != axis) dims[j++] = tensor->dl.shape[i];
     if (i == axis && !dropped) dims[j++] = size;
@@ -242,12 +280,13 @@ static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32
     size_t part_bytes = (size_t)size * step, row_bytes = (size_t)tensor->dl.shape[axis] * step;
     const unsigned char *from = (const unsigned char *)tensor->dl.data + (size_t)first * step;
     unsigned char *to = part.as.tensor->dl.data;
-    for (int64_t o = 0; o < outer; o++)
-      rvm_copy_elements(tensor->dtype, to + (size_t)o * part_bytes, from + (size_t)o * row_bytes, part_bytes);
+    for (int64_t o = 0; o < outer && !status; o++)
+      status = rvm_copy_elements(machine, tensor->dtype, to + (size_t)o * part_bytes, from + (size_t)o * row_bytes,
+                                 part_bytes, error);
   }
-  rvm_list_add(list, part);
+  if (!status) rvm_list_add(list, part);
   rvm_release(&part);
-  return RVM_OK;
+  return status ? status : rvm_spend(machine, 1 + rank / 8, error);
 }
 
 /* The parts of a tensor along an axis: part k has sizes[k] positions, or `each` where there are no sizes, the last what is
@@ -256,18 +295,15 @@ static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t 
                         int64_t number, int64_t each, int dropped, rvm_value *result) {
   int64_t extent = tensor->dl.shape[axis], first = 0;
   if (number > INT32_MAX) return rvm_out_of_memory(result);
-  int64_t *dims = rvm_allocate((size_t)(tensor->dl.ndim + 1) * sizeof *dims);
-  rvm_value list = {.tag = RVM_TAG_NIL};
-  rvm_status status = dims ? rvm_list_room(number, &list) : rvm_out_of_memory(&list);
-  if (status) *result = list;
+  rvm_value list;
+  rvm_status status = rvm_list_room(number, &list);
+  *result = list;
   for (int64_t k = 0; k < number && !status; k++) {
     int64_t size = sizes ? sizes[k] : each < extent - first ? each : extent - first;
-    status = add_part(machine, tensor, axis, first, size, dropped, dims, list.as.list, result);
+    status = add_part(machine, tensor, axis, first, size, dropped, list.as.list, result);
     first += size;
     if (status) rvm_release(&list);
   }
-  rvm_free(dims);
-  if (!status) *result = list;
   return status;
 }
 
@@ -287,6 +323,7 @@ RVM_BUILTIN(list_split) {
     return split(machine, tensor, axis, NULL, extent / each + (extent % each != 0), each, 0, result);
   }
   const rvm_shape *sizes = arguments[2].as.shape;
+  if ((status = rvm_spend(machine, sizes->rank, result))) return status;
   for (int32_t k = 0; k < sizes->rank; k++) {
     if (sizes->dims[k] < 0 || !rvm_add(total, sizes->dims[k], &total))
       return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: part %d of %lld", k, (long long)sizes->dims[k]);

@@ -18,7 +18,12 @@ typedef struct automaton {
   int64_t step;
   int64_t *now, *next, *stack, *reached;
   int64_t now_count, next_count;
+  rvm_machine *machine;
+  int64_t cost; /* instructions looked at since the last rvm_spend */
 } automaton;
+
+/* Between two looks at the limits each instruction is followed at most once. */
+enum { MOST_ROWS = 1 << 20 };
 
 /* Where in the text it is: the code points around. -1: none. */
 typedef struct place {
@@ -66,6 +71,7 @@ static void follow(automaton *of, int64_t instruction, place at) {
   of->reached[instruction] = of->step;
   while (depth > 0) {
     int64_t i = of->stack[--depth];
+    of->cost++;
     const int64_t *row = &of->program[3 * i];
     int64_t leads[2] = {-1, -1};
     switch (row[0]) {
@@ -113,20 +119,29 @@ static int has_matched(const automaton *of) {
   return 0;
 }
 
+static rvm_status spend(automaton *of, rvm_value *error) {
+  int64_t cost = of->cost + 1;
+  of->cost = 0;
+  return rvm_spend(of->machine, cost, error);
+}
+
 /* Where the longest match that begins at `at` ends; -1: none begins there.   before: the code point before it, or -1. */
-static int64_t longest_match(automaton *of, rvm_text text, int64_t at, int64_t before) {
-  int64_t end = at, point = at < text.length ? (int64_t)rvm_text_next(text, &at) : -1, found = -1;
+static rvm_status longest_match(automaton *of, rvm_text text, int64_t at, int64_t before, int64_t *found, rvm_value *error) {
+  int64_t end = at, point = at < text.length ? (int64_t)rvm_text_next(text, &at) : -1;
+  *found = -1;
   of->next_count = 0;
   of->step++;
   follow(of, 0, (place){before, point});
   for (;;) { /* `end` is where `point` begins */
-    if (has_matched(of)) found = end;
-    if (point < 0 || of->next_count == 0) return found;
+    rvm_status status = spend(of, error);
+    if (has_matched(of)) *found = end;
+    if (status || point < 0 || of->next_count == 0) return status;
     end = at;
     int64_t behind = at < text.length ? (int64_t)rvm_text_next(text, &at) : -1;
     advance(of);
     for (int64_t k = 0; k < of->now_count; k++) {
       const int64_t *row = &of->program[3 * of->now[k]];
+      of->cost += 1 + (row[0] == PATTERN_SET ? row[1] : 0);
       if (row[0] == PATTERN_SET && is_in_set(row, point)) follow_new(of, of->now[k] + row[1] + 1, (place){point, behind});
     }
     point = behind;
@@ -139,13 +154,16 @@ static rvm_status start(const char *name, const rvm_value *arguments, automaton 
   if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_i64, result);
   if (status) return status;
   const rvm_tensor *program = arguments[1].as.tensor;
-  int is_table = program->dl.ndim == 2 && program->dl.shape[1] == 3;
+  rvm_machine *machine = rvm_machine_running();
+  int is_table = program->dl.ndim == 2 && program->dl.shape[1] == 3 && program->dl.shape[0] <= MOST_ROWS;
+  if (is_table && (status = rvm_spend(machine, program->dl.shape[0], result))) return status;
   if (!is_table || !is_program(program->dl.data, program->dl.shape[0]))
-    return rvm_fail(result, RVM_ARGUMENT_ERROR, "vm.builtin.%s: argument 2 is no program of a pattern", name);
+    return rvm_fail(result, RVM_ARGUMENT_ERROR,
+                    "vm.builtin.%s: argument 2 is no program of a pattern, which has at most %d rows of 3", name, MOST_ROWS);
   int64_t rows = program->dl.shape[0];
-  *work = rows < INT32_MAX ? rvm_allocate_zeroed((size_t)rows * 4 * sizeof **work) : NULL;
+  *work = rvm_allocate_zeroed((size_t)rows * 4 * sizeof **work);
   if (!*work) return rvm_out_of_memory(result);
-  *of = (automaton){program->dl.data, 0, *work, *work + rows, *work + 2 * rows, *work + 3 * rows, 0, 0};
+  *of = (automaton){program->dl.data, 0, *work, *work + rows, *work + 2 * rows, *work + 3 * rows, 0, 0, machine, 0};
   return RVM_OK;
 }
 
@@ -156,36 +174,43 @@ RVM_BUILTIN(string_match) {
   rvm_status status = start("string_match", arguments, &of, &work, result);
   if (status) return status;
   const rvm_tensor *x = arguments[0].as.tensor;
-  status = rvm_tensor_new(RVM_DTYPE_bool, x->dl.ndim, x->dl.shape, result);
-  int64_t size = status ? 0 : rvm_tensor_count(x);
-  for (int64_t i = 0; i < size; i++) {
+  rvm_value made;
+  status = rvm_tensor_new(RVM_DTYPE_bool, x->dl.ndim, x->dl.shape, &made);
+  *result = made;
+  int64_t size = status ? 0 : rvm_tensor_count(x), end;
+  for (int64_t i = 0; i < size && !status; i++) {
     rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
-    ((uint8_t *)result->as.tensor->dl.data)[i] = longest_match(&of, text, 0, -1) == text.length;
+    status = longest_match(&of, text, 0, -1, &end, result);
+    ((uint8_t *)made.as.tensor->dl.data)[i] = end == text.length;
+    if (status) rvm_release(&made);
   }
   rvm_free(work);
   return status;
 }
 
-/* The next match in a text from `*at` on that has a character, `*at` then being behind it: 0, there is none. */
-static int next_token(automaton *of, rvm_text text, int64_t *at, int64_t *before, rvm_text *token) {
+/* The next match in a text from `*at` on that has a character, `*at` then being behind it; of no bytes: there is none. */
+static rvm_status next_token(automaton *of, rvm_text text, int64_t *at, int64_t *before, rvm_text *token, rvm_value *error) {
+  *token = (rvm_text){text.bytes, 0};
   while (*at < text.length) {
-    int64_t begin = *at, end = longest_match(of, text, begin, *before);
+    int64_t begin = *at, end;
+    rvm_status status = longest_match(of, text, begin, *before, &end, error);
+    if (status) return status;
     *before = (int64_t)rvm_text_next(text, at);
     if (end <= begin) continue;
     while (*at < end) *before = (int64_t)rvm_text_next(text, at);
     *token = (rvm_text){text.bytes + begin, end - begin};
-    return 1;
+    return RVM_OK;
   }
-  return 0;
+  return RVM_OK;
 }
 
 /* Writes the tokens of a text from `element` on, NULL: nowhere.  How many there are. */
 static rvm_status write_tokens(automaton *of, rvm_text text, rvm_string **element, int64_t *count, rvm_value *error) {
   int64_t at = 0, before = -1;
   rvm_text token;
-  rvm_status status = RVM_OK;
-  for (*count = 0; !status && next_token(of, text, &at, &before, &token); ++*count)
-    if (element) status = rvm_string_set(&element[*count], token, error);
+  rvm_status status;
+  for (*count = 0; !(status = next_token(of, text, &at, &before, &token, error)) && token.length > 0; ++*count)
+    if (element && (status = rvm_string_set(&element[*count], token, error))) return status;
   return status;
 }
 
@@ -197,13 +222,15 @@ RVM_BUILTIN(string_tokens) {
   if (status) return status;
   const rvm_tensor *x = arguments[0].as.tensor;
   int64_t size = rvm_tensor_count(x);
-  for (int64_t i = 0; i < size; i++) {
-    write_tokens(&of, rvm_string_text(rvm_tensor_strings(x)[i]), NULL, &count_of_it, NULL);
+  for (int64_t i = 0; i < size && !status; i++) {
+    status = write_tokens(&of, rvm_string_text(rvm_tensor_strings(x)[i]), NULL, &count_of_it, result);
     most = count_of_it > most ? count_of_it : most;
   }
-  rvm_value tokens;
-  status = rvm_tensor_widened(x, most, &tokens);
-  *result = tokens;
+  rvm_value tokens = {.tag = RVM_TAG_NIL};
+  if (!status) {
+    status = rvm_tensor_widened(x, most, &tokens);
+    *result = tokens;
+  }
   for (int64_t i = 0; i < size && !status; i++) {
     rvm_string **element = rvm_tensor_strings(tokens.as.tensor) + i * most;
     status = write_tokens(&of, rvm_string_text(rvm_tensor_strings(x)[i]), element, &count_of_it, result);

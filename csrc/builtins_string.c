@@ -25,9 +25,16 @@ RVM_BUILTIN(string_positions) {
     if (!rvm_add(first, rvm_tensor_count(arguments[k].as.tensor), &first)) return rvm_out_of_memory(result);
   rvm_status status = rvm_tensor_new(RVM_DTYPE_i64, tensor->dl.ndim, tensor->dl.shape, result);
   if (status) return status;
-  int64_t *positions = result->as.tensor->dl.data;
-  for (int64_t i = 0; i < size; i++) positions[i] = first + i;
-  return RVM_OK;
+  enum { CHUNK = 1 << 16 };
+  rvm_machine *machine = rvm_machine_running();
+  rvm_value made = *result;
+  int64_t *positions = made.as.tensor->dl.data;
+  for (int64_t i = 0; i < size && !status; i++) {
+    positions[i] = first + i;
+    if ((i + 1) % CHUNK == 0) status = rvm_spend(machine, CHUNK / 8, result);
+  }
+  if (status) rvm_release(&made);
+  return status ? status : rvm_spend(machine, size % CHUNK / 8, result);
 }
 
 /* The element at a position in the tensors laid one behind the other; NULL and 0: there is none. */
@@ -57,16 +64,19 @@ RVM_BUILTIN(string_take) {
   *result = taken;
   if (status) return status;
   rvm_string **elements = rvm_tensor_strings(taken.as.tensor), *string;
+  rvm_machine *machine = rvm_machine_running();
   int64_t size = rvm_tensor_count(places);
-  for (int64_t i = 0; i < size; i++) {
-    if (!string_at(arguments + 1, count - 1, positions[i], &string)) {
-      rvm_value_release(&taken);
-      return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.string_take: there is no string at %lld",
-                      (long long)positions[i]);
+  for (int64_t i = 0; i < size && !status; i++) {
+    if (string_at(arguments + 1, count - 1, positions[i], &string)) {
+      rvm_string_share(&elements[i], string);
+      status = rvm_spend(machine, count, result);
+    } else {
+      status = rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.string_take: there is no string at %lld",
+                        (long long)positions[i]);
     }
-    rvm_string_share(&elements[i], string);
   }
-  return RVM_OK;
+  if (status) rvm_release(&taken);
+  return status;
 }
 
 /* ---- under broadcasting ---- */
@@ -103,6 +113,9 @@ static rvm_status broadcast(const char *name, const rvm_value *arguments, pair *
   return RVM_OK;
 }
 
+/* What an element of the result costs, from two strings of so many bytes. */
+static int64_t broadcast_cost(const pair *both, int64_t length) { return 1 + both->rank / 4 + length / 64; }
+
 /* The string of `tensor` that element `index` of the result of a broadcast is made of. */
 static rvm_text broadcast_text(const pair *both, const rvm_dltensor *tensor, int64_t index) {
   int64_t place = 0, stride = 1;
@@ -120,11 +133,17 @@ RVM_BUILTIN(string_equal) {
   pair both;
   rvm_status status = broadcast("string_equal", arguments, &both, result);
   if (status) return status;
-  status = rvm_tensor_new(RVM_DTYPE_bool, both.rank, both.dims, result);
-  int64_t size = status ? 0 : rvm_tensor_count(result->as.tensor);
-  for (int64_t i = 0; i < size; i++)
-    ((uint8_t *)result->as.tensor->dl.data)[i] =
-        (uint8_t)rvm_text_equals(broadcast_text(&both, both.x, i), broadcast_text(&both, both.y, i));
+  rvm_machine *machine = rvm_machine_running();
+  rvm_value made;
+  status = rvm_tensor_new(RVM_DTYPE_bool, both.rank, both.dims, &made);
+  *result = made;
+  int64_t size = status ? 0 : rvm_tensor_count(made.as.tensor);
+  for (int64_t i = 0; i < size && !status; i++) {
+    rvm_text x = broadcast_text(&both, both.x, i), y = broadcast_text(&both, both.y, i);
+    ((uint8_t *)made.as.tensor->dl.data)[i] = (uint8_t)rvm_text_equals(x, y);
+    status = rvm_spend(machine, broadcast_cost(&both, x.length == y.length ? x.length : 0), result);
+    if (status) rvm_release(&made);
+  }
   rvm_free(both.dims);
   return status;
 }
@@ -146,13 +165,16 @@ RVM_BUILTIN(string_concat) {
   pair both;
   rvm_status status = broadcast("string_concat", arguments, &both, result);
   if (status) return status;
+  rvm_machine *machine = rvm_machine_running();
   rvm_value joined;
   status = rvm_tensor_new(RVM_DTYPE_str, both.rank, both.dims, &joined);
   *result = joined;
   int64_t size = status ? 0 : rvm_tensor_count(joined.as.tensor);
   for (int64_t i = 0; i < size && !status; i++) {
     rvm_string **element = &rvm_tensor_strings(joined.as.tensor)[i];
-    status = join(broadcast_text(&both, both.x, i), broadcast_text(&both, both.y, i), element, result);
+    rvm_text x = broadcast_text(&both, both.x, i), y = broadcast_text(&both, both.y, i);
+    status = rvm_spend(machine, broadcast_cost(&both, x.length + y.length), result);
+    if (!status) status = join(x, y, element, result);
     if (status) rvm_value_release(&joined);
   }
   rvm_free(both.dims);
@@ -161,21 +183,28 @@ RVM_BUILTIN(string_concat) {
 
 /* ---- finding ---- */
 
-/* The place of a string among the keys, -1: it is none of them; or the table does not fit the keys: 0 returned. */
-static int find(rvm_text text, const rvm_tensor *keys, const rvm_tensor *table, int64_t *found) {
+/* The place of a string among the keys, -1: it is none of them.  The table has each key once: INDEX_ERROR where it does not. */
+static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *keys, const rvm_tensor *table, int64_t *found,
+                       rvm_value *error) {
   int64_t slots = table->dl.shape[0], key_count = keys->dl.shape[0];
   const int64_t *places = table->dl.data;
   int64_t slot = slots > 0 ? (int64_t)rvm_crc32c(0, text.bytes, text.length) % slots : 0;
+  rvm_status status = rvm_spend(machine, 1 + text.length / 64, error);
   *found = -1;
-  for (int64_t k = 0; k < slots; k++, slot = slot + 1 < slots ? slot + 1 : 0) {
+  for (int64_t k = 0; k < slots && !status; k++, slot = slot + 1 < slots ? slot + 1 : 0) {
     int64_t place = places[slot];
-    if (place == -1) return 1;
-    if (place < 0 || place >= key_count) return 0;
-    if (!rvm_text_equals(text, rvm_string_text(rvm_tensor_strings(keys)[place]))) continue;
-    *found = place;
-    return 1;
+    if (place == -1) return RVM_OK;
+    if (place < 0 || place >= key_count || k == key_count)
+      return rvm_fail(error, RVM_INDEX_ERROR, "vm.builtin.string_lookup: the table is none of these %lld keys",
+                      (long long)key_count);
+    rvm_text key = rvm_string_text(rvm_tensor_strings(keys)[place]);
+    if (rvm_text_equals(text, key)) {
+      *found = place;
+      return RVM_OK;
+    }
+    status = rvm_spend(machine, 1 + (key.length == text.length ? key.length / 64 : 0), error);
   }
-  return 1;
+  return status;
 }
 
 RVM_BUILTIN(string_lookup) {
@@ -188,14 +217,15 @@ RVM_BUILTIN(string_lookup) {
   if (keys->dl.ndim != 1 || table->dl.ndim != 1)
     return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.string_lookup: keys of rank %d and a table of rank %d, expected 1",
                     keys->dl.ndim, table->dl.ndim);
-  status = rvm_tensor_new(RVM_DTYPE_i64, x->dl.ndim, x->dl.shape, result);
+  rvm_machine *machine = rvm_machine_running();
+  rvm_value made;
+  status = rvm_tensor_new(RVM_DTYPE_i64, x->dl.ndim, x->dl.shape, &made);
+  *result = made;
   int64_t size = status ? 0 : rvm_tensor_count(x);
-  for (int64_t i = 0; i < size; i++) {
-    int64_t *found = (int64_t *)result->as.tensor->dl.data + i;
-    if (find(rvm_string_text(rvm_tensor_strings(x)[i]), keys, table, found)) continue;
-    rvm_value_release(result);
-    return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.string_lookup: the table is none of these %lld keys",
-                    (long long)keys->dl.shape[0]);
+  for (int64_t i = 0; i < size && !status; i++) {
+    rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
+    status = find(machine, text, keys, table, (int64_t *)made.as.tensor->dl.data + i, result);
+    if (status) rvm_release(&made);
   }
   return status;
 }

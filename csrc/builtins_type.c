@@ -22,12 +22,22 @@ typedef struct place {
   int64_t item;
 } place;
 
-/* The type's ints that are still to be read.   where: what a message begins with. */
+/* That an object is of the type whose ints begin there. */
+typedef struct matched {
+  const rvm_object *object;
+  const rvm_value *type;
+} matched;
+
+/* The type's ints that are still to be read.   where: what a message begins with.   known: a hash table of what has matched, of
+   lists and tuples that more than one value holds, so that none is gone over twice; `room` is 0 or a power of two. */
 typedef struct reader {
   const rvm_value *next, *end;
   rvm_value heap;
   const char *where;
   rvm_value *result;
+  rvm_machine *machine;
+  matched *known;
+  int64_t known_count, room;
 } reader;
 
 static rvm_status wrong_type(const reader *type) {
@@ -130,13 +140,40 @@ static rvm_status match_scalar(reader *type, const place *at, rvm_value value) {
   return fail_kind(type, at, names[tag == RVM_TAG_BOOL ? 0 : tag == RVM_TAG_INT ? 1 : 2], value);
 }
 
+/* Where it is in the table, or where it would be. */
+static matched *find_known(const reader *type, matched what) {
+  uint64_t hash = ((uint64_t)(uintptr_t)what.object ^ (uint64_t)(uintptr_t)what.type << 20) * UINT64_C(0x9e3779b97f4a7c15);
+  int64_t slot = (int64_t)(hash >> 20) & (type->room - 1);
+  while (type->known[slot].object && (type->known[slot].object != what.object || type->known[slot].type != what.type))
+    slot = (slot + 1) & (type->room - 1);
+  return &type->known[slot];
+}
+
+static int is_known(const reader *type, matched what) { return type->room > 0 && find_known(type, what)->object; }
+
+static rvm_status add_known(reader *type, matched what) {
+  if (2 * type->known_count >= type->room) {
+    reader grown = *type;
+    grown.room = type->room > 0 ? 2 * type->room : 64;
+    grown.known = rvm_allocate_zeroed((size_t)grown.room * sizeof *grown.known);
+    if (!grown.known) return rvm_out_of_memory(type->result);
+    for (int64_t i = 0; i < type->room; i++)
+      if (type->known[i].object) *find_known(&grown, type->known[i]) = type->known[i];
+    rvm_free(type->known);
+    *type = grown;
+  }
+  *find_known(type, what) = what;
+  type->known_count++;
+  return RVM_OK;
+}
+
 static rvm_status match(reader *type, const place *at, rvm_value value, int32_t depth);
 
 /* Reads over a type that no value is compared with. */
 static rvm_status skip(reader *type, int32_t depth) {
   int64_t code, number = 0, inner = 0;
-  rvm_status status = next_int(type, &code);
-  if (status) return status;
+  rvm_status status = rvm_spend(type->machine, 1, type->result);
+  if (status || (status = next_int(type, &code))) return status;
   if (depth == MOST_NESTED || code < TYPE_ANY || code > TYPE_OPTIONAL) return wrong_type(type);
   int64_t over = code == TYPE_SCALAR ? 3 : 0;
   if (code == TYPE_TENSOR || code == TYPE_SHAPE) {
@@ -182,10 +219,23 @@ static rvm_status match_list(reader *type, const place *at, rvm_value value, int
   return status;
 }
 
+/* As match_tuple or match_list, whichever `compare` is, unless that is known already. */
+static rvm_status match_once(reader *type, const place *at, rvm_value value, int32_t depth,
+                             rvm_status (*compare)(reader *type, const place *at, rvm_value value, int32_t depth)) {
+  if (!rvm_value_is_object(value) || value.as.object->references == 1) return compare(type, at, value, depth);
+  const matched what = {value.as.object, type->next - 1};
+  if (is_known(type, what)) {
+    type->next--;
+    return skip(type, depth - 1);
+  }
+  rvm_status status = compare(type, at, value, depth);
+  return status ? status : add_known(type, what);
+}
+
 static rvm_status match(reader *type, const place *at, rvm_value value, int32_t depth) {
   int64_t code;
-  rvm_status status = next_int(type, &code);
-  if (status) return status;
+  rvm_status status = rvm_spend(type->machine, 1, type->result);
+  if (status || (status = next_int(type, &code))) return status;
   if (depth == MOST_NESTED) return wrong_type(type);
   switch (code) {
     case TYPE_ANY: return RVM_OK;
@@ -198,8 +248,8 @@ static rvm_status match(reader *type, const place *at, rvm_value value, int32_t 
       return fail_kind(type, at, "a function", value);
     case TYPE_PURE_FUNCTION:
       return rvm_is_pure(value) ? RVM_OK : fail_kind(type, at, "a function without effects", value);
-    case TYPE_TUPLE: return match_tuple(type, at, value, depth + 1);
-    case TYPE_LIST: return match_list(type, at, value, depth + 1);
+    case TYPE_TUPLE: return match_once(type, at, value, depth + 1, match_tuple);
+    case TYPE_LIST: return match_once(type, at, value, depth + 1, match_list);
     case TYPE_OPTIONAL: return value.tag == RVM_TAG_NIL ? skip(type, depth + 1) : match(type, at, value, depth + 1);
   }
   return wrong_type(type);
@@ -214,8 +264,14 @@ int rvm_is_pure(rvm_value value) {
 
 RVM_BUILTIN(match_type) {
   RVM_CHECK(match_type, "ahgi*");
-  reader type = {arguments + 3, arguments + count, arguments[1], arguments[2].as.string->bytes, result};
+  reader type = {.next = arguments + 3,
+                 .end = arguments + count,
+                 .heap = arguments[1],
+                 .where = arguments[2].as.string->bytes,
+                 .result = result,
+                 .machine = rvm_machine_running()};
   rvm_status status = match(&type, NULL, arguments[0], 0);
+  rvm_free(type.known);
   if (!status && type.next != type.end) status = wrong_type(&type);
   if (!status) *result = (rvm_value){.tag = RVM_TAG_NIL};
   return status;

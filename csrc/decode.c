@@ -85,7 +85,6 @@ static enum class class_of(const rvm_executable *executable, const rvm_function_
   size_t prefix = strlen(RVM_BUILTIN_PREFIX);
   if (function->kind != RVM_KIND_packed || strncmp(name, RVM_BUILTIN_PREFIX, prefix) != 0) return OTHER;
   if (strcmp(name + prefix, "print") == 0 || strcmp(name + prefix, "call_py_func") == 0) return OTHER; /* the host's */
-  if (strncmp(name + prefix, "string_", 7) == 0) return OTHER; /* may take long */
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strcmp(name + prefix, known[i].name) == 0) return known[i].class;
   return BUILTIN;

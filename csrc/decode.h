@@ -62,6 +62,10 @@ enum rvm_step {
 /* Steps have at most so many words for each word of the instructions that they are made from. */
 enum { RVM_STEP_WORDS_FOR_A_WORD = 3 };
 
+/* A call of a bytecode function and a jump back count as one of the machine's steps for each so many words that they may lead over,
+   so that long code is work, too.  A power of two. */
+enum { RVM_WORDS_FOR_A_STEP = 64 };
+
 /* A bytecode function. */
 typedef struct rvm_code {
   const int32_t *steps;

@@ -138,6 +138,11 @@ static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, const i
   return rvm_machine_start(machine, call, entered, result);
 }
 
+/* Of a jump by so many words of steps, 0 or less: at least one. */
+static inline int64_t cost_of_jump(int32_t words) {
+  return (int64_t)((uint64_t)(RVM_WORDS_FOR_A_STEP - (int64_t)words) / RVM_WORDS_FOR_A_STEP);
+}
+
 /* Whether a frame of the callee, which is not watched, may simply be pushed. */
 static inline int is_direct(const rvm_machine *machine, const rvm_function *callee) {
   const rvm_machine_head *head = &machine->head;
@@ -221,7 +226,7 @@ do_call: {
   int32_t count = pc[3];
   rvm_value *window = machine->head.top;
   frame->pc = pc;
-  if (WATCHED || !is_direct(machine, callee) || --machine->head.fuel <= 0) goto call;
+  if (WATCHED || !is_direct(machine, callee) || (machine->head.fuel -= callee->cost) <= 0) goto call;
   for (int32_t i = 0; i < count; i++) {
     const rvm_value *value = &S(4 + i);
     if (rvm_value_is_object(*value)) rvm_retain(*value);
@@ -238,7 +243,7 @@ do_invoke: {
   if (WATCHED || (target.tag != RVM_TAG_FUNCTION && target.tag != RVM_TAG_CLOSURE)) goto call;
   const rvm_function *callee = rvm_callee_function(target, &captured, &captured_count);
   if (callee->machine != machine || given + captured_count != callee->parameter_count || !is_direct(machine, callee) ||
-      --machine->head.fuel <= 0)
+      (machine->head.fuel -= callee->cost) <= 0)
     goto call;
   for (int32_t i = 0; i < given; i++) {
     rvm_retain(S(6 + i));
@@ -344,7 +349,7 @@ do_tail_self: {
   int32_t count = pc[3];
   rvm_value *arguments = machine->head.top;
   if (WATCHED || frame->function->kind != RVM_KIND_bytecode || machine->head.stack_end - arguments < count ||
-      --machine->head.fuel <= 0)
+      (machine->head.fuel -= frame->function->cost) <= 0)
     goto tail_call_self;
   for (int32_t i = 0; i < count; i++) move(&arguments[i], &S(4 + i));
   if (code->object_count > 0) {
@@ -362,7 +367,9 @@ do_tail_self: {
 
 do_again: {
   const int32_t *pair = pc + 5 + pc[3], *end = pair + 2 * pair[-1];
-  if (WATCHED || frame->function->kind != RVM_KIND_bytecode || --machine->head.fuel <= 0) goto tail_call_self;
+  if (WATCHED || frame->function->kind != RVM_KIND_bytecode ||
+      (machine->head.fuel -= frame->function->cost) <= 0)
+    goto tail_call_self;
   for (; pair < end; pair += 2) move(&registers[pair[0]], operand(registers, literals, pair[1]));
   NEXT(pc[1]);
 }
@@ -402,14 +409,14 @@ do_go:
   NEXT(pc[1]);
 
 do_go_back:
-  if (--machine->head.fuel <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
+  if ((machine->head.fuel -= cost_of_jump(pc[1])) <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
   NEXT(pc[1]);
 
 do_unless: {
   int32_t truth;
   if ((status = rvm_value_truth(registers[pc[1]], &truth, result))) goto failed_here;
   if (truth) NEXT(3);
-  if (pc[2] <= 0 && --machine->head.fuel <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
+  if (pc[2] <= 0 && (machine->head.fuel -= cost_of_jump(pc[2])) <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
   NEXT(pc[2]);
 }
 

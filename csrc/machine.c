@@ -32,6 +32,10 @@ static int is_in_use(const rvm_machine *machine) {
   return atomic_load(&machine->owner) != 0;
 }
 
+static _Thread_local rvm_machine *running;
+
+rvm_machine *rvm_machine_running(void) { return running; }
+
 /* ---- making and releasing ---- */
 
 static rvm_status find_packed(rvm_function *function, rvm_value *error) {
@@ -39,9 +43,7 @@ static rvm_status find_packed(rvm_function *function, rvm_value *error) {
     return rvm_fail_unknown(function->name, error);
   function->invokes = function->call == rvm_builtin_invoke_closure || function->call == rvm_builtin_invoke_pure_closure;
   if (function->invokes) function->watch = 0;
-  const size_t prefix = strlen(RVM_BUILTIN_PREFIX);
-  const int is_builtin = strncmp(function->name, RVM_BUILTIN_PREFIX, prefix) == 0;
-  if (!is_builtin || strncmp(function->name + prefix, "string_", 7) == 0) function->cost = RVM_LONG_CALL_COST;
+  if (strncmp(function->name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) function->cost = RVM_LONG_CALL_COST;
   return RVM_OK;
 }
 
@@ -60,7 +62,10 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
   machine->function_values[index] = (rvm_value){.tag = RVM_TAG_FUNCTION, .as.function = function};
   switch (function->kind) {
     case RVM_KIND_packed: return find_packed(function, error);
-    case RVM_KIND_bytecode: function->code = &executable->codes[index]; break;
+    case RVM_KIND_bytecode:
+      function->code = &executable->codes[index];
+      function->cost += (int32_t)((record->code_count + (uint32_t)record->parameter_count) / RVM_WORDS_FOR_A_STEP);
+      break;
     case RVM_KIND_native: memcpy(&function->routine, &executable->symbols[index], sizeof function->routine); break;
     case RVM_KIND_kernel:
       memcpy(&function->call, &executable->symbols[index], sizeof function->call);
@@ -364,7 +369,10 @@ rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_
   const int limited = is_limited(machine);
   if (machine->calls++ == 0 && limited) begin_limits(machine);
   rvm_budget *outer = limited ? rvm_budget_set(&machine->budget) : NULL;
+  rvm_machine *outer_machine = running;
+  running = machine;
   status = rvm_machine_apply(machine, callee, arguments, count, result);
+  running = outer_machine;
   if (limited) rvm_budget_set(outer);
   if (--machine->calls == 0 && status) rvm_error_close_trace(*result);
   leave(machine);
@@ -415,9 +423,11 @@ rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
   rvm_status status = check_limits(machine, now, error);
   if (status || !machine->options.poll || (machine->polled && now - machine->polled < RVM_HOST_POLL_INTERVAL)) return status;
   machine->polled = now;
-  *error = (rvm_value){.tag = RVM_TAG_NIL};
-  status = machine->options.poll(machine->options.host, error);
-  return status == RVM_OK ? RVM_OK : rvm_host_failed(status, "poll", error);
+  rvm_value failure = {.tag = RVM_TAG_NIL}; /* *error may be a result that is being made */
+  if ((status = machine->options.poll(machine->options.host, &failure)) == RVM_OK) return RVM_OK;
+  status = rvm_host_failed(status, "poll", &failure);
+  *error = failure;
+  return status;
 }
 
 int rvm_machine_may_call(const rvm_machine *machine, const char *name) {
@@ -444,7 +454,7 @@ static rvm_status native_step(rvm_machine *machine, const rvm_value *registers, 
 }
 
 static const rvm_packed_function builtins[] = {
-#define BUILTIN(name, signature, effect, meaning) rvm_builtin_##name,
+#define BUILTIN(name, signature, effect, cost, meaning) rvm_builtin_##name,
 #include "builtins.def"
 #undef BUILTIN
 };

@@ -96,9 +96,8 @@ static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
          atomic_load_explicit(&machine->run, memory_order_relaxed);
 }
 
-/* Counts `cost` and polls when enough has come together; INTERRUPTED, or what the host says, ends the run. */
-rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
-static inline rvm_status rvm_machine_spend(rvm_machine *machine, int32_t cost, rvm_value *error) {
+/* As rvm_spend, for whoever knows the machine; it looks for an interrupt each time. */
+static inline rvm_status rvm_machine_spend(rvm_machine *machine, int64_t cost, rvm_value *error) {
   machine->head.fuel -= cost;
   if (machine->head.fuel > 0 && !rvm_machine_is_interrupted(machine)) return RVM_OK;
   return rvm_machine_poll_now(machine, error);

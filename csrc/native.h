@@ -7,7 +7,7 @@
 #include "relvm.h"
 
 enum rvm_builtin {
-#define BUILTIN(name, signature, effect, meaning) RVM_BUILTIN_##name,
+#define BUILTIN(name, signature, effect, cost, meaning) RVM_BUILTIN_##name,
 #include "builtins.def"
 #undef BUILTIN
   RVM_BUILTIN_COUNT

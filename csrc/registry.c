@@ -24,7 +24,7 @@ static const struct {
   const char *name;
   rvm_packed_function function;
 } builtins[] = {
-#define BUILTIN(name, signature, effect, meaning) {RVM_BUILTIN_PREFIX #name, rvm_builtin_##name},
+#define BUILTIN(name, signature, effect, cost, meaning) {RVM_BUILTIN_PREFIX #name, rvm_builtin_##name},
 #include "builtins.def"
 #undef BUILTIN
 };

@@ -44,7 +44,7 @@ TABLES = {
     "arguments": (tables.ARGUMENTS, {"number": "index", "kind": "name", "letter": "letter", "payload": "meaning"}),
     "builtins": (
         tables.BUILTINS,
-        {"builtin": "name", "takes and gives": "signature", "effect": "effect", "": "meaning"},
+        {"builtin": "name", "takes and gives": "signature", "effect": "effect", "cost": "cost", "": "meaning"},
     ),
     "prim_operators": (
         tables.PRIM_OPERATORS,

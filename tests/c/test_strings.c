@@ -63,7 +63,7 @@ static void views_keep_strings(void) {
 
 static void joined_and_split_strings_are_shared(void) {
   rvm_value tensor = three_strings(), list, joined, context = {.tag = RVM_TAG_CONTEXT};
-  rvm_machine machine = {.pool = NULL};
+  rvm_machine machine = {.pool = NULL, .head = {.fuel = 1000}};
   context.as.machine = &machine;
   MAKE(list, rvm_builtin_list_unstack(NULL, (rvm_value[]){context, tensor, int_value(0)}, 3, &list));
   rvm_value_release(&tensor);

@@ -263,7 +263,7 @@ def test_an_executable_that_workers_may_not_run_ends_the_run(
     executable = build("def main(x: f32[n]) -> f32[n] = add(x, add(x, x))", "c")
     client.run(move, str(tmp_path))
     try:
-        with pytest.raises(RelvmUnsupportedError, match="native code and was not built here"):
+        with pytest.raises(RelvmUnsupportedError, match="native code, was not built here"):
             list(map_batches(executable, numbered(2), client=client, on_error="return"))
         found = list(map_batches(executable, numbered(2), client=client, trust_native=True))
     finally:

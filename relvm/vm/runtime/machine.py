@@ -61,8 +61,9 @@ class VirtualMachine:
         The most that one run may allocate beyond what it frees, the value stack aside; RelvmMemoryError.  0: no limit.
         Arrays that Python functions make on the way do not count.
     max_steps
-        The most calls and backward jumps of one run; a kernel, a Python function and a builtin on strings are 8,192,
-        and 64 bytes that are allocated are 1; RelvmTimeoutError.  0: no limit.
+        The most calls and backward jumps of one run; RelvmTimeoutError.  0: no limit.  64 words of code that one leads
+        over are 1 more, a kernel and a Python function are 8,192, and 64 bytes that are allocated are 1.  A builtin
+        counts what it does in loops: about 1 for each value looked at or 64 bytes moved.
     max_seconds
         The most time of one run; RelvmTimeoutError.  A kernel or a Python function that has begun ends.  0: no limit.
     results_may_share

@@ -106,3 +106,4 @@ def test_every_builtin_has_a_signature() -> None:
     for row in BUILTINS:
         assert parse_signature(row.signature).result
         assert row.effect in ("PURE", "ALLOC", "CHECK", "IMPURE")
+        assert row.cost in ("CONSTANT", "WORK", "CALL")

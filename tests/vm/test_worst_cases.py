@@ -1,0 +1,256 @@
+"""Each builtin whose work grows with its arguments, and each way for code to be long, ends soon after its limits.
+
+The goal is 50 ms after the limit on a quiet machine; the bound here is a second, for machines that do other things,
+too.  None of these runs ends by itself.  benchmarks/latency.py measures how soon other runs end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+
+from relvm.errors import RelvmShapeError, RelvmTimeoutError
+from relvm.tables import BUILTINS, PATTERNS, TYPE_CODES, numbers
+from relvm.vm.runtime import Executable, VirtualMachine
+from relvm.vm.runtime.assembly import HEADLINE
+from relvm.vm.runtime.assembly_parser import parse_text
+from relvm.vm.runtime.program import Shape
+
+LIMIT, SOON = 0.1, 1.0
+_TYPES, _PATTERNS = numbers(TYPE_CODES), numbers(PATTERNS)
+
+
+def machine_of(*functions: str, constants: str = "", **options: float) -> VirtualMachine:
+    """A machine of every builtin, by its name, and of `functions`: a heading and instructions."""
+    table = [f"packed vm.builtin.{row.name}" for row in BUILTINS]
+    text = "\n".join(f"f{index} = {entry}" for index, entry in enumerate([*table, *functions]))
+    executable = Executable.from_program(parse_text(f"{HEADLINE}\n{constants}\n{text}\n"))
+    return VirtualMachine(executable, num_threads=1, **options)
+
+
+def again_and_again(name: str, parameters: int, more: str = "", context: bool = False) -> str:
+    """A function that calls the builtin with its arguments, then `more`, for ever."""
+    names = [f"p{index}" for index in range(parameters)]
+    arguments = ", ".join(["ctx"] * context + [f"r{index}" for index in range(parameters)] + [more] * bool(more))
+    return (
+        f"bytecode main({', '.join(names)}) registers {parameters + 1}\n"
+        f"  0: call r{parameters} = vm.builtin.{name}({arguments})\n"
+        f"  1: goto -> 0"
+    )
+
+
+def bound(count: int) -> str:
+    """A function of so many values that gives a function without parameters: main with those values."""
+    names, values = (", ".join(f"{letter}{index}" for index in range(count)) for letter in "pr")
+    return (
+        f"bytecode bound({names}) registers {count + 1}\n"
+        f"  0: call r{count} = vm.builtin.make_closure(f{len(BUILTINS)}, {values})\n"
+        f"  1: ret r{count}"
+    )
+
+
+def strings(*texts: str) -> np.ndarray:
+    return np.array(texts, object)
+
+
+MANY = 1 << 21  # items or elements
+
+
+@cache
+def many_strings() -> np.ndarray:
+    return np.full(MANY, "a", object)
+
+
+@cache
+def many_items() -> list:
+    return [0] * MANY
+
+
+def text(size: int) -> np.ndarray:
+    return np.array("a" * size, object)
+
+
+ONES = np.ones(1 << 22, np.uint8)
+PIECES = np.ones((1 << 21, 1, 2), np.uint8)  # along the second axis they are copied two bytes at a time
+DEEP = (1,) * 62
+# a*b, as rows of csrc/patterns.def
+AB = np.array(
+    [
+        [_PATTERNS["SPLIT"], 1, 4],
+        [_PATTERNS["SET"], 1, 0],
+        [_PATTERNS["RANGE"], ord("a"), ord("a")],
+        [_PATTERNS["JUMP"], 0, 0],
+        [_PATTERNS["SET"], 1, 0],
+        [_PATTERNS["RANGE"], ord("b"), ord("b")],
+        [_PATTERNS["MATCH"], 0, 0],
+    ],
+    np.int64,
+)
+
+# builtin: what is called again and again, and with what; the context comes of itself
+CASES: dict[str, Callable[[], tuple]] = {
+    "alloc_storage": lambda: ("0, f32", Shape([1] * MANY)),
+    "alloc_shape_heap": lambda: ("", 1 << 16),
+    "tensor_to_shape": lambda: ("", np.ones(MANY, np.int64)),
+    "shape_to_tensor": lambda: ("", Shape([1] * MANY)),
+    "list_append": lambda: ("1", many_items()),
+    "list_insert": lambda: ("0, 1", many_items()),
+    "list_erase": lambda: ("0", many_items()),
+    "list_concat": lambda: ("1", [PIECES, PIECES]),
+    "list_stack": lambda: ("-1", [ONES, ONES]),
+    "list_split": lambda: ("1, 0", ONES),
+    "list_unstack": lambda: ("0", ONES),
+    "string_positions": lambda: ("", many_strings()),
+    "string_take": lambda: ("", np.zeros(MANY, np.int64), many_strings()),
+    "string_equal": lambda: ("", many_strings().reshape(*DEEP, -1), many_strings().reshape(*DEEP, -1)),
+    "string_concat": lambda: ("", many_strings(), text(1000)),
+    "string_lookup": lambda: ("", many_strings(), strings("b", "c" * 8), np.zeros(1, np.int64)),
+    "string_case": lambda: ("1", text(1 << 24)),
+    "string_split": lambda: ("-1", text(1 << 24), text(1 << 12)),
+    "string_part_count": lambda: ("-1", text(1 << 24), np.array("a" * (1 << 20) + "b", object)),
+    "string_match": lambda: ("", text(1 << 24), AB),
+    "string_tokens": lambda: ("", text(1 << 20), AB),
+    "string_of_number": lambda: ("", np.full(MANY, 1e-300)),
+    "string_to_number": lambda: ("f64", np.full(MANY, "1e-300", object)),
+    "expand": lambda: ("", np.ones((1 << 20, 1), np.uint8), Shape([1 << 20, 8])),
+}
+WITH_CONTEXT = {
+    "alloc_storage",
+    "alloc_shape_heap",
+    "list_concat",
+    "list_stack",
+    "list_split",
+    "list_unstack",
+    "expand",
+}
+
+
+def worst_case(name: str) -> tuple[str, str, tuple]:
+    """The constants, the function and the arguments of a run without an end."""
+    more, *arguments = CASES[name]()
+    constants = ""
+    if "f32" in more or "f64" in more:
+        constants, more = f"c0 = dtype {more[-3:]}", more[:-3] + "c0"
+    return constants, again_and_again(name, len(arguments), more, name in WITH_CONTEXT), tuple(arguments)
+
+
+def pushes() -> tuple[str, str, tuple]:
+    """A list that grows where it is."""
+    function = "bytecode main(list) registers 1\n  0: call r0 = vm.builtin.list_push(r0, 1)\n  1: goto -> 0"
+    return "", function, ([],)
+
+
+def closures() -> tuple[str, str, tuple]:
+    """A closure of the closure before it, and so on: each has one captured value more."""
+    function = (
+        "bytecode main(x) registers 1\n"
+        f"  0: call r0 = vm.builtin.make_closure(f{len(BUILTINS)}, 1)\n"
+        "  1: call r0 = vm.builtin.make_closure(r0, 1)\n"
+        "  2: goto -> 1"
+    )
+    return "", function, (1,)
+
+
+def types() -> tuple[str, str, tuple]:
+    """A type of 150 lists inside each other, the lists being too many to know them."""
+    ints = ", ".join([str(_TYPES["LIST"])] * 2 + [str(_TYPES["ANY"])])
+    function = again_and_again("match_type", 1, f"nil, c0, {ints}")
+    return 'c0 = string "x"', function, ([[1] for _ in range(MANY // 4)],)
+
+
+def long_code() -> tuple[str, str, tuple]:
+    lines = [
+        "bytecode main(x) registers 2",
+        *(f"  {k}: prim r1 = add_i64(r0, 1)" for k in range(100_000)),
+        "  100000: goto -> 0",
+    ]
+    return "", "\n".join(lines), (1,)
+
+
+def long_calls() -> tuple[str, str, tuple]:
+    """Many arguments again and again."""
+    arguments = ", ".join(["r0"] * 100_000)
+    function = f"bytecode main(x) registers 2\n  0: call r1 = vm.builtin.make_list({arguments})\n  1: goto -> 0"
+    return "", function, (1,)
+
+
+OTHERS = {
+    "list_push": pushes,
+    "make_closure": closures,
+    "match_type": types,
+    "long code": long_code,
+    "long calls": long_calls,
+}
+
+
+def control_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("way", ["max_seconds", "Ctrl-C"])
+@pytest.mark.parametrize("name", [*CASES, *OTHERS])
+def test_it_ends_soon_after_the_limit(name: str, way: str) -> None:
+    constants, function, arguments = OTHERS[name]() if name in OTHERS else worst_case(name)
+    options = {"max_seconds": LIMIT} if way == "max_seconds" else {}
+    machine = machine_of(function, bound(len(arguments)), constants=constants, **options)
+    run = machine["bound"](*arguments)  # what takes time to convert is in the machine now
+    timer = threading.Timer(LIMIT, control_c) if way == "Ctrl-C" else None
+    began = time.monotonic()
+    if timer:
+        timer.start()
+    with pytest.raises(RelvmTimeoutError if way == "max_seconds" else KeyboardInterrupt):
+        run()
+    assert time.monotonic() - began < LIMIT + SOON
+
+
+def test_every_builtin_that_counts_its_work_has_a_case() -> None:
+    assert CASES.keys() | {"list_push", "make_closure", "match_type"} == {
+        row.name for row in BUILTINS if row.cost == "WORK"
+    }
+
+
+def test_a_list_in_many_places_is_matched_and_converted_once() -> None:
+    """Gone over at each of its places it would be 2^60 lists."""
+    ints = ", ".join([str(_TYPES["LIST"])] * 61 + [str(_TYPES["ANY"])])
+    doubles = (
+        "bytecode main(n, list) registers 4\n"
+        "  0: prim r2 = gt_i64(r0, 0)\n"
+        "  1: if r2 -> 5\n"
+        "  2: prim r0 = sub_i64(r0, 1)\n"
+        "  3: call r1 = vm.builtin.make_list(r1, r1)\n"
+        "  4: goto -> 0\n"
+        f"  5: call vm.builtin.match_type(r1, nil, c0, {ints})\n"
+        "  6: ret r1"
+    )
+    machine = machine_of(doubles, constants='c0 = string "x"', max_steps=1_000_000)
+    made = machine["main"](60, [1])
+    for _ in range(60):
+        assert isinstance(made, list) and len(made) == 2 and made[0] is made[1]
+        made = made[0]
+    assert made == [1]
+
+
+def test_a_tensor_has_at_most_64_axes() -> None:
+    machine = machine_of("bytecode main(x, shape) registers 3\n  0: call r2 = vm.builtin.reshape(r0, r1)\n  1: ret r2")
+    assert machine["main"](np.ones(1), Shape([1] * 64)).shape == (1,) * 64
+    with pytest.raises(RelvmShapeError, match="rank 65, expected at most 64"):
+        machine["main"](np.ones(1), Shape([1] * 65))
+
+
+def test_splitting_finds_what_python_finds() -> None:
+    """Delimiters that end with what they begin with, in texts of little else, across where a search polls."""
+    split = "bytecode main(x, d) registers 3\n  0: call r2 = vm.builtin.string_split(r0, r1, -1)\n  1: ret r2"
+    machine, draw = machine_of(split), np.random.default_rng(0)
+    for before in (0, 0, 1 << 16):
+        for _ in range(200):
+            delimiter = "".join(draw.choice(["a", "b"], draw.integers(1, 6)))
+            content = "c" * max(before - int(draw.integers(0, 8)), 0) + "".join(draw.choice(["a", "b"], 20))
+            got = machine["main"](strings(content), np.array(delimiter, object)).numpy()
+            assert got[0].tolist() == content.split(delimiter)
