@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "builtins.h"
+#include "constants.h"
 #include "decode.h"
 #include "strings.h"
 #include "verify.h"
@@ -26,18 +27,12 @@ typedef struct file_section {
   uint64_t offset, size_bytes, zero;
 } file_section;
 
-typedef struct constant_record {
-  uint32_t tag, dtype, rank, dims_start;
-  int64_t payload;
-  uint64_t size_bytes;
-} constant_record;
-
 typedef struct native_header {
   uint32_t abi_version, triple, cpu, zero[13];
 } native_header;
 
 _Static_assert(sizeof(file_header) == 64 && sizeof(file_section) == 32 && sizeof(rvm_function_record) == 32 &&
-                   sizeof(constant_record) == 32 && sizeof(native_header) == 64,
+                   sizeof(native_header) == 64,
                "the structs are the file format");
 
 #define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "executable: " __VA_ARGS__)
@@ -122,9 +117,7 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
   return RVM_OK;
 }
 
-/* The `count` items of a table that starts `*offset` bytes into the section, which has so many; moves the offset behind it; NULL: too
-   short. */
-static const void *section_table(const rvm_section *section, int64_t *offset, uint64_t count, uint64_t item_bytes) {
+const void *rvm_section_table(const rvm_section *section, int64_t *offset, uint64_t count, uint64_t item_bytes) {
   if (count > (uint64_t)(section->size_bytes - *offset) / item_bytes) return NULL;
   const void *table = section->bytes + *offset;
   *offset += (int64_t)(count * item_bytes);
@@ -168,9 +161,9 @@ static int is_name(const rvm_executable *executable, uint32_t index) {
 static rvm_status read_strings(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_strings];
   int64_t offset = 0;
-  const uint32_t *count = section_table(section, &offset, 1, sizeof *count);
+  const uint32_t *count = rvm_section_table(section, &offset, 1, sizeof *count);
   if (!count || *count > INT32_MAX) return BAD(error, "the string section is too short");
-  executable->strings = section_table(section, &offset, *count, sizeof *executable->strings);
+  executable->strings = rvm_section_table(section, &offset, *count, sizeof *executable->strings);
   if (!executable->strings) return BAD(error, "the string section is too short");
   executable->string_count = (int32_t)*count;
   for (int32_t i = 0; i < executable->string_count; i++) {
@@ -308,11 +301,11 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   executable->code = (const uint32_t *)code->bytes;
   executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));
   int64_t offset = 0;
-  const uint32_t *counts = section_table(section, &offset, 2, sizeof *counts);
+  const uint32_t *counts = rvm_section_table(section, &offset, 2, sizeof *counts);
   if (!counts || counts[0] > INT32_MAX) return BAD(error, "the function section is too short");
-  executable->functions = section_table(section, &offset, counts[0], sizeof *executable->functions);
+  executable->functions = rvm_section_table(section, &offset, counts[0], sizeof *executable->functions);
   if (!executable->functions) return BAD(error, "the function section is too short");
-  executable->parameters = section_table(section, &offset, counts[1], sizeof *executable->parameters);
+  executable->parameters = rvm_section_table(section, &offset, counts[1], sizeof *executable->parameters);
   if (!executable->parameters) return BAD(error, "the function section is too short");
   executable->function_count = (int32_t)counts[0];
   uint32_t next_parameter = 0;
@@ -322,103 +315,6 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   }
   rvm_status status = index_names(executable, error);
   return status ? status : check_code_ranges(executable, error);
-}
-
-/* ---- constants ---- */
-
-/* A tensor of strings that stand packed in the data section (rvm_tensor_of_strings). */
-static rvm_status read_strings_of(const constant_record *record, const int64_t *dims, const unsigned char *packed,
-                                  int32_t index, rvm_value *result) {
-  rvm_status status = rvm_tensor_of_strings((int32_t)record->rank, dims, packed, (int64_t)record->size_bytes, result);
-  if (status == RVM_SHAPE_ERROR) {
-    rvm_value_release(result);
-    return BAD(result, "the strings of constant %d are misplaced", index);
-  }
-  if (!status) rvm_strings_count(result->as.tensor, -1);
-  return status;
-}
-
-static rvm_status read_tensor(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
-                              int32_t index, rvm_value *result) {
-  const rvm_section *data = &executable->sections[RVM_SECTION_data];
-  int64_t size_bytes;
-  if (record->rank > RVM_MOST_RANK)
-    return BAD(result, "constant %d has rank %u, a tensor at most %d", index, record->rank, RVM_MOST_RANK);
-  if (record->dtype >= RVM_DTYPE_COUNT ||
-      !rvm_dims_size_bytes((int32_t)record->dtype, (int32_t)record->rank, dims, &size_bytes) ||
-      (record->dtype != RVM_DTYPE_str && record->size_bytes != (uint64_t)size_bytes) ||
-      record->size_bytes > INT64_MAX)
-    return BAD(result, "constant %d has a dtype, dimensions and a size that do not agree", index);
-  size_bytes = (int64_t)record->size_bytes;
-  if (record->payload < 0 || record->payload % RVM_ALIGNMENT != 0 || size_bytes > data->size_bytes - record->payload)
-    return BAD(result, "the elements of constant %d are misplaced", index);
-  if (record->dtype == RVM_DTYPE_str)
-    return read_strings_of(record, dims, data->bytes + record->payload, index, result);
-  return rvm_tensor_wrap((int32_t)record->dtype, (int32_t)record->rank, dims, (void *)(data->bytes + record->payload),
-                         NULL, NULL, result);
-}
-
-/* `dims`: those from the constant's own on, of which there are `dims_left`. */
-static rvm_status read_constant(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
-                                uint32_t dims_left, int32_t index, rvm_value *result) {
-  if (record->rank > dims_left || record->rank > INT32_MAX) /* never: in less than 16 GB of dimensions */
-    return BAD(result, "the dimensions of constant %d exceed the table", index);
-  switch (record->tag) {
-    case RVM_TAG_INT: *result = rvm_int(record->payload); return RVM_OK;
-    case RVM_TAG_FLOAT:
-      result->tag = RVM_TAG_FLOAT;
-      memcpy(&result->as.f, &record->payload, sizeof result->as.f);
-      return RVM_OK;
-    case RVM_TAG_DTYPE:
-      if (record->payload < 0 || record->payload >= RVM_DTYPE_COUNT)
-        return BAD(result, "constant %d: no such dtype", index);
-      *result = (rvm_value){.tag = RVM_TAG_DTYPE, .as.i = record->payload};
-      return RVM_OK;
-    case RVM_TAG_STRING:
-      if (record->payload < 0 || record->payload >= executable->string_count)
-        return BAD(result, "constant %d: no such string", index);
-      return rvm_string_new(rvm_executable_string(executable, (uint32_t)record->payload),
-                            executable->strings[record->payload].length, result);
-    case RVM_TAG_SHAPE: return rvm_shape_new((int32_t)record->rank, dims, result);
-    case RVM_TAG_TENSOR: return read_tensor(executable, record, dims, index, result);
-    default: return BAD(result, "constant %d has tag %u, which no constant can have", index, record->tag);
-  }
-}
-
-/* As the section says; 0 where it is too short to. */
-static int64_t constant_total(const rvm_executable *executable) {
-  int64_t offset = 0;
-  const uint32_t *counts = section_table(&executable->sections[RVM_SECTION_constants], &offset, 2, sizeof *counts);
-  return counts ? counts[0] : 0;
-}
-
-static rvm_status read_constants(rvm_executable *executable, rvm_value *error) {
-  const rvm_section *section = &executable->sections[RVM_SECTION_constants];
-  int64_t offset = 0;
-  const uint32_t *counts = section_table(section, &offset, 2, sizeof *counts);
-  if (!counts || counts[0] > INT32_MAX) return BAD(error, "the constant section is too short");
-  const constant_record *records = section_table(section, &offset, counts[0], sizeof *records);
-  const int64_t *dims = records ? section_table(section, &offset, counts[1], sizeof *dims) : NULL;
-  if (!dims) return BAD(error, "the constant section is too short");
-  executable->constants = rvm_allocate_zeroed(counts[0] * sizeof *executable->constants);
-  if (!executable->constants) return rvm_out_of_memory(error);
-  uint32_t next_dim = 0;
-  for (int32_t i = 0; i < (int32_t)counts[0]; i++) {
-    if (records[i].dims_start != next_dim)
-      return BAD(error, "the dimensions of constant %d begin at %u of the table, expected %u", i, records[i].dims_start,
-                 next_dim);
-    rvm_value value = {0};
-    rvm_status status = read_constant(executable, &records[i], dims + next_dim, counts[1] - next_dim, i, &value);
-    if (status) {
-      *error = value;
-      return status;
-    }
-    if (rvm_value_is_object(value)) value.as.object->references = -1;
-    executable->constants[i] = value;
-    executable->constant_count = i + 1;
-    next_dim += records[i].rank;
-  }
-  return RVM_OK;
 }
 
 /* ---- native code ---- */
@@ -530,7 +426,7 @@ static rvm_status exceeds(const char *what, int64_t got, int64_t most, rvm_value
 
 static rvm_status check_counts(const rvm_executable *executable, const rvm_load_options *options, rvm_value *error) {
   rvm_status status = exceeds("functions", executable->function_count, options->max_functions, error);
-  if (!status) status = exceeds("constants", constant_total(executable), options->max_constants, error);
+  if (!status) status = exceeds("constants", rvm_constants_count(executable), options->max_constants, error);
   return status ? status : exceeds("words of code", executable->code_words, options->max_code_words, error);
 }
 
@@ -554,7 +450,7 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
   if (has_native && !is_trusted && !executable->is_only_checked)
     status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, and the load options do not trust it");
   if (!status && !(has_native && is_trusted)) status = copy_callable(executable, options, error);
-  load_step *const steps[] = {read_strings,          read_texts,  read_functions, check_callable, read_constants,
+  load_step *const steps[] = {read_strings,          read_texts,  read_functions, check_callable, rvm_constants_read,
                               rvm_executable_verify, rvm_executable_decode,
                               read_native,           find_symbols};
   for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) {

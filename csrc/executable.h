@@ -110,6 +110,9 @@ extern const rvm_native_api rvm_machine_native_api;
 
 void rvm_executable_retain(rvm_executable *executable);
 const char *rvm_executable_string(const rvm_executable *executable, uint32_t index);
+/* The `count` items of a table that starts `*offset` bytes into the section, which has so many; moves the offset behind it; NULL: too
+   short. */
+const void *rvm_section_table(const rvm_section *section, int64_t *offset, uint64_t count, uint64_t item_bytes);
 
 /* Whether the executable may call a registered function, by the load options that it came with. */
 int rvm_executable_may_call(const rvm_executable *executable, const char *name);
