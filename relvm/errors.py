@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
+from relvm.quoting import terminal_message
+
 
 class RelvmError(Exception):
-    """Base of all of them.
+    """Base of all of them.  The message, as `str` gives it, has no control characters: it is safe to print.
 
     Attributes
     ----------
@@ -16,6 +18,9 @@ class RelvmError(Exception):
     """
 
     origin: str = ""
+
+    def __str__(self) -> str:
+        return terminal_message(super().__str__())
 
 
 class RelvmTypeError(RelvmError, TypeError):
@@ -89,8 +94,11 @@ class RelvmCallbackError(RelvmError, RuntimeError):
 class RelvmSyntaxError(RelvmError, SyntaxError):
     """Text or script that is not in the language; the message has the line and the column."""
 
+    def __init__(self, message: str = "") -> None:
+        super().__init__(terminal_message(message))  # Python prints `msg` where it shows a traceback
+
     def __str__(self) -> str:
-        return str(self.msg)  # SyntaxError's own adds the place again
+        return terminal_message(str(self.msg))  # SyntaxError's own adds the place again
 
 
 class RelvmVerifyError(RelvmError):

@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "relvm"
 
 # From the bottom up: a layer may import itself and those before it.
 LAYERS = (
+    ("relvm.quoting",),
     ("relvm.errors", "relvm.tables"),
     ("relvm.vm.runtime",),
     ("relvm.ir",),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from relvm.aot.c_text import CTYPES
 from relvm.aot.config import AotConfig
 from relvm.aot.lowered import LoweredModule, Port, ScalarVar
-from relvm.aot.metadata import Metadata, TensorInfo
-from relvm.ir.dims import DimVar, format_dim
+from relvm.aot.metadata import Metadata, TensorInfo, dim_text
+from relvm.ir.dims import DimVar
+from relvm.quoting import c_comment
 from relvm.tables import STATUS
 
 
@@ -73,8 +74,8 @@ def _struct(what: str, ports: tuple[Port, ...], entry, config: AotConfig) -> str
         match port.value:
             case int() as number:
                 storage = entry.storages[number]
-                shape = ", ".join(map(format_dim, storage.shape))
-                lines.append(f"  {const}{storage.dtype.ctype} *{port.name}; /* {storage.dtype}[{shape}] */")
+                type_ = f"{storage.dtype}[{', '.join(map(dim_text, storage.shape))}]"
+                lines.append(f"  {const}{storage.dtype.ctype} *{port.name}; /* {c_comment(type_)} */")
             case ScalarVar(letter=letter):
                 star = "" if what == "inputs" else "*"
                 lines.append(f"  {CTYPES[letter]} {star}{port.name};")
@@ -119,9 +120,10 @@ def _arguments(metadata: Metadata, config: AotConfig) -> str:
         listed += [(f"memory of {metadata.alignment} bytes alignment", info) for info in metadata.pools]
     for number, (what, info) in enumerate(listed):
         shape = ", ".join(map(str, info.shape))
-        lines.append(f"     {number}: {what} {info.name}, {info.dtype}[{shape}]")
+        lines.append(f"     {number}: {what} {c_comment(f'{info.name}, {info.dtype}[{shape}]')}")
     lines += [
-        f"   {size.name} is {size.least} to {'any' if size.most is None else size.most}." for size in metadata.sizes
+        f"   {c_comment(size.name)} is {size.least} to {'any' if size.most is None else size.most}."
+        for size in metadata.sizes
     ]
     lines.append("   result is left NIL; self is not looked at. */")
     return "\n".join(lines)

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 from relvm.codegen.c_kernel import KernelBody, size_names
-from relvm.codegen.c_operands import comment_text
 from relvm.ir.dims import DimVar
 from relvm.lir.kernel import (
     Allocate,
@@ -23,6 +22,7 @@ from relvm.lir.kernel import (
     scalars_in,
     statements_in,
 )
+from relvm.quoting import c_comment
 from relvm.transform.storage import align
 
 SCRATCH_ALIGNMENT = 16  # of a kernel's arrays in its scratch memory, in bytes
@@ -44,7 +44,7 @@ def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
     unused = [f"  (void){name};" for name in named if name not in body.used]
     end = ["  return RVM_OK;"] if can_fail(kernel) else []
     head = f"{plain_signature(kernel, symbol)} {{"
-    return "\n".join([f"/* {comment_text(kernel.comment)} */", head, *unused, *body.lines, *end, "}"])
+    return "\n".join([f"/* {c_comment(kernel.comment)} */", head, *unused, *body.lines, *end, "}"])
 
 
 def plain_signature(kernel: Kernel, symbol: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from relvm.aot.metadata import Metadata, TensorInfo
+from relvm.quoting import c_string
 
 
 def print_metadata(metadata: Metadata) -> str:
@@ -17,13 +17,13 @@ def print_metadata(metadata: Metadata) -> str:
         rows = [_row(info, f"{what}{number}") for number, info in enumerate(infos)]
         parts += [_array(f"static const rvm_tensor_info {what}[]", rows)] if rows else []
         names[what] = what if rows else "0"
-    rows = [f"{{{_text(s.name)}, {s.least}, {-1 if s.most is None else s.most}}}" for s in metadata.sizes]
+    rows = [f"{{{c_string(s.name)}, {s.least}, {-1 if s.most is None else s.most}}}" for s in metadata.sizes]
     parts += [_array("static const rvm_size_info sizes[]", rows)] if rows else []
     names["sizes"] = "sizes" if rows else "0"
     lists = (metadata.inputs, metadata.outputs, metadata.pools, metadata.sizes)
     rows = [
         f"RVM_METADATA_VERSION, {metadata.alignment}",
-        f'"{metadata.mod_name}"',
+        c_string(metadata.mod_name),
         ", ".join(str(len(each)) for each in lists),
         ", ".join(names.values()),
     ]
@@ -36,7 +36,7 @@ def _dims(info: TensorInfo, name: str) -> str:
     if not info.shape:
         return ""
     numbers = ", ".join(str(dim if isinstance(dim, int) else -1) for dim in info.shape)
-    texts = ", ".join(_text(str(dim)) for dim in info.shape)
+    texts = ", ".join(c_string(str(dim)) for dim in info.shape)
     return (
         f"static const int64_t {name}_shape[] = {{{numbers}}};\nstatic const char *const {name}_dims[] = {{{texts}}};"
     )
@@ -44,13 +44,8 @@ def _dims(info: TensorInfo, name: str) -> str:
 
 def _row(info: TensorInfo, name: str) -> str:
     pointers = f"{name}_shape, {name}_dims" if info.shape else "0, 0"
-    return f'{{"{info.name}", "{info.dtype}", {len(info.shape)}, {pointers}}}'
+    return f"{{{c_string(info.name)}, {c_string(info.dtype)}, {len(info.shape)}, {pointers}}}"
 
 
 def _array(declaration: str, rows: Sequence[str]) -> str:
     return "\n".join([f"{declaration} = {{", *(f"    {row}," for row in rows), "};"])
-
-
-def _text(text: str) -> str:
-    """A C string."""
-    return json.dumps(text)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from relvm.aot.storage import Storage
-from relvm.codegen.c_names import escaped
 from relvm.ir.expr import constant_key
+from relvm.quoting import c_identifier_part
 
 
 class Names:
@@ -16,10 +16,10 @@ class Names:
         self._numbers: dict[object, int] = {}
 
     def function(self, name: str) -> str:
-        return f"{self.prefix}_function_{escaped(name)}"
+        return f"{self.prefix}_function_{c_identifier_part(name)}"
 
     def kernel(self, name: str) -> str:
-        return f"{self.prefix}_kernel_{escaped(name)}"
+        return f"{self.prefix}_kernel_{c_identifier_part(name)}"
 
     def constant(self, storage: Storage) -> str:
         """Where a constant is."""

@@ -8,9 +8,9 @@ from relvm.aot.c_names import Names
 from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lowered import Run
 from relvm.codegen.c_kernel import size_names
-from relvm.codegen.c_names import escaped
 from relvm.ir.dims import AnyDim, as_var
 from relvm.lir.kernel import Kernel
+from relvm.quoting import c_identifier_part, c_string
 
 _TABLE = """\
 static struct {{
@@ -61,7 +61,7 @@ def print_table(kernels: Mapping[str, Kernel], names: Names, config: AotConfig) 
     if not kernels:
         return _OPEN.format(find="")
     numbers = ", ".join(map(_number, kernels))
-    rows = "\n".join(f'    {{"{config.name}.{name}", {names.kernel(name)}, 0}},' for name in kernels)
+    rows = "\n".join(f"    {{{c_string(f'{config.name}.{name}')}, {names.kernel(name)}, 0}}," for name in kernels)
     return "\n\n".join(
         [
             f"enum {{ {numbers} }};",
@@ -101,4 +101,4 @@ static void relvm_open(const rvm_native_api *api) {{
 
 
 def _number(kernel: str) -> str:
-    return f"KERNEL_{escaped(kernel)}"
+    return f"KERNEL_{c_identifier_part(kernel)}"

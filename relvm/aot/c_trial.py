@@ -14,6 +14,7 @@ from relvm.aot.trial import Trial
 from relvm.codegen.c_kernel import literal
 from relvm.codegen.c_operands import float_text
 from relvm.ir.dtypes import dtype_of
+from relvm.quoting import c_string
 
 _HEAD = """\
 #include <float.h>
@@ -162,7 +163,7 @@ def _comparison(name: str, count: int) -> list[str]:
         "  long i;",
         f"  for (i = 0; i < {count}; i++)",
         f"    compare((double)got_{name}[i], (double)want_{name}[i], &largest, &worst);",
-        f'  failures += report("{name}", {count}, {is_same}, largest, worst);',
+        f"  failures += report({c_string(name)}, {count}, {is_same}, largest, worst);",
         "}",
     ]
 

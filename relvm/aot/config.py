@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from relvm.aot.c_words import identifier
 from relvm.errors import RelvmArgumentError, expect_choice
+from relvm.quoting import c_identifier
 from relvm.tables import csrc_directory
 
 _CHOICES = {
@@ -158,7 +158,7 @@ class AotConfig:
 
 def _is_name(name: object) -> bool:
     is_identifier = isinstance(name, str) and re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) is not None
-    return is_identifier and len(name) <= _MOST_NAME and identifier(name) == name and name not in ("rvm", "relvm")
+    return is_identifier and len(name) <= _MOST_NAME and c_identifier(name) == name and name not in ("rvm", "relvm")
 
 
 def _is_power_of_two(number: object) -> bool:

@@ -25,28 +25,31 @@ from relvm.aot.lowered import (
 )
 from relvm.aot.storage import Place, Storage
 from relvm.ir.dims import format_dim
+from relvm.quoting import terminal, text_string
 
 
 def format_lowered(module: LoweredModule) -> str:
     """Every function, callees first; the entry with the names of its inputs and outputs."""
-    ports = [f"{port.name}={_port(port.value)}" for port in (*module.inputs, *module.outputs)]
+    ports = [f"{terminal(port.name)}={_port(port.value)}" for port in (*module.inputs, *module.outputs)]
     texts = [format_function(function, module.calls.value) for function in module.functions]
-    return "\n\n".join([*texts, f"entry {module.functions[-1].name}: {', '.join(ports)}"]) + "\n"
+    return "\n\n".join([*texts, f"entry {terminal(module.functions[-1].name)}: {', '.join(ports)}"]) + "\n"
 
 
 def format_function(function: LoweredFunction, call: str) -> str:
     """One function: its storages, then its statements."""
     storages, sizes = function.storages, function.sizes
     params = [f"s{number}: {_type(storages[number])}" for number in function.inputs]
-    params += [f"{var.name} in [{low}, {'...' if high is None else high}]" for var, low, high in sizes]
-    params += [f"{var.name}: {var.letter}" for var in function.scalars]
+    params += [f"{terminal(var.name)} in [{low}, {'...' if high is None else high}]" for var, low, high in sizes]
+    params += [f"{terminal(var.name)}: {var.letter}" for var in function.scalars]
     results = [f"s{number}: {_type(storages[number])}" for number in function.outputs]
-    results += [f"{var.name}: {var.letter}" for var in function.results]
-    lines = [f"{function.name}({', '.join(params)}) -> ({', '.join(results)}):"]
+    results += [f"{terminal(var.name)}: {var.letter}" for var in function.results]
+    lines = [f"{terminal(function.name)}({', '.join(params)}) -> ({', '.join(results)}):"]
     for number, storage in enumerate(storages):
         if storage.place in (Place.WORKSPACE, Place.CONSTANT):
             size = function.size_bytes[number]
-            lines.append(f"  s{number} = {storage.place.value} {_type(storage)}  # {storage.name}, {size} bytes")
+            lines.append(
+                f"  s{number} = {storage.place.value} {_type(storage)}  # {terminal(storage.name)}, {size} bytes"
+            )
     for number, section in enumerate(function.sections):
         if len(function.sections) > 1:
             lines.append(f"  section {number}:")
@@ -60,20 +63,20 @@ def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: st
     for statement in body:
         match statement:
             case Run(kernel, storages, sizes):
-                parts = [f'"{kernel}"', *(f"s{number}" for number in storages), *map(format_dim, sizes)]
+                parts = [text_string(kernel), *(f"s{number}" for number in storages), *map(format_dim, sizes)]
                 lines.append(f"{indent}{call}({', '.join(parts)})")
             case Copy(source, target, size):
                 lines.append(f"{indent}s{target} = copy(s{source}, {format_dim(size)})")
             case ReadItem(target, storage, position):
-                lines.append(f"{indent}{target.name} = s{storage}[{position}]")
+                lines.append(f"{indent}{terminal(target.name)} = s{storage}[{position}]")
             case WriteItem(storage, position, value):
                 lines.append(f"{indent}s{storage}[{position}] = {_scalar(value)}")
             case Compute(target, row, args):
-                lines.append(f"{indent}{target.name} = {row}({', '.join(map(_scalar, args))})")
+                lines.append(f"{indent}{terminal(target.name)} = {row}({', '.join(map(_scalar, args))})")
             case SetScalar(target, value):
-                lines.append(f"{indent}{target.name} = {_scalar(value)}")
+                lines.append(f"{indent}{terminal(target.name)} = {_scalar(value)}")
             case SetSize(target, value):
-                lines.append(f"{indent}{target.name} = size({_scalar(value)})")
+                lines.append(f"{indent}{terminal(target.name)} = size({_scalar(value)})")
             case CheckSizes(left, right):
                 lines.append(f"{indent}check {format_dim(left)} == {format_dim(right)}")
             case CheckRange(value, low, high):
@@ -87,12 +90,12 @@ def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: st
                 _append(lines, orelse, indent + "  ", call)
             case CallFunction(function, storages, sizes, scalars, results):
                 parts = [*(f"s{number}" for number in storages), *map(format_dim, sizes), *map(_scalar, scalars)]
-                into = "".join(f"{var.name}, " for var in results)[:-2]
-                lines.append(f"{indent}{into + ' = ' if into else ''}{function}({', '.join(parts)})")
+                into = "".join(f"{terminal(var.name)}, " for var in results)[:-2]
+                lines.append(f"{indent}{into + ' = ' if into else ''}{terminal(function)}({', '.join(parts)})")
             case Repeat(section, moves, sizes, scalars):
                 parts = [f"s{m.param} = s{m.source}" + ("" if m.home is None else f" in s{m.home}") for m in moves]
-                parts += [f"{var.name} = {format_dim(dim)}" for var, dim in sizes]
-                parts += [f"{var.name} = {_scalar(value)}" for var, value in scalars]
+                parts += [f"{terminal(var.name)} = {format_dim(dim)}" for var, dim in sizes]
+                parts += [f"{terminal(var.name)} = {_scalar(value)}" for var, value in scalars]
                 lines.append(f"{indent}go to section {section}{' with ' if parts else ''}{', '.join(parts)}")
 
 
@@ -106,8 +109,8 @@ def _scalar(scalar: Scalar) -> str:
             return str(value).lower() if isinstance(value, bool) else repr(value)
         case DimScalar(dim):
             return f"({format_dim(dim)})"
-    return scalar.name
+    return terminal(scalar.name)
 
 
 def _port(value: object) -> str:
-    return f"s{value}" if isinstance(value, int) else value.name
+    return f"s{value}" if isinstance(value, int) else terminal(value.name)

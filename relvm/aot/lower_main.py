@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from relvm.aot.asserted import asserted_bound
-from relvm.aot.c_words import identifier
 from relvm.aot.call_graph import Loop, call_order
 from relvm.aot.config import AotConfig
 from relvm.aot.homes import give_homes
@@ -68,6 +67,7 @@ from relvm.ir.expr import (
 from relvm.ir.prims import find_row
 from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type, type_vars
 from relvm.lir.kernel import Kernel
+from relvm.quoting import c_identifier
 
 _LETTERS = {"bool": "b", "i64": "i", "f64": "f"}
 _NAMED = {"list": "list", "string": "tensor of strings", "random": "random numbers", "print": "printing"}
@@ -419,7 +419,7 @@ class _Lowering:
         dims = []
         for position in range(length):
             item = self.item(f"{var.name}_{position}", tensor.storage, position)
-            dims.append(self.size(f"{identifier(var.name)}_{position}", item))
+            dims.append(self.size(f"{c_identifier(var.name)}_{position}", item))
         return Sizes(tuple(dims))
 
     def item(self, name: str, storage: int, position: int = 0) -> ScalarVar:
@@ -437,7 +437,7 @@ class _Lowering:
         return ScalarVar(self.unique(name), letter)
 
     def unique(self, name: str) -> str:
-        base = identifier(name)
+        base = c_identifier(name)
         count = self.names.get(base, 0)
         self.names[base] = count + 1
         return f"{base}_{count}"

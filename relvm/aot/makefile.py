@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from relvm.aot.c_project import EXACT
 from relvm.aot.config import AotConfig
+from relvm.quoting import makefile_word
 
 _MAKEFILE = """\
 # {head}
@@ -52,8 +53,8 @@ test: test/main
 
 def print_makefile(config: AotConfig, files: Iterable[str], *, tests: bool) -> str:
     """Its text.  files: the paths of the sources.  tests: whether there is a trial, which `make test` runs."""
-    name = config.name
-    objects = " ".join(sorted(path[:-2] + ".o" for path in files if path.endswith(".c")))
+    name = makefile_word(config.name)
+    objects = " ".join(sorted(makefile_word(path[:-2]) + ".o" for path in files if path.endswith(".c")))
     if config.runtime == "hosted":
         library, standard = f"{name}.so", "-std=gnu11 -fPIC"
         head, link = f"make: the library {library}, for AotExecutor.", "$(CC) -shared $(OBJECTS) -lm -o $@"

@@ -13,6 +13,7 @@ from relvm.aot.placement import FunctionPlacement
 from relvm.aot.storage import Place, Storage
 from relvm.ir.dims import AnyDim, DimVar, as_var, format_dim
 from relvm.ir.expr import constant_key
+from relvm.quoting import c_identifier
 
 VERSION = 1  # RVM_METADATA_VERSION in csrc/relvm_metadata.h
 _NUMBERS = {"i": "i64", "f": "f64", "b": "bool"}
@@ -39,7 +40,7 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class SizeInfo:
-    """A size that only a run knows, its name, and its bounds, `least` and `most`; most: None where it has none."""
+    """A size that only a run knows, its name in C, and its bounds, `least` and `most`; most: None where it has none."""
 
     name: str
     least: int
@@ -84,7 +85,7 @@ def metadata_of(module: LoweredModule, config: AotConfig, pool_bytes: tuple[int,
         tuple(_port(port, entry) for port in ports),
         tuple(_port(port, entry) for port in module.outputs),
         tuple(TensorInfo(pool.name, (size,), "u8") for pool, size in zip(config.pools, pool_bytes, strict=True)),
-        tuple(SizeInfo(var.name, low, high) for var, low, high in entry.sizes),
+        tuple(SizeInfo(c_identifier(var.name), low, high) for var, low, high in entry.sizes),
         config.base_alignment,
     )
 
@@ -111,8 +112,13 @@ def port_dtype(port: Port, entry: LoweredFunction) -> str:
     return entry.storages[port.value].dtype.name
 
 
+def dim_text(dim: AnyDim) -> str:
+    """A dimension with the names of sizes that C has."""
+    return format_dim(dim, lambda var: c_identifier(var.name))
+
+
 def _port(port: Port, entry: LoweredFunction) -> TensorInfo:
-    shape = (dim if isinstance(dim, int) else format_dim(dim) for dim in port_shape(port, entry))
+    shape = (dim if isinstance(dim, int) else dim_text(dim) for dim in port_shape(port, entry))
     return TensorInfo(port.name, tuple(shape), port_dtype(port, entry))
 
 

@@ -26,6 +26,7 @@ from relvm.aot.lowered import (
 )
 from relvm.aot.storage import Place
 from relvm.errors import RelvmMemoryError
+from relvm.quoting import terminal
 from relvm.transform.storage import Arena, Request, align, plan_arena
 
 # What is placed: a storage, by its number; or what a kernel or a called function needs at a statement, by its point.
@@ -90,14 +91,16 @@ def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[P
     """Each function's pools, and what is where in them."""
     lines = []
     for name, found in placements.items():
-        lines.append(f"{name}:")
+        lines.append(f"{terminal(name)}:")
         for number, pool in enumerate(pools):
             size, bound = found.size_bytes[number], found.lower_bound_bytes[number]
             lines.append(f"  {pool.name}: {size} bytes, {bound} alive at once")
             for item in found.placed:
                 if item.slot.pool == number:
                     end = item.slot.offset + item.size_bytes
-                    lines.append(f"    [{item.slot.offset}, {end}) at {item.first} to {item.last}: {item.name}")
+                    lines.append(
+                        f"    [{item.slot.offset}, {end}) at {item.first} to {item.last}: {terminal(item.name)}"
+                    )
     return "\n".join(lines) + "\n"
 
 

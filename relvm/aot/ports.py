@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from relvm.aot.c_words import identifier
 from relvm.aot.lowered import LoweredFunction, Port
 from relvm.errors import RelvmArgumentError, RelvmTypeError
 from relvm.ir.dims import as_var
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Function
 from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
+from relvm.quoting import c_identifier
 
 OUTPUT_NAMES = ("output_tensor_names", "output_names")  # attributes of a function that name its outputs
 
@@ -31,9 +31,9 @@ def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, 
     leaves = [leaf for param in function.params for leaf in _named_leaves(param.name, param.type)]
     tensors, scalars = iter(lowered.inputs), iter(lowered.scalars)
     given = [(name, next(tensors if isinstance(type_, TensorType) else scalars)) for name, type_ in leaves]
-    names = {identifier(name) for name, _ in given}
+    names = {c_identifier(name) for name, _ in given}
     sizes = [var for var, _, _ in lowered.sizes]
-    given += [(f"{var.name}_size" if identifier(var.name) in names else var.name, var) for var in sizes]
+    given += [(f"{var.name}_size" if c_identifier(var.name) in names else var.name, var) for var in sizes]
     results = [type_ for _, type_ in _named_leaves("", function.result_type)]
     tensors, scalars = iter(lowered.outputs), iter(lowered.results)
     taken = [next(tensors if isinstance(type_, TensorType) else scalars) for type_ in results]
@@ -83,8 +83,8 @@ def _numbered(name: str, type_: Type) -> list[str]:
 def _ports(function: str, what: str, named: list[tuple[str, object]]) -> tuple[Port, ...]:
     before: dict[str, str] = {}
     for name, _ in named:
-        made = identifier(name)
+        made = c_identifier(name)
         if made in before:
             raise RelvmArgumentError(f"{function}: {what} {before[made]!r} and {name!r} are both {made} in C")
         before[made] = name
-    return tuple(Port(identifier(name), value) for name, value in named)
+    return tuple(Port(c_identifier(name), value) for name, value in named)

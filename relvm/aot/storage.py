@@ -20,6 +20,7 @@ from relvm.ir.dtypes import DType
 from relvm.ir.expr import Block, BuiltinCall, Constant, Expr, Function, If, MatchCast, Prim, Tuple, TupleItem, Var
 from relvm.ir.node import walk
 from relvm.ir.types import TensorType, TupleType, Type
+from relvm.quoting import terminal
 
 DEVICE = 0  # the CPU, the only one
 
@@ -148,11 +149,9 @@ def format_storage(found: StorageMap) -> str:
     """A line for each storage, then one for each variable."""
     lines = []
     for number, storage in enumerate(found.storages):
-        dims = ", ".join(map(str, storage.shape))
-        lines.append(
-            f"s{number}: {storage.place.value} {storage.name}: {storage.dtype}[{dims}] on device {storage.device}"
-        )
-    lines += [f"{var.name} -> {_ids(info)}" for var, info in found.infos.items()]
+        dims, name = ", ".join(map(str, storage.shape)), terminal(storage.name)
+        lines.append(f"s{number}: {storage.place.value} {name}: {storage.dtype}[{dims}] on device {storage.device}")
+    lines += [f"{terminal(var.name)} -> {_ids(info)}" for var, info in found.infos.items()]
     return "\n".join([*lines, f"result -> {_ids(found.results)}"]) + "\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from relvm.cli.output import put
 from relvm.vm.cache import kept_files, limit_bytes, shrink
 from relvm.vm.runtime.trust import cache_directory
 
@@ -11,9 +12,9 @@ from relvm.vm.runtime.trust import cache_directory
 def show_cache(options: argparse.Namespace) -> int:
     """Prints where compiled code is kept, and how much; with --clear, removes it."""
     files = kept_files()
-    print(f"{cache_directory()}: {len(files):,} files, {_bytes(files):,} of at most {limit_bytes():,} bytes")
+    put(f"{cache_directory()}: {len(files):,} files, {_bytes(files):,} of at most {limit_bytes():,} bytes")
     if options.clear:
-        print(f"removed {shrink(0):,} bytes")
+        put(f"removed {shrink(0):,} bytes")
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from relvm.cli.inputs import input_values
 from relvm.cli.models import chosen_target, parse_dims, read_module
+from relvm.cli.output import put
 from relvm.errors import RelvmNameError, near_matches
 from relvm.explore import compare
 from relvm.ir.expr import Module
@@ -28,7 +29,7 @@ def compare_model(options: argparse.Namespace) -> int:
         fused=not options.unfused,
         dims=parse_dims(options.dim) if is_onnx else None,
     )
-    print(compared)
+    put(compared)
     return 0 if compared.agrees else 1
 
 

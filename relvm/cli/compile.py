@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from relvm.cli.models import build_model, expect_writable, note, read_module
+from relvm.cli.models import build_model, expect_writable, read_module
+from relvm.cli.output import note
 from relvm.errors import RelvmFormatError
 from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
 

@@ -12,10 +12,12 @@ import numpy as np
 
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import executable_of
+from relvm.cli.output import put
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
 from relvm.explore.debugger import Debugger
 from relvm.explore.shown import shown_value
 from relvm.explore.stops import Stop
+from relvm.quoting import terminal
 from relvm.vm.adapting import adapt
 
 _FRAMES = 20  # of `where`
@@ -55,10 +57,10 @@ class Prompt(cmd.Cmd):
         """break WHERE [in FUNCTION]: stop there; without WHERE: list what stops.
         WHERE: a value, a function, FUNCTION:INSTRUCTION, FILE:LINE, a line's number, or the name of an ONNX node."""
         if not text:
-            print(*self.debugger.breakpoints, sep="\n") if self.debugger.breakpoints else print("no breakpoints")
+            put("\n".join(map(str, self.debugger.breakpoints)) or "no breakpoints")
             return
         where, _, function = text.partition(" in ")
-        print(self.debugger.break_at(int(where) if where.isdecimal() else where, function.strip() or None))
+        put(self.debugger.break_at(int(where) if where.isdecimal() else where, function.strip() or None))
 
     def do_delete(self, text: str) -> None:
         """delete NUMBER: remove a breakpoint."""
@@ -114,9 +116,9 @@ class Prompt(cmd.Cmd):
         """where: the functions inside each other, the innermost first."""
         depth = self.debugger.stop.depth
         for number, frame in enumerate(self.debugger.stack(_FRAMES)):
-            print(f"{'*' if number == self.frame else ' '} {number}: {frame}")
+            put(f"{'*' if number == self.frame else ' '} {number}: {frame}")
         if depth > _FRAMES:
-            print(f"  and {depth - _FRAMES} more")
+            put(f"  and {depth - _FRAMES} more")
 
     def do_up(self, text: str) -> None:
         """up: look at the function that called this one."""
@@ -129,26 +131,26 @@ class Prompt(cmd.Cmd):
     def do_list(self, text: str) -> None:
         """list: the instructions of the function that is looked at."""
         frame = self.debugger.stack(self.frame + 1)[self.frame]
-        print(self.debugger.listing(frame.function, frame.instruction))
+        put(self.debugger.listing(frame.function, frame.instruction))
 
     def do_registers(self, text: str) -> None:
         """registers: what its registers hold."""
         rows = self.debugger.registers(self.frame)
         width = max((len(row.name) for row in rows), default=0)
         for row in rows:
-            print(f"r{row.number:<4} {row.name:{width}}  {row.shown}")
+            put(terminal(f"r{row.number:<4} {row.name:{width}}  {row.shown}"))
 
     def do_print(self, text: str) -> None:
         """print NAME: a value, by its name or its register: print y, print r3."""
         value = self.debugger.value(text, self.frame)
         if isinstance(value, np.ndarray):
-            print(
+            put(
                 f"{shown_value(value)}\n{np.array2string(value, threshold=200)}"
                 if value.size > 4
                 else shown_value(value)
             )
         else:
-            print(value if isinstance(value, bool | int | float | str) else shown_value(value))
+            put(value if isinstance(value, bool | int | float | str) else shown_value(value))
 
     # ---- for all of these ----
 
@@ -164,7 +166,7 @@ class Prompt(cmd.Cmd):
         try:
             return bool(super().onecmd(line))
         except RelvmError as error:
-            print(f"{type(error).__name__}: {error}")
+            put(f"{type(error).__name__}: {error}")
         return False
 
     def emptyline(self) -> bool:
@@ -177,14 +179,14 @@ class Prompt(cmd.Cmd):
 
     def _show(self, stop: Stop) -> None:
         self.frame = 0
-        print(stop)
+        put(stop)
 
     def _look(self, frame: int) -> None:
         found = self.debugger.stack(frame + 1)
         if not 0 <= frame < len(found):
             raise RelvmArgumentError("there is no function further " + ("up" if frame > 0 else "down"))
         self.frame = frame
-        print(found[frame])
+        put(found[frame])
 
 
 def _number(text: str) -> int:

@@ -10,7 +10,8 @@ from relvm.aot.format import format_lowered
 from relvm.aot.placement import format_placement
 from relvm.aot.storage import assign_storage, format_storage
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import Progress, expect_writable, note, read_module
+from relvm.cli.models import Progress, expect_writable, read_module
+from relvm.cli.output import note, put
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
 from relvm.vm.building import build
@@ -35,11 +36,11 @@ def export(options: argparse.Namespace) -> int:
         _draw(program, options.draw)
     match options.show:
         case "storage":
-            print(format_storage(assign_storage(program.legal[options.function])), end="")
+            put(format_storage(assign_storage(program.legal[options.function])), end="")
         case "lowered":
-            print(format_lowered(program.lowered), end="")
+            put(format_lowered(program.lowered), end="")
         case "placement":
-            print(format_placement(program.placements, config.pools), end="")
+            put(format_placement(program.placements, config.pools), end="")
         case None:
             if is_library:
                 aot.compile_library(program).export_library(options.output)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from relvm.cli.models import note, parse_dims
+from relvm.cli.models import parse_dims
+from relvm.cli.output import note
 from relvm.errors import (
     RelvmArgumentError,
     RelvmFormatError,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from relvm import __version__
+from relvm.cli.output import complain, note
 from relvm.errors import RelvmError
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
@@ -25,22 +26,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except RelvmError as error:
-        print(f"relvm: error: {type(error).__name__}: {error}", file=sys.stderr)
+        complain(f"{type(error).__name__}: {error}")
         return 1
     except BrokenPipeError:  # who read our output has gone; what Python still flushes at its end goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        print(f"relvm: error: {error}", file=sys.stderr)
+        complain(f"{error}")
         return 1
     except UnicodeDecodeError as error:
-        print(f"relvm: error: the file is not UTF-8 text: {error}", file=sys.stderr)
+        complain(f"the file is not UTF-8 text: {error}")
         return 1
     except MemoryError as error:
-        print(f"relvm: error: not enough memory: {error}", file=sys.stderr)
+        complain(f"not enough memory: {error}")
         return 1
     except KeyboardInterrupt:
-        print("relvm: interrupted", file=sys.stderr)
+        note("interrupted")
         return 130
 
 

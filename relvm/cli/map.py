@@ -6,13 +6,13 @@ import argparse
 import logging
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
-from relvm.cli.models import executable_of, note
+from relvm.cli.models import executable_of
+from relvm.cli.output import complain, note
 from relvm.distributed import map_files
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 
@@ -46,7 +46,7 @@ def map_model(options: argparse.Namespace) -> int:
             skipped += each.skipped
             if each.error:
                 failed += 1
-                print(f"relvm: error: {each.error}", file=sys.stderr)
+                complain(each.error)
     there = f"; {skipped} were there" if skipped else ""
     note(f"wrote {written} files to {options.out}{there}{f'; {failed} failed' if failed else ''}")
     return 1 if failed else 0

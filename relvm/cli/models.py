@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+from relvm.cli.output import note, update
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.files import read_model
 from relvm.ir.expr import Module
@@ -107,10 +108,6 @@ def expect_writable(option: str, path: str | None) -> None:
         raise RelvmArgumentError(f"{option} {path}: no permission to write there")
 
 
-def note(text: str) -> None:
-    print(f"relvm: {text}", file=sys.stderr)
-
-
 class Progress:
     """A line on standard error that says what a build is at, once it has taken a second."""
 
@@ -133,16 +130,11 @@ class Progress:
         self.thread.join()
         if self.shown:
             seconds = time.perf_counter() - self.started
-            self._write(f"built in {seconds:.1f} s", end="\n")
+            update(f"built in {seconds:.1f} s", is_last=True)
 
     def _watch(self) -> None:
         interval = 1.0
         while not self.done.wait(interval):
             self.shown = True
             interval = 0.5 if sys.stderr.isatty() else 5.0
-            end = "" if sys.stderr.isatty() else "\n"
-            self._write(f"building: {self.current}, {time.perf_counter() - self.started:.0f} s", end=end)
-
-    def _write(self, text: str, end: str) -> None:
-        start = "\r\x1b[K" if sys.stderr.isatty() else ""
-        print(f"{start}relvm: {text}", end=end, file=sys.stderr, flush=True)
+            update(f"building: {self.current}, {time.perf_counter() - self.started:.0f} s", is_last=False)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from relvm import explore
-from relvm.cli.models import chosen_target, note
+from relvm.cli.models import chosen_target
+from relvm.cli.output import note, put
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
 from relvm.vm.target import parse_target
@@ -39,7 +40,7 @@ def show_picture(module: Module, options: argparse.Namespace) -> None:
             raise RelvmArgumentError("--function: the calls are those of all functions")
         given["function"] = options.function
     if output is None:
-        print(_TEXTS[name](module, **given), end="")
+        put(_TEXTS[name](module, **given), end="")
         return
     if Path(output).suffix == ".html":
         if name not in _PAGES:

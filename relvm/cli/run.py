@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import executable_of, expect_writable, note
+from relvm.cli.models import executable_of, expect_writable
+from relvm.cli.output import note, put
 from relvm.errors import RelvmArgumentError
+from relvm.quoting import terminal
 from relvm.vm.adapting import adapt
 from relvm.vm.runtime import Profile, VirtualMachine
 from relvm.vm.runtime.arrays import named_outputs, save_arrays
@@ -42,9 +44,9 @@ def run(options: argparse.Namespace) -> int:
         note(f"wrote {', '.join(outputs)} to {options.save_outputs}")
     else:
         for name, value in outputs.items():
-            print(_shown(name, value))
+            put(_shown(name, value))
     if options.profile:
-        print(machine.profile(options.function, *values))
+        put(machine.profile(options.function, *values))
     if options.roofline is not None:
         _show_roofline(machine.profile(options.function, *values), options.roofline)
     runs = f", median of {options.repeat} runs" if options.repeat > 1 else ""
@@ -58,7 +60,7 @@ def _show_roofline(profile: Profile, file: str) -> None:
     from relvm.explore import draw_roofline, format_profile
 
     if not file:
-        print(format_profile(profile), end="")
+        put(format_profile(profile), end="")
         return
     save_figure(draw_roofline(profile), "--roofline", file)
     note(f"wrote {file}")
@@ -66,4 +68,4 @@ def _show_roofline(profile: Profile, file: str) -> None:
 
 def _shown(name: str, value: np.ndarray) -> str:
     text = np.array2string(value, threshold=40, edgeitems=3, precision=6)
-    return f"{name}: {value.dtype}{list(value.shape)}\n{text}"
+    return f"{terminal(name)}: {value.dtype}{list(value.shape)}\n{text}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from relvm.cli.models import build_model, chosen_target, note, read_module
+from relvm.cli.models import build_model, chosen_target, read_module
+from relvm.cli.output import note, put
 from relvm.codegen.c import print_c
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
@@ -24,7 +25,7 @@ from relvm.vm.target import parse_target
 def show(options: argparse.Namespace) -> int:
     """Prints a model at one stage."""
     if Path(options.model).suffix in EXECUTABLE_SUFFIXES:
-        print(_of_executable(options))
+        put(_of_executable(options))
         return 0
     if not options.picture and (options.output or options.function):
         raise RelvmArgumentError("--output and --function are for --picture")
@@ -41,16 +42,16 @@ def show(options: argparse.Namespace) -> int:
         return 0
     match options.stage:
         case "routine":
-            print(format_module(lower(_at(module, Stage.PLANNED, options))), end="")
+            put(format_module(lower(_at(module, Stage.PLANNED, options))), end="")
         case "c":
             lir = lower(_at(module, Stage.PLANNED, options))
-            print(print_c(lir, routines=[routine.name for routine in lir.routines]), end="")
+            put(print_c(lir, routines=[routine.name for routine in lir.routines]), end="")
         case "bytecode":
             program = build_model(module, options, "bytecode").program
-            print(as_text(program) if options.full_constants else listing(program), end="")
+            put(as_text(program) if options.full_constants else listing(program), end="")
         case name:
             staged = _at(module, Stage[name.upper()], options)
-            print(print_module(staged, elide_constants=not options.full_constants), end="")
+            put(print_module(staged, elide_constants=not options.full_constants), end="")
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from relvm.cli.output import put
 from relvm.tables import BUILTINS, OPCODES
 
 
@@ -13,7 +14,7 @@ def print_table(options: argparse.Namespace) -> int:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        print("  ".join((*cells, row[-1])).rstrip())
+        put("  ".join((*cells, row[-1])).rstrip())
     return 0
 
 

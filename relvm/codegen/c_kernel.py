@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 
-from relvm.codegen.c_operands import comment_text
 from relvm.ir.dims import AnyDim, DimVar, as_var, format_dim
 from relvm.ir.dtypes import F16, F32, F64, I8, DType
 from relvm.lir.kernel import (
@@ -40,6 +39,7 @@ from relvm.lir.kernel import (
     scalars_in,
     statements_in,
 )
+from relvm.quoting import c_comment, c_string
 
 # Higher binds tighter; C's own levels for the operators that kernels use.
 _PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7}
@@ -66,7 +66,7 @@ def print_kernel(kernel: Kernel, symbol: str) -> str:
         pointers[buffer.name] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
     body = KernelBody(symbol, sizes, pointers)
     body.statements(kernel.body, "  ")
-    lines = [f"/* {comment_text(kernel.comment)} */", *body.parts, kernel_prototype(symbol)]
+    lines = [f"/* {c_comment(kernel.comment)} */", *body.parts, kernel_prototype(symbol)]
     lines += [f"{_signature(symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
     lines += [f"  {pointers[buffer.name]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
@@ -201,7 +201,7 @@ class KernelBody:
 
     def fail(self, fail: Fail) -> str:
         arguments = "".join(f", (long long){self.scalar(value, _UNARY)}" for value in fail.values)
-        return f'return rvm_api->fail(result, RVM_{fail.status}, "{fail.message}"{arguments});'
+        return f"return rvm_api->fail(result, RVM_{fail.status}, {c_string(fail.message)}{arguments});"
 
     def parallel(self, loop: Parallel, indent: str) -> None:
         """A function that does a part, and a struct of what it uses of the kernel's."""

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from relvm.lir.routine import PREFIX
+from relvm.quoting import c_identifier_part
 
 
 def routine_symbol(name: str) -> str:
     """`__vmtir__NAME`, with what C does not allow in a name written as _xHH_."""
-    return PREFIX + escaped(name)
+    return PREFIX + c_identifier_part(name)
 
 
 def kernel_symbol(name: str) -> str:
-    """`kernel_NAME`, escaped alike."""
-    return "kernel_" + escaped(name)
-
-
-def escaped(name: str) -> str:
-    """A name as a part of a C identifier; different names stay different."""
-    # An escaped name never equals another name's own text: _x is escaped too.
-    return re.sub(r"_x|[^A-Za-z0-9_]", lambda m: "".join(f"_x{ord(ch):X}_" for ch in m.group()), name)
+    """`kernel_NAME`, written alike."""
+    return "kernel_" + c_identifier_part(name)

@@ -1,4 +1,4 @@
-"""Operands of routines as C, and names as comments."""
+"""Operands of routines as C."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ from relvm.lir.routine import (
     Operand,
     Register,
 )
-
-
-def comment_text(text: str) -> str:
-    """Text for a comment."""
-    return text.replace("*/", "* /").replace("\n", " ")
 
 
 def operand_text(operand: Operand) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from relvm.codegen.c_names import kernel_symbol, routine_symbol
-from relvm.codegen.c_operands import comment_text, operand_text
+from relvm.codegen.c_operands import operand_text
 from relvm.lir.routine import (
     INVOKES,
     CallStatement,
@@ -25,6 +25,7 @@ from relvm.lir.routine import (
     TailCallStatement,
     ends_in_calls,
 )
+from relvm.quoting import c_comment
 from relvm.tables import BUILTINS
 
 # A C compiler's time grows faster than a function's length: a longer block is printed as functions of this many
@@ -131,7 +132,7 @@ def print_routine(
     body = printer.block(routine.body, "  ")
     if not ends_in_calls(routine.body):
         body += printer.last_step("  ")
-    comment = f"/* {comment_text(routine.name)}({comment_text(', '.join(routine.params))}) */"
+    comment = f"/* {c_comment(routine.name)}({c_comment(', '.join(routine.params))}) */"
     start = ["start:;"] if printer.restarts else []
     body = [*start, "  RVM_TRY(rvm_enter(ctx, failure));", *body]
     symbol = routine_symbol(routine.name)
@@ -215,7 +216,7 @@ class _Printer:
                 return self.tail_call(statement, indent)
             case PrimStatement(row, args, destination, comment):
                 first, second = (*map(operand_text, args), "RVM_NIL")[:2]
-                comment = f"  /* {comment_text(comment)} */" if comment else ""
+                comment = f"  /* {c_comment(comment)} */" if comment else ""
                 line = f"RVM_TRY(rvm_set_{row}({first}, {second}, &r[{destination}], failure));{comment}"
                 return [indent + _failing_at(place, line)]
             case ResetStatement(register):
@@ -242,7 +243,7 @@ class _Printer:
         if call.function in INVOKES:
             callee, args = operand_text(call.args[1]), call.args[2:]
         leave = f"return rvm_api->tail_call(ctx, {callee}, {_array(args)}, {len(args)}, failure);"
-        comment = f"  /* {comment_text(call.function)} */"
+        comment = f"  /* {c_comment(call.function)} */"
         if call.function != self.routine.name or self.split:
             return [f"{indent}{leave}{comment}"]
         self.restarts = True
@@ -301,7 +302,7 @@ def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[s
     array, count = _array(call.args), len(call.args)
     destination = "NULL" if call.destination is None else f"&r[{call.destination}]"
     text = call.function if not call.comment else f"{call.comment} = {call.function}"
-    comment = f"  /* {comment_text(text)} */"
+    comment = f"  /* {c_comment(text)} */"
     callee = f"f[{functions[call.function]}]"
     if call.kernel:
         return (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from relvm.codegen.c_names import routine_symbol
-from relvm.codegen.c_operands import comment_text, float_text, operand_text
+from relvm.codegen.c_operands import float_text, operand_text
 from relvm.lir.routine import (
     CallStatement,
     IfStatement,
@@ -22,6 +22,7 @@ from relvm.lir.routine import (
     TailCallStatement,
 )
 from relvm.lir.scalars import ScalarRoutine
+from relvm.quoting import c_comment, c_string
 from relvm.tables import PRIM_OPERATORS
 
 _CTYPES = {"i": "int64_t", "f": "double", "b": "int64_t"}
@@ -65,7 +66,7 @@ def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[str, int], ch
     tag = {"i": "RVM_TAG_INT", "f": "RVM_TAG_FLOAT", "b": "RVM_TAG_BOOL"}[scalar.result]
     return "\n".join(
         [
-            f"/* {comment_text(routine.name)}({comment_text(', '.join(routine.params))}) */",
+            f"/* {c_comment(routine.name)}({c_comment(', '.join(routine.params))}) */",
             f"static rvm_status scalar_{symbol}({_params(scalar)}) {{",
             *variables,
             *(["start:;"] if printer.restarts else []),
@@ -86,7 +87,7 @@ def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[str, int], ch
             f"  rvm_status status = scalar_{symbol}(ctx{passed}, out);",
             "  rvm_head(ctx)->nesting--;",
             "  if (status == RVM_OK) return RVM_OK;",
-            f"  RVM_TRY(rvm_scalar_end(ctx, {_string(routine.name)}, status, {tag}, &result));",
+            f"  RVM_TRY(rvm_scalar_end(ctx, {c_string(routine.name)}, status, {tag}, &result));",
             f"  *out = result.as.{out};",
             "  return RVM_OK;",
             "}",
@@ -109,12 +110,6 @@ def _params(scalar: ScalarRoutine) -> str:
     count = len(scalar.routine.params)
     params = (f"{_CTYPES[scalar.letters[i]]} s{i}" for i in range(count))
     return ", ".join(["rvm_machine *ctx", *params, f"{_CTYPES[scalar.result]} *out"])
-
-
-def _string(text: str) -> str:
-    return (
-        '"' + "".join(c if c.isalnum() or c in "_. " else "".join(f"\\{b:03o}" for b in c.encode()) for c in text) + '"'
-    )
 
 
 class _Printer:

@@ -18,6 +18,7 @@ import numpy as np
 
 from relvm.distributed.inputs import Signature
 from relvm.errors import RelvmNameError, RelvmTypeError, expect_type, near_matches
+from relvm.quoting import terminal
 from relvm.vm import Executable, Shape, Tensor, VirtualMachine
 from relvm.vm.runtime.machine import expect_options
 
@@ -124,7 +125,7 @@ class Runner:
         return object.__sizeof__(self) + len(self.content)  # so that Dask knows what sending it takes
 
     def __repr__(self) -> str:
-        return f"<Runner of {self.function} of the executable {self.digest[:12]}>"
+        return f"<Runner of {terminal(self.function)} of the executable {self.digest[:12]}>"
 
 
 @contextmanager

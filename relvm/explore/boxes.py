@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from relvm.quoting import svg_id, svg_text
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -29,10 +31,10 @@ def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: i
     for i, box in enumerate(boxes):
         span, place = [(box.first, box.last + 1 - box.first)], (box.offset, box.size_bytes)
         drawn = axes.broken_barh(span, place, facecolor=f"C{i % 10}", edgecolor="white", alpha=0.6)
-        drawn.set_gid(box.name)
+        drawn.set_gid(svg_id(box.name))
         if box.size_bytes >= _LABELLED * size_bytes:
             middle = (box.first + box.last + 1) / 2, box.offset + box.size_bytes / 2
-            axes.text(*middle, box.name, ha="center", va="center", fontsize=7, clip_on=True)
+            axes.text(*middle, svg_text(box.name), ha="center", va="center", fontsize=7, clip_on=True)
     points = range(max((box.last for box in boxes), default=0) + 1)
     axes.step([*points, len(points)], [*in_use(boxes, points), 0], where="post", color="black", label="alive")
     axes.axhline(bound_bytes, color="black", linestyle="dashed", label=f"at least {bound_bytes:,}")

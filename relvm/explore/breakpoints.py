@@ -10,6 +10,7 @@ from typing import Any
 
 from relvm.errors import RelvmIndexError, RelvmNameError, near_matches
 from relvm.explore.instructions import FunctionCode, ProgramCode, is_version
+from relvm.quoting import terminal
 
 Place = tuple[FunctionCode, int]
 
@@ -39,7 +40,7 @@ class Breakpoint:
 
     def __str__(self) -> str:
         condition = ", on a condition" if self.when else ""
-        return f"{self.number}: {self.where}, at {', '.join(self.places)}{condition}"
+        return terminal(f"{self.number}: {self.where}, at {', '.join(self.places)}{condition}")
 
 
 def line_of(place: str) -> tuple[str, int] | None:

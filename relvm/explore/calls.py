@@ -13,6 +13,7 @@ from relvm.explore.graph import Arrow, Graph, Item, draw_graph
 from relvm.ir.expr import Function, FunctionRef, KernelCall, Module, PackedCall, PackedRef
 from relvm.ir.node import walk
 from relvm.ir.stages import Stage
+from relvm.quoting import terminal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,7 +112,7 @@ def format_calls(module: Module, *, kernels: bool = False, target: str = "c", fu
             about = f" ({', '.join(said)})" if said else ""
             uses = graph.out_edges(node, data="uses")
             called = ", ".join(f"{_label(used)} x {count}" if count > 1 else _label(used) for _, used, count in uses)
-            lines.append(f"{node[1]}{about}: {called or 'calls nothing'}\n")
+            lines.append(f"{terminal(node[1])}{about}: {called or 'calls nothing'}\n")
     return "".join(lines)
 
 
@@ -126,7 +127,7 @@ def nested_calls(module: Module, *, target: str, fused: bool) -> Graph:
         if node[0] != "kernel":
             item = _item(graph, node)
             kernels = tuple(
-                Item((node, used), f"{used[1]} x {uses}" if uses > 1 else used[1], "group")
+                Item((node, used), terminal(f"{used[1]} x {uses}" if uses > 1 else used[1]), "group")
                 for _, used, uses in graph.out_edges(node, data="uses")
                 if used[0] == "kernel"
             )
@@ -154,7 +155,7 @@ def _is_recursive(graph: nx.DiGraph, node: tuple[str, str]) -> bool:
 
 def _label(node: tuple[str, str]) -> str:
     kind, name = node
-    return name if kind == "function" else f"{kind} {name}"
+    return terminal(name if kind == "function" else f"{kind} {name}")
 
 
 def _item(graph: nx.DiGraph, node: tuple[str, str]) -> Item:

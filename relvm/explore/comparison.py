@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ import numpy as np
 from ml_dtypes import finfo
 
 from relvm.ir.dtypes import dtype_of
+from relvm.quoting import html_text, terminal
 
 _LONGEST_ORIGIN = 60  # characters of one that a table has
 
@@ -84,16 +84,16 @@ class Comparison:
         return "\n".join((*lines, self._summary()))
 
     def _repr_html_(self) -> str:
-        heads = "".join(f"<th>{html.escape(head)}</th>" for head in self._heads())
+        heads = "".join(f"<th>{html_text(head)}</th>" for head in self._heads())
         rows = "".join(map(self._html_row, self.rows))
         return (
-            f"<p><b>{html.escape(self.title)}</b>: {html.escape(self._summary())}</p>"
+            f"<p><b>{html_text(self.title)}</b>: {html_text(self._summary())}</p>"
             f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
         )
 
     def _html_row(self, row: Row) -> str:
         style = ' style="background: #f8d7da; color: #000"' if row.differs else ""
-        cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in self._cells(row))
+        cells = "".join(f"<td>{html_text(cell)}</td>" for cell in self._cells(row))
         return f"<tr{style}>{cells}</tr>"
 
     def _heads(self) -> tuple[str, ...]:
@@ -105,14 +105,14 @@ class Comparison:
         found = (f"{row.differences[mode]:.1e}" if mode in row.differences else "-" for mode in self.modes[1:])
         is_long = len(row.origin) > _LONGEST_ORIGIN
         origin = f"{row.origin[:_LONGEST_ORIGIN]}..." if is_long else row.origin
-        return (mark, row.name, type_, f"{row.largest:.1e}", *found, origin)
+        return (mark, terminal(row.name), type_, f"{row.largest:.1e}", *found, terminal(origin))
 
     def _summary(self) -> str:
         ways = f"{', '.join(self.modes[1:])} against {self.modes[0]}"
         if self.first is None:
             return f"{len(self.rows)} values agree: {ways}"
         count = sum(row.differs for row in self.rows)
-        return f"{count} of {len(self.rows)} values differ: {ways}; the first is {self.first.name}"
+        return f"{count} of {len(self.rows)} values differ: {ways}; the first is {terminal(self.first.name)}"
 
 
 def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance: float) -> Row:

@@ -31,6 +31,7 @@ from relvm.ir.node import walk
 from relvm.ir.printer import print_expr, printed_names
 from relvm.ir.stages import Stage
 from relvm.ir.types import format_type
+from relvm.quoting import terminal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -193,11 +194,11 @@ def _what(value: Expr) -> str:
         case OpCall(op):
             return op.name
         case Call(FunctionRef(name)):
-            return f"@{name}"
+            return terminal(f"@{name}")
         case Call():
             return "call"
         case PackedCall(name):
-            return f"packed {name}"
+            return terminal(f"packed {name}")
         case BuiltinCall(name):
             return f"builtin {name}"
         case PrimCall(function):

@@ -27,6 +27,7 @@ from relvm.explore.running import PausedRun
 from relvm.explore.shown import copied, nan_count, shown_value
 from relvm.explore.stops import Frame, Register, Stop
 from relvm.ir.expr import Module
+from relvm.quoting import terminal
 from relvm.vm.building import build, expect_to_build
 from relvm.vm.runtime import Executable, VirtualMachine
 from relvm.vm.runtime.debugging import MOST_DEPTH
@@ -282,7 +283,7 @@ class Debugger:
         for number in range(max(0, instruction - around), min(len(code.code), instruction + around + 1)):
             mark = "->" if number == instruction else "  "
             value = f"  ; {', '.join(code.names[number])}" if code.names[number] else ""
-            lines.append(f"{mark} {number}: {code.texts[number]}{value}")
+            lines.append(terminal(f"{mark} {number}: {code.texts[number]}{value}"))
         return "\n".join(lines)
 
     def registers(self, frame: int = 0) -> tuple[Register, ...]:

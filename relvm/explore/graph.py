@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from relvm.explore.extras import new_figure
 from relvm.explore.layered import Point, arrange
+from relvm.quoting import svg_id, svg_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +130,7 @@ def draw_graph(graph: Graph, title: str) -> Figure:
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
-    axes.text(PAD, PAD, title, va="top", fontsize=_FONT, family="DejaVu Sans Mono", fontweight="bold")
+    axes.text(PAD, PAD, svg_text(title), va="top", fontsize=_FONT, family="DejaVu Sans Mono", fontweight="bold")
     for item in _all(graph.items):
         _draw_item(axes, item, placing.middle[item.key], placing.size[item.key])
     titles = {item.key: item.title for item in _all(graph.items)}
@@ -200,12 +201,14 @@ def _draw_item(axes: Axes, item: Item, middle: Point, size: Point) -> None:
     left, top = x - width / 2, y - height / 2
     colour = COLOURS[item.kind]
     edge = "#888888" if item.inside else "#333333"
-    axes.add_artist(Rectangle((left, top), width, height, facecolor=colour, edgecolor=edge, lw=0.7, gid=item.title))
+    axes.add_artist(
+        Rectangle((left, top), width, height, facecolor=colour, edgecolor=edge, lw=0.7, gid=svg_id(item.title))
+    )
     style = {"fontsize": _FONT, "family": "DejaVu Sans Mono", "linespacing": 1.1, "clip_on": True}
     if item.inside:
-        axes.text(left + PAD, top + PAD, item.text, ha="left", va="top", **style)
+        axes.text(left + PAD, top + PAD, svg_text(item.text), ha="left", va="top", **style)
     else:
-        axes.text(x, y, item.text, ha="center", va="center", **style)
+        axes.text(x, y, svg_text(item.text), ha="center", va="center", **style)
 
 
 def _draw_arrow(axes: Axes, arrow: Arrow, placing: _Placing, name: str) -> None:
@@ -227,7 +230,7 @@ def _draw_arrow(axes: Axes, arrow: Arrow, placing: _Placing, name: str) -> None:
             *bends,
             _edge_of(end, placing.size[arrow.target], last),
         ]
-    axes.add_artist(FancyArrowPatch(path=Path(path), gid=name, zorder=2, **style))
+    axes.add_artist(FancyArrowPatch(path=Path(path), gid=svg_id(name), zorder=2, **style))
 
 
 def _edge_of(middle: Point, size: Point, towards: Point) -> Point:

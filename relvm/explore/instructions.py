@@ -209,7 +209,7 @@ def _functions(program: Program) -> Iterator[FunctionCode]:
             continue
         texts = tuple(instruction_text(each, texts_of) for each in code)
         names = tuple(tuple(filter(None, program.comment(entry.name, i).split(", "))) for i in range(len(code)))
-        origins = [tuple(each) for each in said.get("origins", ())]
+        origins = [tuple(each) for each in said.get("origins", ())][: len(code)]
         origins += [()] * (len(code) - len(origins))
         parameters = entry.parameters or ()
         yield FunctionCode(entry.name, index, entry.kind, parameters, code, texts, names, tuple(origins), table)

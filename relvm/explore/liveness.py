@@ -21,6 +21,7 @@ from relvm.lir.routine import (
     Statement,
     TailCallStatement,
 )
+from relvm.quoting import svg_text, terminal
 from relvm.vm.building import lower
 
 if TYPE_CHECKING:
@@ -108,8 +109,8 @@ def draw_liveness(module: Module, function: str | None = None, *, target: str = 
         for numbers, colour, what in ((life.held, "#c6dbef", "held"), (life.needed, "#2171b5", "needed")):
             spans = [(first - 0.5, last - first + 1) for first, last in _runs(numbers)]
             above.broken_barh(spans, (row - 0.4, 0.8), facecolor=colour).set_gid(f"r[{life.index}] {what}")
-    above.set(title=f"{routine.name}: registers", ylim=(len(lives) - 0.5, -0.5))
-    above.set_yticks(range(len(lives)), [f"{life.name} r[{life.index}]" for life in lives], fontsize=7)
+    above.set(title=svg_text(f"{routine.name}: registers"), ylim=(len(lives) - 0.5, -0.5))
+    above.set_yticks(range(len(lives)), [svg_text(f"{life.name} r[{life.index}]") for life in lives], fontsize=7)
     points = range(1, count + 1)
     for what, colour in (("held", "#6baed6"), ("needed", "#08519c")):
         below.step(points, _counts(lives, what, count), where="mid", color=colour, label=what)
@@ -136,9 +137,9 @@ def format_liveness(module: Module, function: str | None = None, *, target: str 
     lives = _lives(routine)
     count = sum(1 for _ in _statements(routine.body))
     most = {what: max(_counts(lives, what, count), default=0) for what in ("held", "needed")}
-    head = f"{routine.name}: {count} statements, {len(lives)} registers"
+    head = f"{terminal(routine.name)}: {count} statements, {len(lives)} registers"
     lines = [f"{head}; at once {most['held']} hold a value, {most['needed']} are needed\n"]
-    cells = [(f"r[{life.index}]", life.name, _listed(life.needed), _listed(life.held)) for life in lives]
+    cells = [(f"r[{life.index}]", terminal(life.name), _listed(life.needed), _listed(life.held)) for life in lives]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for place, name, needed, held in cells:
         start = f"  {place.ljust(widths[0])}  {name.ljust(widths[1])}"

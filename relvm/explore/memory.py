@@ -12,6 +12,7 @@ from relvm.explore.extras import new_figure
 from relvm.ir.dims import AnyDim, dim_vars, evaluate_with
 from relvm.ir.expr import Module
 from relvm.ir.stages import Stage
+from relvm.quoting import svg_text, terminal
 from relvm.transform.plan_memory import memory_plans
 from relvm.transform.sharing import BlockPlan, Slot, Storage, name_of
 from relvm.transform.storage import Request, lower_bound, plan_arena
@@ -96,7 +97,7 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
     lines = []
     for place, plan in _plans(built, wanted):
         if plan.storages:
-            lines.append(f"{place}: {_summary(plan)}")
+            lines.append(f"{terminal(place)}: {_summary(plan)}")
             for storage in plan.storages:
                 lines += _storage_lines(storage)
     return "".join(f"{line}\n" for line in lines)
@@ -128,7 +129,7 @@ def _draw_plan(axes: Axes, place: str, plan: BlockPlan, dims: Mapping[str, int])
     axes.step([*points, len(points)], [*in_use(held, points), 0], where="post", color="red", ls="dotted", label="held")
     axes.legend(loc="upper right", fontsize=8)
     what = f"{_counted(plan)}; {stacked.lower_bound_bytes:,} bytes held at once"
-    axes.set(title=f"{place}: {what}", xlabel="binding at stage legal")
+    axes.set(title=svg_text(f"{place}: {what}"), xlabel="binding at stage legal")
 
 
 def _frame(corner: tuple[int, int], width: int, height: int) -> Rectangle:
@@ -189,4 +190,4 @@ def _number(size: AnyDim) -> str:
 
 
 def _names(slot: Slot) -> str:
-    return " > ".join(map(name_of, slot.values))
+    return terminal(" > ".join(map(name_of, slot.values)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +20,7 @@ from relvm.ir.expr import Module
 from relvm.ir.printer import module_lines
 from relvm.lir.printer import routine_lines
 from relvm.lir.routine import CallStatement, IfStatement, LirModule, PrimStatement, Routine, Statement
+from relvm.quoting import c_comment
 from relvm.transform.passes import Pass, run_passes
 from relvm.transform.pipelines import TARGETS, build_pipeline
 from relvm.vm.building import lower
@@ -270,28 +272,31 @@ def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
         yield from _routines_in_c(lir)
 
 
-_MARK = re.compile("\x01(\\d+)\x02(?: = )?")
+_MARK = re.compile(r"/\* @(\d+)@( = )?")  # at the start of a comment, as no name in one has /*
 
 
 def _routines_in_c(lir: LirModule) -> Iterator[Line]:
-    """The C of routines, whose statements have numbers in their comments while it is printed."""
-    origins: list[Origins] = []
+    """The C of routines, whose statements have numbers instead of their comments while it is printed."""
+    statements: list[CallStatement | PrimStatement] = []
 
     def marked(statement: Statement) -> Statement:
         match statement:
             case IfStatement(_, then, orelse):
                 return replace(statement, then=tuple(map(marked, then)), orelse=tuple(map(marked, orelse)))
             case CallStatement() | PrimStatement():
-                origins.append(statement.origins)
-                return replace(statement, comment=f"{statement.comment}\x01{len(origins) - 1}\x02")
+                statements.append(statement)
+                return replace(statement, comment=f"@{len(statements) - 1}@")
         return statement
+
+    def commented(mark: re.Match[str]) -> str:
+        comment = c_comment(statements[int(mark[1])].comment)
+        return f"/* {comment}{mark[2] or '' if comment else ''}"
 
     routines = tuple(replace(routine, body=tuple(map(marked, routine.body))) for routine in lir.routines)
     text = print_c(replace(lir, routines=routines), routines=[routine.name for routine in routines]).routines
     for line in text.rstrip().split("\n"):
-        numbers = [int(match.group(1)) for match in _MARK.finditer(line)]
-        plain = re.sub("(?<=[^ ])\x01\\d+\x02", "", line)  # behind a name
-        yield Line(_MARK.sub("", plain), tuple(dict.fromkeys(o for number in numbers for o in origins[number])))
+        origins = (statements[int(mark[1])].origins for mark in _MARK.finditer(line))
+        yield Line(_MARK.sub(commented, line), tuple(dict.fromkeys(itertools.chain.from_iterable(origins))))
 
 
 def _calls_in(lir: LirModule) -> Iterator[CallStatement]:

@@ -9,6 +9,7 @@ from relvm.aot.project import AotProgram
 from relvm.errors import RelvmNameError, expect_type, near_matches
 from relvm.explore.boxes import Box, draw_boxes
 from relvm.explore.extras import new_figure
+from relvm.quoting import svg_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +51,7 @@ def draw_placement(program: AotProgram, function: str | None = None) -> Figure:
     for axes, number in zip(figure.subplots(len(pools), squeeze=False)[:, 0], pools, strict=True):
         size = found.size_bytes[number]
         draw_boxes(axes, _boxes(found, number), size, found.lower_bound_bytes[number])
-        axes.set_title(f"{name}: {program.config.pools[number].name}, {size:,} bytes")
+        axes.set_title(svg_text(f"{name}: {program.config.pools[number].name}, {size:,} bytes"))
     return figure
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from relvm.errors import RelvmArgumentError, expect_type
 from relvm.explore.extras import new_figure
 from relvm.explore.peaks import Peaks, measured_peaks
+from relvm.quoting import svg_text, terminal
 from relvm.vm.runtime.profile import Profile, ProfileRow
 
 if TYPE_CHECKING:
@@ -71,8 +72,10 @@ def draw_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20
     places = range(len(rows))
     bars = times.barh(places, [row.seconds * 1e3 for row in rows], color=_colours(rows))
     times.bar_label(bars, [f"{row.share:.1%}" for row in rows], padding=3, fontsize=8)
-    times.set_yticks(places, [row.name for row in rows], fontsize=8)
-    times.set(xlabel="ms", title=f"{profile.function}: {profile.seconds * 1e3:.3f} ms", ylim=(len(rows) - 0.4, -0.6))
+    times.set_yticks(places, [svg_text(row.name) for row in rows], fontsize=8)
+    times.set(
+        xlabel="ms", title=svg_text(f"{profile.function}: {profile.seconds * 1e3:.3f} ms"), ylim=(len(rows) - 0.4, -0.6)
+    )
     times.margins(x=0.12)
     _draw_rates(arithmetic, rows, [row.operations for row in rows], peaks.operations, "peak")
     arithmetic.set(xlabel="GFLOP/s", title="arithmetic")
@@ -103,9 +106,9 @@ def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 
         numbers = [f"{row.seconds * 1e3:.4f}", f"{row.share:.1%}", "#" * round(_BAR * row.share)]
         numbers.append("" if row.count is None else str(row.count))
         computes = row.kind in ("kernel", "packed")
-        cells.append((row.name, *numbers, *(_rate_cells(row) if computes else [""] * 4)))
+        cells.append((terminal(row.name), *numbers, *(_rate_cells(row) if computes else [""] * 4)))
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [f"{profile.function}: {profile.seconds * 1e3:.3f} ms; {_described(peaks)}\n"]
+    lines = [f"{terminal(profile.function)}: {profile.seconds * 1e3:.3f} ms; {_described(peaks)}\n"]
     for line in cells:
         padded = [cell.rjust(width) for cell, width in zip(line, widths, strict=True)]
         padded[0], padded[3] = line[0].ljust(widths[0]), line[3].ljust(widths[3])

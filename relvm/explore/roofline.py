@@ -12,6 +12,7 @@ from relvm.errors import RelvmToolchainError
 from relvm.explore.extras import new_figure
 from relvm.explore.peaks import Peaks
 from relvm.explore.profile import Rates, expect_peaks, rates
+from relvm.quoting import svg_id, svg_text
 from relvm.vm.runtime.profile import Profile
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
         yscale="log",
         xlabel="operations per byte read or written",
         ylabel="GFLOP/s",
-        title=profile.function,
+        title=svg_text(profile.function),
     )
     _draw_roofs(axes, [row.intensity for row in placed], peaks.operations / 1e9, peaks.bytes / 1e9)
     for number, row in enumerate(placed, 1):
@@ -71,7 +72,15 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
     ]
     lines += [f" - {row.name}: {row.share:.1%}" for row in kernels if row not in placed]
     names.set_axis_off()
-    names.text(0, 1, "\n".join(lines), va="top", fontsize=8, family="DejaVu Sans Mono", linespacing=1.5)
+    names.text(
+        0,
+        1,
+        "\n".join(svg_text(line) for line in lines),
+        va="top",
+        fontsize=8,
+        family="DejaVu Sans Mono",
+        linespacing=1.5,
+    )
     return figure
 
 
@@ -92,5 +101,5 @@ def _draw_point(axes: Axes, number: int, row: Rates) -> None:
     size = _SMALLEST + (_LARGEST - _SMALLEST) * row.share
     place = row.intensity, row.operations / 1e9
     drawn = axes.scatter(*place, s=size, color=f"C{(number - 1) % 10}", alpha=0.7, edgecolor="white", zorder=3)
-    drawn.set_gid(row.name)
+    drawn.set_gid(svg_id(row.name))
     axes.text(*place, str(number), ha="center", va="center", fontsize=7, zorder=4)

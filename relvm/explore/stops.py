@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relvm.explore.shown import shown_value
+from relvm.quoting import terminal, terminal_lines, terminal_message
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Frame:
     def __str__(self) -> str:
         value = f"  ; {self.value}" if self.value else ""
         place = f"  ({self.origins[0]})" if self.origins else ""
-        return f"{self.function}:{self.instruction}  {self.text}{value}{place}"
+        return terminal(f"{self.function}:{self.instruction}  {self.text}{value}{place}")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Register:
     shown: str
 
     def __str__(self) -> str:
-        return f"r{self.number}  {self.name or '-'}  {self.shown}"
+        return terminal(f"r{self.number}  {self.name or '-'}  {self.shown}")
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ class Stop:
         place = f", {self.frame.origins[0]}" if self.frame.origins else ""
         about = f": {self.about}" if self.about else ""
         source = f":  {self.source}" if self.source else ""
-        return f"{self.reason}{about}\nin {self.frame.function}{place}{source}\n{self.listing}"
+        head = f"in {self.frame.function}{place}{source}"
+        return terminal_lines(f"{terminal_message(f'{self.reason}{about}')}\n{terminal(head)}\n{self.listing}")
 
     __repr__ = __str__

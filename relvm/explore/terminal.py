@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from relvm.errors import RelvmUnsupportedError
+from relvm.quoting import terminal
 
 if TYPE_CHECKING:
     from relvm.explore.pipeline import Exploration
@@ -20,10 +21,13 @@ def print_stages(exploration: Exploration) -> None:
     """
     try:
         from rich.console import Console
+        from rich.markup import escape
         from rich.table import Table
     except ImportError:
         raise RelvmUnsupportedError("this needs rich: pip install 'relvm[explore]'") from None
-    table = Table("stage", "ms", "lines", "", "what it does", title=exploration.title, title_justify="left")
+    table = Table(
+        "stage", "ms", "lines", "", "what it does", title=escape(terminal(exploration.title)), title_justify="left"
+    )
     for view in exploration.views:
         milliseconds = f"{view.seconds * 1000:.1f}"
         changed = "changed" if view.changed else ""

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from relvm.quoting import terminal
+
 _serial = itertools.count()
 
 
@@ -231,8 +233,8 @@ def dim_size(dim: AnyDim) -> int:
     return sum(1 + dim_size(a.left) + dim_size(a.right) if isinstance(a, DimOp) else 1 for a in atoms)
 
 
-def format_dim(dim: AnyDim, name_of: Callable[[DimVar], str] = lambda var: var.name) -> str:
-    """The dimension as the text form writes it: `n * 2 + m // 3`."""
+def format_dim(dim: AnyDim, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
+    """The dimension as the text form writes it: `n * 2 + m // 3`.  name_of: by default the name for a terminal."""
     if isinstance(dim, int):
         return str(dim)
     pieces = []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import itertools
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -55,6 +54,7 @@ from relvm.ir.node import Node, walk
 from relvm.ir.operator import operators
 from relvm.ir.prims import FORMS
 from relvm.ir.types import OBJECT, VOID, Type, format_type, map_dims
+from relvm.quoting import text_string
 from relvm.vm.runtime.dtypes import STRINGS, plain_bytes
 
 KEYWORDS = frozenset(
@@ -360,7 +360,7 @@ class _Printer:
                 defaults = {p.name: repr(p.default) for p in op.attributes}
                 attributes = _attributes(tuple((n, v) for n, v in values if defaults.get(n) != repr(v)))
             case PackedCall(name, args, pure):
-                put(f"{'packed_pure' if pure else 'packed'}({json.dumps(name, ensure_ascii=False)}")
+                put(f"{'packed_pure' if pure else 'packed'}({text_string(name)}")
                 put(", " if args else "")
             case BuiltinCall(name):
                 put(f"builtin.{name}(")
@@ -386,7 +386,7 @@ class _Printer:
             case FunctionRef(name):
                 return f"@{_name(name)}"
             case PackedRef(name):
-                return f"@packed({json.dumps(name, ensure_ascii=False)})"
+                return f"@packed({text_string(name)})"
             case Constant(value) if id(value) in self.constants:
                 return self.constants[id(value)][1]
             case Constant(value):
@@ -396,7 +396,7 @@ class _Printer:
             case DimValue(dim):
                 return f"dim({format_dim(self.dim(dim))})"
             case String(value):
-                return json.dumps(value, ensure_ascii=False)
+                return text_string(value)
             case DTypeValue(value):
                 return f"dtype({value.name})"
             case Null():
@@ -422,7 +422,7 @@ def is_void_call(value: Expr) -> bool:
 
 
 def _name(name: str) -> str:
-    return name if _IDENTIFIER.fullmatch(name) and name not in KEYWORDS else json.dumps(name, ensure_ascii=False)
+    return name if _IDENTIFIER.fullmatch(name) and name not in KEYWORDS else text_string(name)
 
 
 def _attributes(attributes: Attributes) -> str:
@@ -438,7 +438,7 @@ def _literal(value: Any) -> str:
         case int() | float():
             return repr(value)
         case str():
-            return json.dumps(value, ensure_ascii=False)
+            return text_string(value)
         case DType():
             return value.name
         case tuple():
@@ -449,7 +449,7 @@ def _literal(value: Any) -> str:
 
 def _nested(array: np.ndarray | str) -> str:
     if isinstance(array, str):  # what a vector of strings has
-        return json.dumps(array)
+        return text_string(array)
     if array.ndim:
         return f"[{', '.join(map(_nested, array))}]"
     scalar = array[()]

@@ -14,6 +14,7 @@ from relvm.errors import RelvmTypeError
 from relvm.ir.dims import AnyDim, Dim, DimVar, difference, dim_vars, evaluate_with, format_dim, var_dim
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.node import Node, value_node
+from relvm.quoting import terminal
 
 
 class Type(Node):
@@ -311,7 +312,7 @@ def _with_variables_of(first: FuncType, second: FuncType) -> FuncType:
     return substitute_dims(second, {b: var_dim(a) for a, b in zip(ours, theirs, strict=False)})
 
 
-def format_type(type_: Type, name_of: Callable[[DimVar], str] = lambda var: var.name) -> str:
+def format_type(type_: Type, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
     """The type as the text form writes it; `name_of` names the dimension variables."""
 
     def listed(dims: tuple[AnyDim, ...] | None, rank: int | None) -> str:

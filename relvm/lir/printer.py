@@ -22,6 +22,7 @@ from relvm.lir.routine import (
     Statement,
     TailCallStatement,
 )
+from relvm.quoting import terminal, text_string
 
 
 def format_module(module: LirModule) -> str:
@@ -36,8 +37,8 @@ def format_routine(routine: Routine) -> str:
 
 def routine_lines(routine: Routine) -> Iterator[tuple[str, Statement | None]]:
     """The lines of a routine, each with the statement that begins in it."""
-    params = f"  # r[0..{len(routine.params) - 1}] = {', '.join(routine.params)}" if routine.params else ""
-    yield f"{PREFIX}{routine.name}(ctx_ptr, r, c, f):{params}", None
+    params = f"  # r[0..{len(routine.params) - 1}] = {terminal(', '.join(routine.params))}" if routine.params else ""
+    yield f"{PREFIX}{terminal(routine.name)}(ctx_ptr, r, c, f):{params}", None
     yield from _block_lines(routine.body, "  ")
 
 
@@ -57,7 +58,7 @@ def _statement(statement: Statement) -> str:
         case CallStatement():
             return _call(statement)
         case TailCallStatement(function, args):
-            parts = ", ".join([f'"{function}"', *map(_operand, args)])
+            parts = ", ".join([text_string(function), *map(_operand, args)])
             return f"return tail_call({parts})"
         case PrimStatement(row, args, destination):
             return f"anylist_setitem(r, {destination}, {row}({', '.join(map(_operand, args))}))"
@@ -69,7 +70,7 @@ def _statement(statement: Statement) -> str:
 
 
 def _call(call: CallStatement) -> str:
-    parts = [f'"{call.function}"', *map(_operand, call.args)]
+    parts = [text_string(call.function), *map(_operand, call.args)]
     if call.kernel:
         parts.append("null")
     form = "call_cpacked" if call.kernel else "call_packed"

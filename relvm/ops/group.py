@@ -15,6 +15,7 @@ from relvm.ops.lowering import Lookup, LoopAxis, Loops, Place, Places, Product
 from relvm.ops.nests import overwrites_early, recomputes, write_nest
 from relvm.ops.products import Result, result_of
 from relvm.ops.trees import Gathered, Grower, Leaf, NotFusable, Total, Tree, post_order
+from relvm.quoting import c_identifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +209,7 @@ class Group:
     def _input_names(self) -> list[str]:
         """After the operator's parameters where there is one operator, else after the variables."""
         if len(self.members) > 1:
-            return [_identifier(getattr(arg, "name", "constant")) for arg in self.args]
+            return [c_identifier(getattr(arg, "name", "constant")) for arg in self.args]
         (call,) = self.members.values()
         names: dict[Expr, str] = {}
         listed = []
@@ -315,11 +316,6 @@ def _numbered(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashab
 def _size_name(dim: AnyDim) -> str:
     text = str(dim)
     return text if text.isidentifier() else "size"
-
-
-def _identifier(name: str) -> str:
-    kept = "".join(ch if ch.isascii() and (ch.isalnum() or ch == "_") else "_" for ch in name)
-    return kept if kept and not kept[0].isdigit() else f"v{kept}"
 
 
 def _unique(taken: dict[str, int], name: str) -> str:

@@ -11,6 +11,7 @@ from relvm.ir.dtypes import I64
 from relvm.lir.kernel import KernelBuilder, Literal, Load, Local, Scalar, Size, as_scalar
 from relvm.ops.lowering import LoopAxis, from_the_front, loop_nest, part_loops
 from relvm.ops.trees import Apply, Gathered, Known, Leaf, Tree, parts, post_order
+from relvm.quoting import c_identifier
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,7 @@ def _sum(a: Scalar | None, b: Scalar | None) -> Scalar | None:
 
 def c_name(name: str) -> str:
     """A name that C takes; the builder makes it unique."""
-    kept = "".join(ch if ch.isascii() and (ch.isalnum() or ch == "_") else "_" for ch in name)
-    return f"v_{kept}"
+    return f"v_{c_identifier(name)}"
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import textwrap
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -268,4 +269,5 @@ def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> 
 
 def _expect_success(command: list[str], code: int, output: str) -> None:
     if code != 0:
-        raise RelvmToolchainError(f"the C compiler failed ({code}): {shlex.join(command)}\n{output[:4000]}")
+        shown = textwrap.indent(output[:4000].strip(), "  ")
+        raise RelvmToolchainError(f"the C compiler failed ({code}): {shlex.join(command)}\n{shown}")

@@ -8,7 +8,6 @@ import pytest
 from cases import check_cases
 
 from relvm import aot
-from relvm.aot.c_words import identifier
 from relvm.aot.config import CallKind
 from relvm.aot.format import format_lowered
 from relvm.aot.placement import format_placement
@@ -23,6 +22,7 @@ from relvm.errors import (
 )
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.text import parse_module
+from relvm.quoting import c_identifier
 
 FOLDER = Path(__file__).parent
 
@@ -326,7 +326,7 @@ NAMES = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_that_mean_something_in_c_are_others(name: str) -> None:
-    assert identifier(name) == NAMES[name]
+    assert c_identifier(name) == NAMES[name]
 
 
 def test_a_size_that_is_named_like_an_input_gets_another_name() -> None:

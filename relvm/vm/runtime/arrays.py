@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError
+from relvm.quoting import file_name
 from relvm.vm.runtime.dtypes import DTYPE_NAMES, STRINGS, numpy_dtype
 from relvm.vm.runtime.files import complete_file
 from relvm.vm.runtime.tensor import Tensor
@@ -36,17 +37,20 @@ def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]
 
 
 def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
-    """Writes a .npz file, which is replaced as a whole; unlike np.savez it takes any name, strings, and
-    dtypes that NumPy does not have, as `for_file` makes them.
+    """Writes a .npz file, which is replaced as a whole; unlike np.savez it takes any name, as `file_name` makes it,
+    strings, and dtypes that NumPy does not have, as `for_file` makes them.
 
     Raises
     ------
     RelvmArgumentError
-        A string that ends with a zero character, which arrays of NumPy's own strings do not keep.
+        Two names become the same; a string ends with a zero character, which arrays of NumPy's own strings do not
+        keep.
     OSError
         It cannot be written; a file that was there is as it was.
     """
-    stored = {name: for_file(_without_objects(name, array)) for name, array in arrays.items()}
+    stored = {file_name(name): for_file(_without_objects(name, array)) for name, array in arrays.items()}
+    if len(stored) < len(arrays):
+        raise RelvmArgumentError(f"two outputs have one name in a file: {', '.join(arrays)}")
     with complete_file(path) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name, array in stored.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

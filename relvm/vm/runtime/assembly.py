@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from relvm.quoting import terminal, text_string
 from relvm.tables import OPCODES, PRIM_OPERATORS
 from relvm.vm.runtime.container import MAJOR, MINOR
 from relvm.vm.runtime.dtypes import DTYPE_NAMES, STRINGS, dtype_number, plain_array, plain_bytes
@@ -65,7 +66,7 @@ def _lines(program: Program) -> Iterator[str]:
         yield f"f{index} = {_heading(entry)}"
         for number, instruction in enumerate(entry.code):
             line = f"  {number}: {instruction_text(instruction, names)}"
-            comment = " ".join(program.comment(entry.name, number).split())
+            comment = terminal(" ".join(program.comment(entry.name, number).split()))
             yield f"{line.ljust(_COMMENT_COLUMN)}  ; {comment}" if comment else line
     if program.native:
         yield from ("", _native_heading(program.native), *_base64_lines(program.native.library))
@@ -82,7 +83,7 @@ def _lines(program: Program) -> Iterator[str]:
 
 def quoted(name: str) -> str:
     """A name as the text has it: bare where it can be, else a JSON string."""
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", name) else json.dumps(name)
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", name) else text_string(name)
 
 
 def instruction_text(instruction: Instruction, names: Sequence[str]) -> str:
@@ -133,7 +134,7 @@ def _heading(entry: FunctionEntry) -> str:
 
 
 def _native_heading(native: NativeCode) -> str:
-    return f"native abi {native.abi_version} triple {json.dumps(native.triple)} cpu {json.dumps(native.cpu)}"
+    return f"native abi {native.abi_version} triple {text_string(native.triple)} cpu {text_string(native.cpu)}"
 
 
 def _constant_lines(start: str, value: Constant) -> Iterator[str]:
@@ -142,7 +143,7 @@ def _constant_lines(start: str, value: Constant) -> Iterator[str]:
             array = plain_array(value)
             head = f"{start}tensor {DTYPE_NAMES[dtype_number(array.dtype)]} {_tuple_text(array.shape)}"
             if array.dtype == STRINGS and array.size <= LITERAL_ELEMENTS:
-                yield f"{head} [{', '.join(map(json.dumps, array.reshape(-1)))}]"
+                yield f"{head} [{', '.join(map(text_string, array.reshape(-1)))}]"
             elif array.size > LITERAL_ELEMENTS or array.dtype.kind not in "biuf" or (array != array).any():
                 yield from (f"{head} base64", *_base64_lines(plain_bytes(array).tobytes()))
             else:
@@ -152,7 +153,7 @@ def _constant_lines(start: str, value: Constant) -> Iterator[str]:
         case np.dtype():
             yield f"{start}dtype {DTYPE_NAMES[dtype_number(value)]}"
         case str():
-            yield f"{start}string {json.dumps(value)}"
+            yield f"{start}string {text_string(value)}"
         case float():
             yield f"{start}float {_number_text(value)}"
         case int():

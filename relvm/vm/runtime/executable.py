@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError, expect_type
+from relvm.quoting import terminal
 from relvm.tables import KINDS
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
@@ -77,7 +78,7 @@ class Stats:
             for name in names:
                 size = f", {self.instructions[name]} instructions" if name in self.instructions else ""
                 calls = f", called at {self.calls[name]} places" if name in self.calls else ""
-                lines.append(f"  {name}{size}{calls}")
+                lines.append(f"  {terminal(name)}{size}{calls}")
         lines.append(f"{sum(self.instructions.values())} instructions")
         return "\n".join(lines)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from relvm import errors
 from relvm.errors import RelvmError, RelvmTypeError
+from relvm.quoting import terminal_message
 from relvm.tables import STATUS, TAGS, numbers
 from relvm.vm.runtime._native import ffi, lib
 
@@ -30,7 +31,7 @@ def failure(status: int, value: Any, where: str = "") -> RelvmError:
     if where:
         exception.args = (f"{where}: {exception}",)
     if trace:
-        exception.add_note(trace)
+        exception.add_note(terminal_message(trace))
     return exception
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from relvm.errors import RelvmArgumentError, near_matches
+from relvm.quoting import terminal
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.closure import Closure
 from relvm.vm.runtime.failure import uncopyable
@@ -91,7 +92,7 @@ class Function(Closure):
         return [*arguments, *(named[name] for name in rest)]
 
     def __repr__(self) -> str:
-        return f"<function {self.name}({', '.join(self.parameters)}) of a machine>"
+        return terminal(f"<function {self.name}({', '.join(self.parameters)}) of a machine>")
 
 
 class SavedFunction:
@@ -121,4 +122,4 @@ class SavedFunction:
         return RelvmArgumentError(f"{self.name} has its arguments already: expected none")
 
     def __repr__(self) -> str:
-        return f"<saved function {self.name} of a machine: {self.prepared.name} with its arguments>"
+        return terminal(f"<saved function {self.name} of a machine: {self.prepared.name} with its arguments>")

@@ -18,6 +18,7 @@ from relvm.errors import (
     expect_type,
     near_matches,
 )
+from relvm.quoting import terminal, terminal_lines
 from relvm.tables import KINDS
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.binding import Reference
@@ -52,7 +53,8 @@ class VirtualMachine:
     call_depth
         Most calls inside each other; 0: 200,000.
     print_hook
-        Called with the values of a `vm.builtin.print`; None: Python's print.
+        Called with the values of a `vm.builtin.print`; None: print them, control
+        characters in texts as escapes.
     num_threads
         At most so many threads work on a kernel at once, the caller's among them; results do not depend on it.  None:
         the environment variable RELVM_NUM_THREADS, or as many as this process has processors.  The process has one team
@@ -105,7 +107,7 @@ class VirtualMachine:
         results_may_share: bool = False,
     ) -> None:
         expect_type("VirtualMachine", executable, Executable, "an Executable")
-        print_hook = print if print_hook is None else print_hook
+        print_hook = _print if print_hook is None else print_hook
         expect_type("print_hook", print_hook, Callable, "a callable")
         if obstacle := executable.obstacle:
             raise RelvmUnsupportedError(obstacle)
@@ -530,7 +532,7 @@ class VirtualMachine:
         raise uncopyable(self)
 
     def __repr__(self) -> str:
-        return f"<VirtualMachine of {', '.join(self.functions)}>"
+        return terminal(f"<VirtualMachine of {', '.join(self.functions)}>")
 
 
 def thread_count(name: str, wanted: int | None) -> int:
@@ -565,6 +567,11 @@ def _nanoseconds(seconds: float) -> int:
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds >= 0:
         raise RelvmArgumentError(f"max_seconds is {seconds!r}, expected a number, not below 0")
     return 0 if seconds >= 9e9 else math.ceil(seconds * 1e9)
+
+
+def _print(*values: Any) -> None:
+    """Python's print, but texts are a program's own, and are made safe for a terminal."""
+    print(*(terminal_lines(value) if isinstance(value, str) else value for value in values))
 
 
 def _processors() -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from relvm.quoting import terminal
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.executable import Executable
 from relvm.vm.runtime.failure import failure
@@ -80,10 +81,12 @@ class Profile:
         cells = [("name", "kind", "count", "ms", "share", "bytes", "operations")]
         for row in self.rows:
             counted = "-" if row.operations is None else str(row.operations)
-            cells.append(_cells(row.name, row.kind, str(row.count), row.seconds, row.share, str(row.bytes), counted))
+            cells.append(
+                _cells(terminal(row.name), row.kind, str(row.count), row.seconds, row.share, str(row.bytes), counted)
+            )
         other = self.other_seconds
         cells.append(_cells("(the machine)", "", "", other, other / self.seconds))
-        cells.append(_cells(self.function, "total", "", self.seconds, 1))
+        cells.append(_cells(terminal(self.function), "total", "", self.seconds, 1))
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = []
         for row in cells:

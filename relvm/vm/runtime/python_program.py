@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmUnsupportedError
+from relvm.quoting import terminal
 from relvm.tables import OPCODES, PRIM_OPERATORS
 from relvm.vm.runtime.assembly import LITERAL_ELEMENTS
 from relvm.vm.runtime.constants import constant_key
@@ -106,7 +107,7 @@ def _function(program: Program, entry: FunctionEntry) -> Iterator[str]:
     for number, instruction in enumerate(entry.code):
         if number in targets:
             yield f"    b.place(l{number})"
-        comment = " ".join(program.comment(entry.name, number).split())
+        comment = terminal(" ".join(program.comment(entry.name, number).split()))
         yield f"    {_statement(instruction, program)}{f'  # {comment}' if comment else ''}"
 
 

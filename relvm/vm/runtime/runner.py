@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from relvm.quoting import terminal, terminal_message
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
 from relvm.vm.runtime.binding import Objects, Reference
@@ -94,7 +95,7 @@ class Runner(Objects):
         error, trace = read_failure(status, result)
         exception = raised if raised is not None and status == _CALLBACK_ERROR else error
         if trace:
-            exception.add_note(self.explained(trace))
+            exception.add_note(terminal_message(self.explained(trace)))
         return exception
 
     def explained(self, trace: str) -> str:
@@ -103,7 +104,7 @@ class Runner(Objects):
         for line in trace.split("\n"):
             if frame := re.fullmatch(r"  in (.*) at instruction ([0-9]+)", line):
                 comment, origin = (say(frame[1], int(frame[2])) for say in (program.comment, program.origin))
-                line += (f": {comment}" if comment else "") + (f" ({origin})" if origin else "")
+                line += (f": {terminal(comment)}" if comment else "") + (f" ({terminal(origin)})" if origin else "")
             lines.append(line)
         return "\n".join(lines)
 
