@@ -16,6 +16,7 @@ from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.frontend.files import read_model
 from serve.app import make_app
+from serve.connections import LimitedProtocol
 
 
 class Server(uvicorn.Server):
@@ -65,6 +66,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--max-wait-ms", type=float, default=2, help="how long a request waits for others")
     parser.add_argument("--max-queue", type=int, default=256, help="requests that wait; more are answered with 503")
     parser.add_argument("--timeout", type=float, default=10, help="seconds until a request is answered with 504")
+    parser.add_argument("--max-bodies-mb", type=int, default=256, help="of all bodies that are not answered together")
     parser.add_argument("--drain", type=float, default=1, help="seconds between not being ready and not accepting")
     return parser
 
@@ -99,6 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
             max_wait=options.max_wait_ms / 1000,
             max_queue=options.max_queue,
             timeout=options.timeout,
+            max_bodies=options.max_bodies_mb << 20,
         )
         if options.fd is None:
             listener = listen(options.host, options.port)
@@ -108,7 +111,11 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"serve: {error}", file=sys.stderr)
         return 1
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, timeout_graceful_shutdown=math.ceil(2 * options.timeout) + 1
+        app,
+        http=LimitedProtocol,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=math.ceil(2 * options.timeout) + 1,
     )
     server = Server(config, options.drain)
     server.run(sockets=[listener])

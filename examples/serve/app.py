@@ -6,8 +6,8 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -22,7 +22,7 @@ from relvm import ThreadPoolRunner
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmMemoryError, RelvmTimeoutError
 from relvm.vm import Executable
 from serve.batching import Batcher, DeadlineError, QueueFullError
-from serve.bodies import read_body, write_body
+from serve.conversion import ConversionError, Converter
 from serve.signature import batch_signature
 
 
@@ -30,11 +30,22 @@ class BodyTooLargeError(Exception):
     """A request has more bytes than it may."""
 
 
+class BodiesFullError(Exception):
+    """The bodies of all requests together have more bytes than they may."""
+
+
+class BodyLateError(Exception):
+    """A body was not there in time."""
+
+
 # What a request that gets no result is told; the first row that fits.
 STATUS: dict[type[Exception], int] = {
     ClientDisconnect: 400,  # which nobody reads
     BodyTooLargeError: 413,
     QueueFullError: 503,
+    BodiesFullError: 503,
+    ConversionError: 503,
+    BodyLateError: 504,
     DeadlineError: 504,
     RelvmFormatError: 400,
     RelvmMemoryError: 503,
@@ -78,6 +89,8 @@ class Service:
         Seconds in which the body has to be there, and then the result: 504; and the most that a run may take.
     max_body
         Bytes of a request.
+    max_bodies
+        Bytes of all requests that are not answered yet; one that would be more: 503.
 
     Raises
     ------
@@ -98,6 +111,7 @@ class Service:
         max_queue: int = 256,
         timeout: float = 10,
         max_body: int = 64 << 20,
+        max_bodies: int = 256 << 20,
     ) -> None:
         self.signature = batch_signature(executable, function)
         most = self.signature.most_rows
@@ -107,6 +121,11 @@ class Service:
             raise RelvmArgumentError("expected max_wait >= 0, max_queue >= 1, timeout > 0, max_body >= 1, all finite")
         self.timeout = timeout
         self.max_body = max_body
+        if max_bodies < max_body:
+            raise RelvmArgumentError(f"max_bodies is {max_bodies}, expected at least max_body, {max_body}")
+        self.max_bodies = max_bodies
+        self.held_bytes = 0  # of bodies
+        self.converter = Converter(self.signature)
         self.limits = {"max_batch": max_batch, "max_wait": max_wait, "max_queue": max_queue}
         self.metrics = Metrics(max_batch)
         self.runner = ThreadPoolRunner(executable, workers, function, max_seconds=timeout)
@@ -122,6 +141,7 @@ class Service:
             yield
             self.ready = False
             await self.batcher.close()
+            await self.converter.close()
 
     # ---- the endpoints ----
 
@@ -153,29 +173,52 @@ class Service:
             logging.getLogger("serve").error("a request failed", exc_info=error)
             message = "the server failed; its log says why"
         self.metrics.errors.labels(kind).inc()
-        headers = {"Retry-After": "1"} if status == 503 else None
+        headers = {"Retry-After": "1"} if status == 503 else {}
+        if isinstance(error, BodyTooLargeError | BodiesFullError | BodyLateError):
+            headers["Connection"] = "close"  # what is left of the body is not waited for
         message = message.encode(errors="backslashreplace").decode()  # JSON may hold halves of characters
         return JSONResponse({"error": kind, "message": message}, status, headers)
 
     async def _predicted(self, request: Request) -> Response:
-        try:
-            async with asyncio.timeout(self.timeout):
-                body = await self._body_of(request)
-        except TimeoutError:
-            raise DeadlineError(f"no whole body within {self.timeout:g} seconds") from None
         content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        arrays = read_body(body, content_type, self.signature)
-        arguments = self.signature.arguments(arrays, self.limits["max_batch"])
-        result = await self.batcher.predict(arguments, self.timeout)
-        return Response(write_body(result, content_type, self.signature), media_type=content_type)
+        async with self._body_of(request) as body:
+            with self._deadline("the body could not be read"):
+                arrays = await asyncio.wait_for(self.converter.read(body, content_type), self.timeout)
+            arguments = self.signature.arguments(arrays, self.limits["max_batch"])
+            result = await self.batcher.predict(arguments, self.timeout)
+            with self._deadline("the answer could not be written"):
+                answer = await asyncio.wait_for(self.converter.write(result, content_type), self.timeout)
+            return Response(answer, media_type=content_type)
 
-    async def _body_of(self, request: Request) -> bytes:
+    @contextmanager
+    def _deadline(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except TimeoutError:
+            raise DeadlineError(f"{what} within {self.timeout:g} seconds") from None
+
+    @asynccontextmanager
+    async def _body_of(self, request: Request) -> AsyncIterator[bytearray]:
+        """A block with the body of a request, whose bytes are held until the block ends."""
         body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > self.max_body:
-                raise BodyTooLargeError(f"the body has more than {self.max_body} bytes")
-        return bytes(body)
+        try:
+            try:
+                async with asyncio.timeout(self.timeout):
+                    async for part in request.stream():
+                        body += part
+                        self.held_bytes += len(part)
+                        self._expect_room(len(body))
+            except TimeoutError:
+                raise BodyLateError(f"no whole body within {self.timeout:g} seconds") from None
+            yield body
+        finally:
+            self.held_bytes -= len(body)
+
+    def _expect_room(self, body_bytes: int) -> None:
+        if body_bytes > self.max_body:
+            raise BodyTooLargeError(f"the body has more than {self.max_body} bytes")
+        if self.held_bytes > self.max_bodies:
+            raise BodiesFullError(f"the bodies of all requests together have more than {self.max_bodies} bytes")
 
 
 class CloseAtEnd:

@@ -17,7 +17,7 @@ NPY, JSON = "application/x-npy", "application/json"
 _KINDS = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}  # of a dtype: what JSON's elements may be, as NumPy reads them
 
 
-def read_body(body: bytes, content_type: str, signature: Signature) -> dict[str, np.ndarray]:
+def read_body(body: bytes | bytearray, content_type: str, signature: Signature) -> dict[str, np.ndarray]:
     """The arrays by the names of their inputs.
 
     Raises
@@ -56,7 +56,7 @@ def write_body(arrays: Sequence[np.ndarray], content_type: str, signature: Signa
     return json.dumps({name: array.tolist() for name, array in named}).encode()
 
 
-def _read_json(body: bytes, signature: Signature) -> dict[str, np.ndarray]:
+def _read_json(body: bytes | bytearray, signature: Signature) -> dict[str, np.ndarray]:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -68,6 +68,8 @@ def _read_json(body: bytes, signature: Signature) -> dict[str, np.ndarray]:
 
 
 def _array(expected: TensorOf, elements: object) -> np.ndarray:
+    if _has_text(elements):  # which NumPy would make every element as long as
+        raise RelvmTypeError(f"input {expected.name}: expected {expected.type}, got elements of str")
     try:
         array = np.asarray(elements)
     except (ValueError, RecursionError) as error:
@@ -79,3 +81,15 @@ def _array(expected: TensorOf, elements: object) -> np.ndarray:
     if expected.dtype.kind in "iu" and not np.array_equal(converted, array):
         raise RelvmTypeError(f"input {expected.name}: expected {expected.type}, got a number outside of its range")
     return converted
+
+
+def _has_text(elements: object) -> bool:
+    waiting = [[elements]]
+    while waiting:
+        each = waiting.pop()
+        kinds = set(map(type, each))
+        if str in kinds:
+            return True
+        if list in kinds:
+            waiting.extend(item for item in each if type(item) is list)
+    return False

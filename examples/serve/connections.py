@@ -1,0 +1,63 @@
+"""HTTP connections with limits on time."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+class LimitedProtocol(H11Protocol):
+    """HTTP/1.1 that closes a connection whose client is too slow.
+
+    Within the timeout of the service (`Service.timeout`) after a connection begins, or an answer ends, the head of the
+    next request has to be there as a whole; and a client has to read of an answer what it holds up.  h11 bounds the
+    size of a head, and the service itself the time of a body.
+    """
+
+    _head: asyncio.TimerHandle | None = None
+    _reader: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._head, self._reader):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        self._expect_head()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._reader = self.loop.call_later(self._timeout, self._reset)
+
+    def resume_writing(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+        super().resume_writing()
+
+    @property
+    def _timeout(self) -> float:
+        return self.config.app.state.service.timeout
+
+    def _reset(self) -> None:
+        """Close the connection at once: what is left of the answer, in the system's buffers too, is thrown away."""
+        connection = self.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
+
+    def _expect_head(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+        self._head = self.loop.call_later(self._timeout, self._end_without_request)
+
+    def _end_without_request(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.timeout_keep_alive_handler()

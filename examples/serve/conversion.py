@@ -1,0 +1,78 @@
+"""Large bodies are read and written in a process of their own, so that the event loop goes on meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+import numpy as np
+
+from serve.bodies import JSON, read_body, write_body
+from serve.signature import Signature
+
+_SMALL_BYTES = 1 << 16  # of JSON: it takes a few milliseconds
+_SMALL_ELEMENTS = 1 << 13
+
+
+class ConversionError(Exception):
+    """The process that reads and writes large bodies has ended, as where the system has no memory for it."""
+
+
+class Converter:
+    """Arrays of bodies and bodies of arrays, as `read_body` and `write_body` make them.
+
+    Python's JSON holds the interpreter's lock from its first byte to its last, so that a thread would not help.  The
+    process starts with the first large body, and is replaced where it has ended.
+    """
+
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+        self._process: ProcessPoolExecutor | None = None
+
+    async def read(self, body: bytes | bytearray, content_type: str) -> dict[str, np.ndarray]:
+        """The arrays in a body.  Raises as `read_body` does, and ConversionError."""
+        is_small = content_type != JSON or len(body) <= _SMALL_BYTES
+        return await self._converted(is_small, read_body, body, content_type)
+
+    async def write(self, arrays: Sequence[np.ndarray], content_type: str) -> bytes:
+        """The body of an answer.  Raises ConversionError."""
+        is_small = content_type != JSON or sum(each.size for each in arrays) <= _SMALL_ELEMENTS
+        return await self._converted(is_small, write_body, arrays, content_type)
+
+    async def close(self) -> None:
+        """End the process once it has done what it has begun."""
+        process, self._process = self._process, None
+        if process is not None:
+            await asyncio.to_thread(process.shutdown, cancel_futures=True)
+
+    async def _converted(self, is_small: bool, convert: Callable, source: Any, content_type: str) -> Any:
+        if is_small:
+            return convert(source, content_type, self.signature)
+        if self._process is None:
+            context = multiprocessing.get_context("spawn")
+            self._process = ProcessPoolExecutor(1, mp_context=context, initializer=_prepare)
+        process = self._process
+        try:
+            return await asyncio.wrap_future(process.submit(convert, source, content_type, self.signature))
+        except BrokenProcessPool:
+            if process is self._process:
+                self._process = None
+            raise ConversionError("the process that reads and writes large bodies has ended") from None
+
+
+def _prepare() -> None:
+    """Leave Ctrl-C to the server, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    multiprocessing.parent_process().join()
+    os._exit(1)
