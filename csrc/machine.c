@@ -105,7 +105,7 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   machine->stack = rvm_map(machine->stack_bytes);
   machine->frames = rvm_allocate((size_t)machine->head.frame_limit * sizeof *machine->frames);
   machine->literals = rvm_allocate((size_t)executable->literal_count * sizeof *machine->literals);
-  machine->pool = rvm_pool_new();
+  machine->pool = rvm_pool_new(!executable->library.handle); /* native code is trusted with what was in memory */
   if (!machine->functions || !machine->function_values || !machine->literals || !machine->stack || !machine->frames ||
       !machine->pool)
     return rvm_out_of_memory(error);

@@ -9,6 +9,7 @@ enum { STEPS = 8, SMALLEST_LOG2 = 7, CLASSES = (57 - SMALLEST_LOG2) * STEPS };
 struct rvm_pool {
   rvm_storage *kept[CLASSES];
   int64_t live_count;
+  int32_t is_zeroed;
   rvm_pool_sizes sizes;
   _Atomic(rvm_storage *) returned; /* CLOSED: the pool is, and storages are not returned */
   atomic_llong left;               /* once it is closed: how many are alive.  The last one's end is the pool's */
@@ -66,7 +67,11 @@ static void make_room(rvm_pool *pool, int64_t size_bytes, int64_t limit) {
   }
 }
 
-rvm_pool *rvm_pool_new(void) { return rvm_allocate_zeroed(sizeof(rvm_pool)); }
+rvm_pool *rvm_pool_new(int32_t is_zeroed) {
+  rvm_pool *pool = rvm_allocate_zeroed(sizeof *pool);
+  if (pool) pool->is_zeroed = is_zeroed;
+  return pool;
+}
 
 void rvm_pool_close(rvm_pool *pool) {
   if (!pool) return;
@@ -93,10 +98,11 @@ static int64_t limit(const rvm_pool *pool) { return pool->sizes.peak_bytes + poo
 static rvm_storage *block_new(rvm_pool *pool, int64_t size_bytes) {
   int64_t live = pool->sizes.live_bytes + size_bytes;
   make_room(pool, size_bytes, live > limit(pool) ? live : limit(pool));
-  rvm_storage *storage = rvm_allocate((size_t)size_bytes);
+  void *(*allocate)(size_t) = pool->is_zeroed ? rvm_allocate_zeroed : rvm_allocate;
+  rvm_storage *storage = allocate((size_t)size_bytes);
   if (storage || pool->sizes.kept_bytes == 0) return storage;
   make_room(pool, 0, 0);
-  return rvm_allocate((size_t)size_bytes);
+  return allocate((size_t)size_bytes);
 }
 
 rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result) {

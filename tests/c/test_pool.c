@@ -11,7 +11,7 @@ static rvm_value storage(rvm_pool *pool, int64_t size_bytes) {
 }
 
 static void a_storage_is_as_asked_for(void) {
-  rvm_pool *pool = rvm_pool_new();
+  rvm_pool *pool = rvm_pool_new(0);
   const int64_t sizes[] = {0, 1, 63, 64, 100, 1024, 1025, 4096, 100000, 1 << 20};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     for (int again = 0; again < 2; again++) { /* from the system, from the pool */
@@ -27,7 +27,7 @@ static void a_storage_is_as_asked_for(void) {
 }
 
 static void a_dead_one_of_that_size_comes_back(void) {
-  rvm_pool *pool = rvm_pool_new();
+  rvm_pool *pool = rvm_pool_new(0);
   rvm_value first = storage(pool, 1000), other = storage(pool, 5000);
   void *bytes = first.as.storage->bytes;
   rvm_value_release(&first);
@@ -40,7 +40,7 @@ static void a_dead_one_of_that_size_comes_back(void) {
 
 /* Whatever the order of sizes, little more is held than was once alive at the same time. */
 static void no_more_is_held_than_was_alive(void) {
-  rvm_pool *pool = rvm_pool_new();
+  rvm_pool *pool = rvm_pool_new(0);
   rvm_value alive[8] = {0};
   uint32_t seed = 1;
   for (int step = 0; step < 20000; step++) {
@@ -59,7 +59,7 @@ static void no_more_is_held_than_was_alive(void) {
 
 /* Storages of sizes that take turns are soon made of what is kept. */
 static void turns_settle(void) {
-  rvm_pool *pool = rvm_pool_new();
+  rvm_pool *pool = rvm_pool_new(0);
   const int64_t sizes[] = {3000000, 3500000, 2200000, 900000, 7000000, 100};
   for (int round = 0; round < 6; round++) {
     if (round == 3) allocations_left = 0;
@@ -76,7 +76,7 @@ static void turns_settle(void) {
 }
 
 static void storages_outlive_their_pool(void) {
-  rvm_pool *pool = rvm_pool_new();
+  rvm_pool *pool = rvm_pool_new(0);
   rvm_value some[3] = {storage(pool, 10), storage(pool, 20), storage(pool, 10)};
   rvm_value_release(&some[1]);
   rvm_pool_close(pool);
@@ -87,7 +87,7 @@ static void storages_outlive_their_pool(void) {
 
 /* When the system has no more, what is kept is given back first. */
 static void what_is_kept_is_no_loss(void) {
-  rvm_pool *pool = rvm_pool_new();
+  rvm_pool *pool = rvm_pool_new(0);
   rvm_value small = storage(pool, 1000), large = storage(pool, 100000), value;
   rvm_value_release(&small);
   rvm_value_release(&large);
@@ -99,7 +99,31 @@ static void what_is_kept_is_no_loss(void) {
   rvm_pool_close(pool);
 }
 
+/* Of a zeroed pool, what the system gives holds nothing of what was there before. */
+static void a_zeroed_pool_shows_nothing_old(void) {
+  enum { BYTES = 5000 };
+  void *before[64];
+  for (int i = 0; i < 64; i++) memset(before[i] = malloc(BYTES + 256), 0x5a, BYTES + 256);
+  for (int i = 0; i < 64; i++) free(before[i]);
+  rvm_pool *pool = rvm_pool_new(1);
+  for (int i = 0; i < 8; i++) {
+    rvm_value value;
+    MAKE(value, rvm_storage_new(pool, BYTES, &value));
+    int64_t nonzero = 0;
+    for (int k = 0; k < BYTES; k++) nonzero += value.as.storage->bytes[k] != 0;
+    CHECK_INT(nonzero, 0);
+    rvm_pool_trim(pool);
+    before[i] = value.as.object;
+  }
+  for (int i = 0; i < 8; i++) {
+    rvm_value value = {.tag = RVM_TAG_STORAGE, .as.object = before[i]};
+    rvm_value_release(&value);
+  }
+  rvm_pool_close(pool);
+}
+
 int main(void) {
+  a_zeroed_pool_shows_nothing_old();
   a_storage_is_as_asked_for();
   a_dead_one_of_that_size_comes_back();
   no_more_is_held_than_was_alive();

@@ -40,7 +40,7 @@ static void wrong_ends_are_found(void) {
 
 static void bytes_are_no_strings(void) {
   rvm_value error, storage;
-  rvm_pool *pool = rvm_pool_new();
+  rvm_pool *pool = rvm_pool_new(0);
   char bytes[8];
   CHECK_FAILS(rvm_tensor_wrap(RVM_DTYPE_str, 0, NULL, bytes, NULL, NULL, &error), RVM_TYPE_ERROR, "no bytes", error);
   MAKE(storage, rvm_storage_new(pool, 64, &storage));

@@ -144,7 +144,7 @@ static void *release_all(void *values) {
 /* closing: the pool is closed meanwhile. */
 static void storages_die_on_any_thread(int closing) {
   static rvm_value values[THREADS][STORAGES];
-  rvm_pool *pool = rvm_pool_new();
+  rvm_pool *pool = rvm_pool_new(0);
   pthread_t threads[THREADS];
   for (int t = 0; t < THREADS; t++) {
     for (int i = 0; i < STORAGES; i++) MAKE(values[t][i], rvm_storage_new(pool, 64 + i, &values[t][i]));
