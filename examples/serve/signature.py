@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmFormatError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+)
 from relvm.tables import DTYPES
 from relvm.vm import Executable
 from relvm.vm.runtime.dtypes import numpy_dtype
@@ -16,6 +23,7 @@ from relvm.vm.runtime.program import stated_signature
 
 # Those of which NumPy can write a file, by their names in the text form: no strings, and none of ml_dtypes's.
 _ALL = {row.name: numpy_dtype(row.index) for row in DTYPES}
+_LONGEST_TYPE = 4000  # characters
 _DTYPES = {name: dtype for name, dtype in _ALL.items() if dtype.isbuiltin == 1 and dtype.kind in "biuf"}
 
 
@@ -74,6 +82,8 @@ def batch_signature(executable: Executable, function: str = "main") -> Signature
     ------
     RelvmNameError
         The executable has no such function.
+    RelvmFormatError
+        What the executable states of the function is malformed.
     RelvmUnsupportedError
         The function has another input or output, which the message names.
     """
@@ -81,20 +91,33 @@ def batch_signature(executable: Executable, function: str = "main") -> Signature
     if stated is None:
         raise RelvmNameError(f"no function {function}: there are {', '.join(executable.signature)}")
     attributes, types = stated["attributes"], [each["type"] for each in stated["params"]]
+    if max(map(len, (stated["result"], *types))) > _LONGEST_TYPE:
+        raise RelvmUnsupportedError(f"{function}: a type of more than {_LONGEST_TYPE} characters")
     names = attributes.get("input_names", [each["name"] for each in stated["params"]])
     result = stated["result"]
     results = re.findall(r"\w+\[[^\]]*\]", result) if result.startswith("(") else [result]
     if result.startswith("(") and f"({', '.join(results)})" != result:
         raise RelvmUnsupportedError(f"{function} returns {result}: expected a tensor, or a tuple of tensors")
     outputs = attributes.get("output_names", [f"result{k}" for k in range(len(results))])
+    if len(outputs) != len(results):
+        raise RelvmFormatError(f"{function}: {len(outputs)} names of outputs for {len(results)} outputs")
     if not types:
         raise RelvmUnsupportedError(f"{function} has no inputs: there is nothing to put into a batch")
     batch = _axes(types[0])[0]
     return Signature(
         inputs=tuple(_tensor(f"{function}: input {n}", n, t, batch) for n, t in zip(names, types, strict=True)),
         outputs=tuple(_tensor(f"{function}: output {n}", n, t, batch) for n, t in zip(outputs, results, strict=True)),
-        most_rows=dict(map(tuple, attributes.get("upper_bounds", []))).get(batch),
+        most_rows=_most_rows(function, attributes.get("upper_bounds", []), batch),
     )
+
+
+def _most_rows(function: str, bounds: object, batch: str) -> int | None:
+    match bounds:
+        case [*pairs] if all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+            found = [most for name, most in pairs if name == batch]
+            if all(isinstance(most, int) and not isinstance(most, bool) and most > 0 for most in found):
+                return min(found, default=None)
+    raise RelvmFormatError(f"{function}: its upper bounds are not what builds write: {bounds!r:.200}")
 
 
 def _axes(type_: str) -> list[str]:

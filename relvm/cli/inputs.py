@@ -28,7 +28,7 @@ from relvm.ir.random_values import random_array
 from relvm.ir.types import TensorType, type_vars
 from relvm.vm.runtime import Executable
 from relvm.vm.runtime.arrays import from_file, reading_arrays
-from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
+from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES, open_file
 from relvm.vm.runtime.program import scalar_kind, stated_signature
 
 # How the values of scalar types are read.
@@ -195,8 +195,8 @@ def _number(text: str) -> bool | int | float | None:
 
 
 def _array(file: str) -> np.ndarray:
-    with reading_arrays(f"{file} is not a .npy file"):
-        found = np.load(file, allow_pickle=False)
+    with open_file(file) as opened, reading_arrays(f"{file} is not a .npy file"):
+        found = np.load(opened, allow_pickle=False)
         if not isinstance(found, np.ndarray):
             with found:
                 raise RelvmFormatError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ import numpy as np
 from relvm.distributed.inputs import Signature
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError, expect_type
 from relvm.vm.runtime.arrays import reading_arrays
+from relvm.vm.runtime.files import open_file
 
 SUFFIXES = (".npy", ".npz")
 
@@ -117,10 +117,25 @@ def files_of(given: str | os.PathLike) -> list[Path]:
     if place.is_dir():
         found = [path for path in place.iterdir() if path.suffix in SUFFIXES]
     else:
-        found = [place] if place.is_file() else [Path(path) for path in glob.glob(str(given), recursive=True)]
+        found = [place] if place.is_file() or place.is_fifo() else _matching(place)
     if not found:
         raise RelvmArgumentError(f"{given}: there is no .npy or .npz file")
     return sorted(map(_array_file, found))
+
+
+def _matching(pattern: Path) -> list[Path]:
+    """The paths that a pattern names, as a shell lists them: no hidden ones unless it says so.  ** follows no symbolic
+    links, which may lead in circles."""
+    folder = Path(pattern.anchor)
+    wanted = pattern.relative_to(folder)
+    if not wanted.parts:
+        return []
+    takes_hidden = any(part.startswith(".") for part in wanted.parts)
+
+    def is_shown(path: Path) -> bool:
+        return takes_hidden or not any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+    return list(filter(is_shown, folder.glob(str(wanted))))
 
 
 def is_deferred(value: Any) -> bool:
@@ -176,8 +191,8 @@ def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: S
 
 
 def _arguments_in(path: Path, signature: Signature) -> tuple[tuple, dict]:
-    with reading_arrays(f"{path} is not a {path.suffix} file"):
-        found = np.load(path, allow_pickle=False)
+    with open_file(path) as opened, reading_arrays(f"{path} is not a {path.suffix} file"):
+        found = np.load(opened, allow_pickle=False)
         if not isinstance(found, np.ndarray):
             with found:
                 found = dict(found)

@@ -14,7 +14,7 @@ import numpy as np
 from relvm.distributed.worker import Runner
 from relvm.errors import RelvmArgumentError, RelvmFormatError
 from relvm.vm.runtime.arrays import save_arrays
-from relvm.vm.runtime.files import complete_file
+from relvm.vm.runtime.files import complete_file, read_text
 
 RECORD = "relvm-map.json"
 _VERSION = 1
@@ -39,7 +39,7 @@ class Output:
         """
         folder = self.path.parent
         try:
-            found = (folder / RECORD).read_text()
+            found = read_text(folder / RECORD)
         except FileNotFoundError:
             raise RelvmArgumentError(
                 f"{folder} is not on the machine {os.uname().nodename}, where a worker is to write {self.path.name}:"
@@ -118,14 +118,14 @@ class OutputFolder:
         """The record that is there.  None: the folder is empty, but for what killed processes left."""
         place = self.path / RECORD
         try:
-            found = json.loads(place.read_text())
+            found = json.loads(read_text(place))
         except FileNotFoundError:
             others = [each.name for each in self.path.iterdir() if not each.name.endswith(".part")]
             if others:
                 what = f"has {others[0]} and no {RECORD}"
                 raise RelvmArgumentError(f"{self.path} {what}: expected an empty folder, or one of outputs") from None
             return None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RelvmFormatError(f"{place} is no record of outputs: {error}") from None
         match found:
             case {"relvm-map": version, "executable": str(), "function": str()} if version == _VERSION:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -513,10 +514,14 @@ def _expect_stops(executable: Executable, code: ProgramCode) -> None:
         )
 
 
+_LARGEST_SOURCE_BYTES = 1 << 24
+
+
 def _source_line(origin: str) -> str:
     """The line of the file that an origin names; empty where it names none that is there."""
-    path, line = line_of(origin) or ("", 0)
-    return linecache.getline(path, line).strip()
+    path, line = line_of(origin) or ("", 0)  # which an executable may say as it likes
+    is_readable = path in linecache.cache or (os.path.isfile(path) and os.path.getsize(path) <= _LARGEST_SOURCE_BYTES)
+    return linecache.getline(path, line).strip() if is_readable else ""
 
 
 def _skips(by: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from relvm.errors import RelvmFormatError
 from relvm.tables import OPCODES
 from relvm.vm.runtime.assembly import instruction_text, quoted
 from relvm.vm.runtime.assembly_parser import parse_code
@@ -178,8 +179,8 @@ class ProgramCode:
     def __init__(self, program: Program) -> None:
         self.functions = {code.name: code for code in _functions(program)}
         self.values: dict[str, list[str]] = {}
-        for said in program.debug.values():
-            for name, places in said.get("values", {}).items():
+        for function in program.debug:
+            for name, places in _stated(program, function)["values"].items():
                 self.values.setdefault(name, []).extend(places)
 
     @cached_property
@@ -200,16 +201,38 @@ def _functions(program: Program) -> Iterator[FunctionCode]:
     table = tuple(entry.name for entry in program.functions)
     texts_of = [quoted(name) for name in table]
     for index, entry in enumerate(program.functions):
-        said = program.debug.get(entry.name, {})
-        if entry.kind == "native" and "code" in said:
-            code = parse_code(said["code"], table)
+        stated = _stated(program, entry.name)
+        if entry.kind == "native" and stated["code"]:
+            code = parse_code(stated["code"], table)
         elif entry.kind == "bytecode":
             code = entry.code
         else:
             continue
         texts = tuple(instruction_text(each, texts_of) for each in code)
         names = tuple(tuple(filter(None, program.comment(entry.name, i).split(", "))) for i in range(len(code)))
-        origins = [tuple(each) for each in said.get("origins", ())][: len(code)]
+        origins = list(map(tuple, stated["origins"][: len(code)]))
         origins += [()] * (len(code) - len(origins))
         parameters = entry.parameters or ()
         yield FunctionCode(entry.name, index, entry.kind, parameters, code, texts, names, tuple(origins), table)
+
+
+def _stated(program: Program, function: str) -> dict[str, Any]:
+    """What the debug section says of a function: its "code", "origins" and "values", empty where it says nothing.
+
+    Raises
+    ------
+    RelvmFormatError
+        It is something else than builds write, as it may be in a file from elsewhere.
+    """
+    stated = program.debug.get(function, {})
+    if isinstance(stated, dict):
+        found = {"code": [], "origins": [], "values": {}} | stated
+        match found:
+            case {"code": [*code], "origins": [*origins], "values": dict() as values}:
+                if _are_texts(code) and all(map(_are_texts, (*origins, *values.values()))):
+                    return found
+    raise RelvmFormatError(f"{function}: what the debug section says of it is not what builds write: {stated!r:.200}")
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)

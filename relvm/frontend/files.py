@@ -7,6 +7,7 @@ from pathlib import Path
 
 from relvm.errors import RelvmArgumentError, RelvmFormatError
 from relvm.ir.expr import Module
+from relvm.vm.runtime.files import read_text
 
 
 def read_model(path: Path, dims: Mapping[str, int | tuple[int, int] | None] | None = None) -> Module:
@@ -19,8 +20,10 @@ def read_model(path: Path, dims: Mapping[str, int | tuple[int, int] | None] | No
 
     Raises
     ------
+    OSError
+        The file cannot be read.
     RelvmFormatError
-        A file of another kind.
+        A file of another kind, or one that is no regular file or no text.
     RelvmArgumentError
         There are `dims` for a text, whose sizes are its own.
     """
@@ -34,7 +37,7 @@ def read_model(path: Path, dims: Mapping[str, int | tuple[int, int] | None] | No
 
             if dims:
                 raise RelvmArgumentError(f"dims: {', '.join(dims)} of {path}: the sizes of a text are written in it")
-            return parse_module(path.read_text(), str(path))
+            return parse_module(read_text(path), str(path))
     raise RelvmFormatError(
         f"{path}: expected a model (.onnx or .relvm), got a file ending in {path.suffix or 'nothing'}"
     )

@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import os
+import tokenize
 from collections import deque
 from typing import Any
 
-from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmTypeError
+from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.lexer import Source
 from relvm.frontend.script_statements import StatementTranslator
 from relvm.frontend.script_values import ScriptFunction, error_at_node
 from relvm.ir.builder import Builder, Params
 from relvm.ir.expr import Function, Module
 from relvm.ir.types import Type
+from relvm.vm.runtime.files import open_file
 
 
 class Script(ScriptFunction):
@@ -94,24 +97,44 @@ def _module_of_class(cls: type) -> Module:
     return module_of(*functions)
 
 
+# Of inspect and ast, for a file that is not what it was when it was imported.
+_UNREADABLE = (
+    OSError,
+    TypeError,
+    ValueError,
+    SyntaxError,
+    IndexError,
+    tokenize.TokenError,
+    RecursionError,
+    MemoryError,
+)
+
+
 def _read(python: Any, members: dict[str, Any]) -> Script:
     """The function's syntax, at its place in its file."""
     file = python.__code__.co_filename
     try:
+        if file not in linecache.cache and os.path.exists(file):
+            open_file(file).close()  # a pipe would be waited for
         lines, first = inspect.getsourcelines(python)
-    except (OSError, TypeError):
+        text = "".join(lines)
+        if text[:1].isspace():
+            text, first = f"if True:\n{text}", first - 1
+        tree = ast.parse(text).body[0]
+    except RelvmError:
+        raise
+    except _UNREADABLE as error:
         reason = f"{file}: the source of {python.__qualname__} is not available; put it into a file"
-        raise RelvmSyntaxError(reason) from None
-    text = "".join(lines)
-    if text[:1].isspace():
-        text, first = f"if True:\n{text}", first - 1
-    tree = ast.parse(text).body[0]
+        raise RelvmSyntaxError(f"{reason}: {error}" if str(error) else reason) from None
     ast.increment_lineno(tree, first - 1)
     if isinstance(tree, ast.If):
         tree = tree.body[0]
     source = Source("".join(linecache.getlines(file)), file)
     if not isinstance(tree, ast.FunctionDef):
         raise error_at_node(source, RelvmSyntaxError, "expected a function made by def", tree)
+    if tree.name != python.__code__.co_name:
+        reason = f"expected the function {python.__code__.co_name}: the file has changed since it was imported"
+        raise error_at_node(source, RelvmSyntaxError, reason, tree)
     return Script(python, tree, source, members)
 
 

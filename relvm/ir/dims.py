@@ -13,9 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from relvm.errors import RelvmUnsupportedError
 from relvm.quoting import terminal
 
 _serial = itertools.count()
+_DEEPEST = 100  # floordiv, mod, min and max inside each other
+_LARGEST = 10_000  # variables and operators of one
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,16 @@ class DimOp:
     @cached_property
     def order(self) -> tuple:
         return (1, self.function, _order(self.left), _order(self.right))
+
+    @cached_property
+    def depth(self) -> int:
+        """How many such operators are inside each other, at most."""
+        return 1 + max((atom.depth for side in (self.left, self.right) for atom in _operators_of(side)), default=0)
+
+    @cached_property
+    def size(self) -> int:
+        """How many variables and operators it is made of, each counted as often as it appears."""
+        return 1 + dim_size(self.left) + dim_size(self.right)
 
 
 Atom = DimVar | DimOp
@@ -132,6 +145,8 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     ------
     ZeroDivisionError
         floordiv or mod by the constant 0.
+    RelvmUnsupportedError
+        The result has more operators inside each other, or more parts in all, than any model needs.
     """
     match function:
         case "add":
@@ -230,7 +245,7 @@ def dim_size(dim: AnyDim) -> int:
     if isinstance(dim, int):
         return 1
     atoms = (atom for monomial, _ in dim.terms for atom in monomial or (1,))
-    return sum(1 + dim_size(a.left) + dim_size(a.right) if isinstance(a, DimOp) else 1 for a in atoms)
+    return sum(a.size if isinstance(a, DimOp) else 1 for a in atoms)
 
 
 def format_dim(dim: AnyDim, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
@@ -333,7 +348,7 @@ def _floordiv(left: AnyDim, right: AnyDim) -> AnyDim:
                     return _floordiv(_combine(inner, sum(constants) * divisor, 1), divisor * right)
         if rest != left:
             return _floordiv(rest, right)
-    return _make({(DimOp("floordiv", left, right),): 1})
+    return _operator("floordiv", left, right)
 
 
 def _mod(left: AnyDim, right: AnyDim) -> AnyDim:
@@ -346,7 +361,7 @@ def _mod(left: AnyDim, right: AnyDim) -> AnyDim:
         if isinstance(rest, int):
             return rest % right
         left = rest
-    return _make({(DimOp("mod", left, right),): 1})
+    return _operator("mod", left, right)
 
 
 def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
@@ -354,7 +369,22 @@ def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
         if is_natural(_combine(high, low, -1)):
             return low if function == "min" else high
     first, second = sorted((left, right), key=_order)
-    return _make({(DimOp(function, first, second),): 1})
+    return _operator(function, first, second)
+
+
+def _operator(function: str, left: AnyDim, right: AnyDim) -> Dim:
+    made = DimOp(function, left, right)
+    if made.depth > _DEEPEST or made.size > _LARGEST:
+        raise RelvmUnsupportedError(
+            f"a dimension of {made.depth} operators inside each other, and {made.size} parts in all: expected at most"
+            f" {_DEEPEST} and {_LARGEST}; give a size in it as a number"
+        )
+    return _make({(made,): 1})
+
+
+def _operators_of(dim: AnyDim) -> Iterator[DimOp]:
+    if isinstance(dim, Dim):
+        yield from (atom for monomial, _ in dim.terms for atom in monomial if isinstance(atom, DimOp))
 
 
 def _is_natural_atom(atom: Atom) -> bool:

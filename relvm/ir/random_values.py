@@ -8,7 +8,7 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dims import evaluate_with
-from relvm.ir.types import TensorType, Type
+from relvm.ir.types import TensorType, Type, format_type
 
 
 def random_array(type_: Type, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
@@ -24,7 +24,8 @@ def random_array(type_: Type, sizes: Mapping[str, int], rng: np.random.Generator
     Raises
     ------
     RelvmArgumentError
-        The type is not that of a tensor of known dtype and rank, or a size would be negative.
+        The type is not that of a tensor of known dtype and rank, or a size would be negative, or
+        NumPy has no array of so many axes or elements.
     """
     if not isinstance(type_, TensorType) or type_.dtype is None or type_.rank is None:
         raise RelvmArgumentError(f"no random value is made of type {type_}")
@@ -32,5 +33,8 @@ def random_array(type_: Type, sizes: Mapping[str, int], rng: np.random.Generator
     shape = [evaluate_with(dim, lambda var: sizes.get(var.name, 1)) for dim in dims]
     if any(not isinstance(size, int) or size < 0 for size in shape):
         raise RelvmArgumentError(f"type {type_} has no such sizes")
-    values = rng.standard_normal(shape) if type_.dtype.is_float else rng.integers(0, 2, shape)
+    try:
+        values = rng.standard_normal(shape) if type_.dtype.is_float else rng.integers(0, 2, shape)
+    except ValueError as error:  # more axes, or elements, than NumPy has
+        raise RelvmArgumentError(f"no array is of the type {format_type(type_):.200}: {error}") from None
     return np.asarray(values).astype(type_.dtype.numpy)

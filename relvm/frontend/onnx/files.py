@@ -137,9 +137,10 @@ class ModelFile:
     def _file(self, location: str, here: str) -> np.ndarray:
         if self.folder is None:
             raise RelvmUnsupportedError(f"{here}: its elements are in the file {location!r}; give the model's path")
-        folder = self.folder.resolve()
-        path = (folder / location).resolve()
-        if not location or not path.is_relative_to(folder):
+        is_name = bool(location) and "\0" not in location
+        folder = os.path.realpath(self.folder)  # which takes links that lead in a circle for files, as they are opened
+        path = Path(os.path.realpath(os.path.join(folder, location if is_name else "..")))
+        if not path.is_relative_to(folder):
             raise RelvmFormatError(f"{here}: external data in {location!r}, which is no file in the model's folder")
         if path not in self.files:
             try:

@@ -10,7 +10,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, expect_path
 from relvm.vm.runtime.container import section_places
@@ -24,6 +24,8 @@ LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
 _PARTIAL = ".part"
 _MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Linux's number; Python has it from 3.13 on
 _ABANDONED_SECONDS = 3600
+_BLOCK_BYTES = 512  # of st_blocks, whatever the file system has
+_SPARSE_BYTES = 1 << 30
 
 
 def map_executable(path: str | os.PathLike) -> memoryview:
@@ -38,14 +40,11 @@ def map_executable(path: str | os.PathLike) -> memoryview:
     OSError
         The file cannot be read.
     RelvmFormatError
-        It is a device or a pipe, empty, or a shared library that is damaged or has no executable in it.
+        `open_file` refuses it; it is empty, or a shared library that is damaged or has no executable in it.
     """
     expect_path("path", path)  # a number would be a descriptor
-    with open(path, "rb", opener=_open_at_once) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise RelvmFormatError(f"{path}: expected a file, got a device or a pipe")
-        if status.st_size == 0:
+    with open_file(path) as file:
+        if os.fstat(file.fileno()).st_size == 0:
             raise RelvmFormatError(f"{path}: the file is empty")
         protection = mmap.PROT_READ | mmap.PROT_WRITE  # what is written becomes this process's own
         content = memoryview(mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE | _MAP_NORESERVE, protection))
@@ -84,20 +83,58 @@ def _copy_pages(part: memoryview) -> None:
 
 
 def read_file(path: str | os.PathLike) -> bytes:
-    """The bytes of a file as it is now.
+    """The bytes of a file as it is now.  Raises as `open_file` does."""
+    with open_file(path) as file:
+        return file.read()
+
+
+def read_text(path: str | os.PathLike) -> str:
+    """The text of a UTF-8 file as it is now, its lines ended by a new line alone.
 
     Raises
     ------
     OSError
         The file cannot be read.
     RelvmFormatError
-        It is a device or a pipe.
+        `open_file` refuses it, or it is no UTF-8 text.
+    """
+    try:
+        return read_file(path).decode().replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise RelvmFormatError(f"{path}: the file is not UTF-8 text: {error}") from None
+
+
+def open_file(path: str | os.PathLike) -> BinaryIO:
+    """Open a regular file for reading, without waiting for anything.
+
+    Raises
+    ------
+    RelvmTypeError
+        `path` is no path.
+    OSError
+        The file cannot be read.
+    RelvmFormatError
+        It is a device or a pipe, a circle of symbolic links, or a file of more than 1 GB of which the disk stores less
+        than a sixteenth: to read the rest would take memory for zeros that the author did not have to store.
     """
     expect_path("path", path)
-    with open(path, "rb", opener=_open_at_once) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise RelvmFormatError(f"{path}: expected a file, got a device or a pipe")
-        return file.read()
+    try:
+        file = open(path, "rb", opener=_open_at_once)  # noqa: SIM115  (the caller closes it)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise RelvmFormatError(f"{path}: expected a file, got symbolic links that lead in a circle") from None
+        raise
+    status = os.fstat(file.fileno())
+    stored = status.st_blocks * _BLOCK_BYTES
+    if stat.S_ISREG(status.st_mode) and not (status.st_size > _SPARSE_BYTES and stored < status.st_size // 16):
+        return file
+    file.close()
+    if not stat.S_ISREG(status.st_mode):
+        raise RelvmFormatError(f"{path}: expected a file, got a device or a pipe")
+    raise RelvmFormatError(
+        f"{path}: a sparse file of {status.st_size:,} bytes, of which the disk stores {stored:,};"
+        " a copy by cp --sparse=never is read"
+    )
 
 
 @contextlib.contextmanager
