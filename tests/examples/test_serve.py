@@ -5,16 +5,11 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import multiprocessing
-import select
 import socket
 import subprocess
 import sys
 import threading
-import time
-import tracemalloc
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,30 +21,20 @@ from modes import MODES
 from serve.__main__ import listen
 from serve.__main__ import main as serve_main
 from serve.app import STATUS, make_app
-from serve.bodies import JSON, NPY, read_body
+from serve.bodies import JSON, NPY
 from serve.load import TRIES, Report, load, load_servers, make_cases, start
 from serve.load import main as load_main
 from serve.signature import batch_signature
+from serving import GENERATOR, client_of, metric, npy, post, rows, serving
 from starlette.requests import Request
 
 from relvm import vm
-from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.text import parse_module
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-GENERATOR = np.random.default_rng(0)
-W = GENERATOR.standard_normal((64, 24)).astype(np.float32)
-LAYERS = f"""
-def main(x: f32[n, 64]) -> f32[n, 24] = softmax(matmul(tanh(x), const(f32[64, 24], {W.tolist()})), axis=1)
-def two(x: f32[n, m], k: i32[n]) -> (f32[n, m], i32[n]) {{ return (tanh(x), add(k, k)) }}
-"""
 CHECKED = 'def main(x: f32[n, 2]) => f32[n, 2] { return packed("test.serve", x) : f32[n, 2] }'
-
-
-@pytest.fixture(scope="module", params=MODES)
-def layers(request: pytest.FixtureRequest) -> vm.Executable:
-    return vm.build(parse_module(LAYERS), request.param)
 
 
 @pytest.fixture
@@ -62,46 +47,6 @@ def packed() -> Iterator[Callable[[Callable], vm.Executable]]:
 
     yield calling
     vm.unregister_func("test.serve")
-
-
-def serving(test: Callable[[httpx.AsyncClient, Any], Awaitable[None]], *arguments: Any, **options: Any) -> None:
-    """Runs `test` on a client of an application of these options, which is in the same process, and its Service."""
-
-    async def run() -> None:
-        async with client_of(*arguments, **options) as (client, service):
-            await test(client, service)
-
-    asyncio.run(asyncio.wait_for(run(), 60))
-
-
-@asynccontextmanager
-async def client_of(*arguments: Any, **options: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
-    app = make_app(*arguments, **options)
-    transport = httpx.ASGITransport(app)
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url="http://here") as it:
-        yield it, app.state.service
-
-
-def npy(array: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
-
-
-async def post(client: httpx.AsyncClient, content: bytes | Any, content_type: str = NPY) -> httpx.Response:
-    body = content if isinstance(content, bytes) else npy(content)
-    return await client.post("/predict", content=body, headers={"content-type": content_type})
-
-
-async def metric(client: httpx.AsyncClient, name: str) -> float:
-    """The value in the line of /metrics that begins with `name`."""
-    text = (await client.get("/metrics")).text
-    (line,) = (line for line in text.splitlines() if line.startswith(name + " "))
-    return float(line.split()[-1])
-
-
-def rows(count: int, columns: int = 64) -> np.ndarray:
-    return GENERATOR.standard_normal((count, columns)).astype(np.float32)
 
 
 # ---- results ----
@@ -462,19 +407,6 @@ def test_options_out_of_their_range_are_refused() -> None:
 # ---- as a process ----
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("serve") / "model.rvm"
-    vm.build(parse_module(LAYERS), "compiled").save(path)
-    return path
-
-
-@pytest.fixture
-def listener() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0), backlog=256) as opened:
-        yield opened
-
-
 def answer(body: bytes, length: int, status: str = "200 OK") -> bytes:
     """Of HTTP: a body that is said to have so many bytes."""
     return f"HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n".encode() + body
@@ -535,192 +467,6 @@ def test_a_server_that_ends_says_so_and_goes_on_for_a_while(model: Path, listene
     finally:
         server.kill()
         server.communicate()
-
-
-# ---- clients that mean harm, on sockets ----
-
-
-@pytest.fixture
-def serve(model: Path, listener: socket.socket) -> Iterator[Callable[..., subprocess.Popen]]:
-    """Starts a server on the listener with options."""
-    servers: list[subprocess.Popen] = []
-
-    def started(*options: str, of: Path = model) -> subprocess.Popen:
-        servers.append(start(listener, of, options))
-        return servers[-1]
-
-    yield started
-    for server in servers:
-        server.kill()
-        server.communicate()
-
-
-def connected(listener: socket.socket, sent: bytes) -> socket.socket:
-    connection = socket.create_connection(listener.getsockname(), timeout=60)
-    connection.sendall(sent)
-    return connection
-
-
-def head(length: int, content_type: str = JSON) -> bytes:
-    lines = ("POST /predict HTTP/1.1", "host: here", f"content-type: {content_type}", f"content-length: {length}")
-    return "\r\n".join((*lines, "", "")).encode()
-
-
-def received(connection: socket.socket) -> bytes:
-    """All that comes until the server closes the connection."""
-    parts = []
-    try:
-        while part := connection.recv(1 << 16):
-            parts.append(part)
-    except ConnectionResetError:  # what was sent had not been read
-        pass
-    return b"".join(parts)
-
-
-def is_healthy(listener: socket.socket) -> bool:
-    with connected(listener, b"GET /health HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n") as connection:
-        return received(connection).startswith(b"HTTP/1.1 200")
-
-
-def test_a_server_answers_while_it_reads_large_json(serve: Callable, listener: socket.socket) -> None:
-    serve("--timeout", "60")
-    body = b'{"x": [[' + b"0.5, " * 6_000_000 + b"0.5]]}"
-    answered = threading.Event()
-    with connected(listener, head(len(body)) + body[:-1]) as connection:
-        assert is_healthy(listener)
-
-        def wait() -> None:
-            assert connection.recv(4096).startswith(b"HTTP/1.1 422")
-            answered.set()
-
-        waiting = threading.Thread(target=wait)
-        waiting.start()
-        connection.sendall(body[-1:])
-        count = 0
-        while not answered.is_set():
-            assert is_healthy(listener)
-            count += not answered.is_set()
-        waiting.join()
-    assert count >= 5
-
-
-def test_all_bodies_together_are_bounded(serve: Callable, listener: socket.socket) -> None:
-    server = serve("--timeout", "60", "--max-bodies-mb", "64")
-    half = b" " * (15 << 20)
-    connections, refused = [], 0
-    for _ in range(12):
-        connection = connected(listener, head(30 << 20))
-        try:
-            connection.sendall(half)
-        except (BrokenPipeError, ConnectionResetError):
-            refused += 1
-        connections.append(connection)
-    assert is_healthy(listener)
-    refused += sum(is_refused(connection) for connection in connections[4:])
-    assert refused >= 7, refused
-    peak = next(line for line in Path(f"/proc/{server.pid}/status").read_text().splitlines() if "VmHWM" in line)
-    assert int(peak.split()[1]) < 500_000
-    for connection in connections:
-        connection.close()
-    for _ in range(100):
-        if answers_one(listener):
-            break
-    else:
-        raise AssertionError("the room of bodies is not given back")
-
-
-def is_refused(connection: socket.socket) -> bool:
-    connection.settimeout(0.5)
-    try:
-        answer = connection.recv(4096)
-    except ConnectionResetError:
-        return False  # counted when it was sent to
-    except TimeoutError:
-        return False
-    return answer.startswith(b"HTTP/1.1 503")
-
-
-def answers_one(listener: socket.socket) -> bool:
-    body = npy(rows(1))
-    with connected(listener, head(len(body), NPY) + body) as connection:
-        return connection.recv(4096).startswith(b"HTTP/1.1 200")
-
-
-HALVES = {
-    "nothing": b"",
-    "half a head": b"GET /health HTTP/1.1\r\nhost: he",
-    "half a second head": b"GET /health HTTP/1.1\r\nhost: here\r\n\r\nGET /health HTT",
-    "half a body": head(100) + b'{"x": ',
-    "half a body to an endpoint that takes none": b"GET /health HTTP/1.1\r\nhost: here\r\ncontent-length: 9\r\n\r\n12",
-}
-
-
-def test_what_is_half_sent_is_closed(serve: Callable, listener: socket.socket) -> None:
-    serve("--timeout", "1")
-    with ExitStack() as stack:
-        opened = {name: stack.enter_context(connected(listener, sent)) for name, sent in HALVES.items()}
-        got = {name: received(connection) for name, connection in opened.items()}
-    assert got["nothing"] == got["half a head"] == b""
-    assert got["half a body"].startswith(b"HTTP/1.1 504") and b"connection: close" in got["half a body"].lower()
-    assert got["half a second head"].count(b"HTTP/1.1 200") == 1
-    assert is_healthy(listener)
-
-
-def test_a_head_that_drips_is_closed(serve: Callable, listener: socket.socket) -> None:
-    serve("--timeout", "1")
-    with (
-        connected(listener, b"GET /health HTTP/1.1\r\n") as connection,
-        pytest.raises((BrokenPipeError, ConnectionResetError)),
-    ):
-        for number in range(600):
-            connection.sendall(f"x-{number}: 1\r\n".encode())
-            time.sleep(0.1)
-    assert is_healthy(listener)
-
-
-def test_a_client_that_does_not_read_its_answer_is_left(
-    serve: Callable, listener: socket.socket, tmp_path: Path
-) -> None:
-    vm.build(parse_module("def main(x: f32[n, m]) -> f32[n, m] = relu(x)"), target="numpy").save(tmp_path / "wide.rvm")
-    serve("--timeout", "1", of=tmp_path / "wide.rvm")
-    body = npy(np.zeros((1, 8 << 20), np.float32))
-    with connected(listener, head(len(body), NPY) + body) as connection:
-        poller = select.poll()
-        poller.register(connection, 0)  # for a reset alone
-        assert poller.poll(60_000)
-    assert is_healthy(listener)
-
-
-def test_the_process_for_large_json_is_replaced(layers: vm.Executable) -> None:
-    values = [[0.125] * 64] * 400
-    body = json.dumps({"x": values}).encode()
-    assert len(body) > 1 << 16
-
-    async def test(client: httpx.AsyncClient, service: Any) -> None:
-        async with asyncio.timeout(50):
-            first = await post(client, body, JSON)
-            (process,) = multiprocessing.active_children()
-            process.kill()
-            while (answer := await post(client, body, JSON)).status_code == 503:
-                assert answer.json()["error"] == "ConversionError"
-        small = await post(client, json.dumps({"x": values[:1]}).encode(), JSON)
-        assert first.status_code == answer.status_code == small.status_code == 200
-        assert first.json() == answer.json() == {"result0": small.json()["result0"] * 400}
-        assert service.held_bytes == 0
-
-    serving(test, layers, max_batch=400)
-    assert not multiprocessing.active_children()
-
-
-def test_text_in_json_takes_no_more_room_than_it_has_bytes(layers: vm.Executable) -> None:
-    """NumPy would make each of the numbers as long as the text."""
-    body = json.dumps({"x": ["a" * 30_000, *range(7_000)]}).encode()
-    tracemalloc.start()
-    with pytest.raises(RelvmTypeError, match="got elements of str"):
-        read_body(body, JSON, batch_signature(layers))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 10_000_000
 
 
 def test_answers_do_not_wait_for_acknowledgements() -> None:

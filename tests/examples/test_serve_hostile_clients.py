@@ -1,0 +1,213 @@
+"""Clients of examples/serve that are slow, greedy or malicious, on real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import select
+import socket
+import subprocess
+import threading
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from serve.bodies import JSON, NPY, read_body
+from serve.load import start
+from serve.signature import batch_signature
+from serving import npy, post, rows, serving
+
+from relvm import vm
+from relvm.errors import RelvmTypeError
+from relvm.frontend.text import parse_module
+
+
+@pytest.fixture
+def serve(model: Path, listener: socket.socket) -> Iterator[Callable[..., subprocess.Popen]]:
+    """Starts a server on the listener with options."""
+    servers: list[subprocess.Popen] = []
+
+    def started(*options: str, of: Path = model) -> subprocess.Popen:
+        servers.append(start(listener, of, options))
+        return servers[-1]
+
+    yield started
+    for server in servers:
+        server.kill()
+        server.communicate()
+
+
+def connected(listener: socket.socket, sent: bytes) -> socket.socket:
+    connection = socket.create_connection(listener.getsockname(), timeout=60)
+    connection.sendall(sent)
+    return connection
+
+
+def head(length: int, content_type: str = JSON) -> bytes:
+    lines = ("POST /predict HTTP/1.1", "host: here", f"content-type: {content_type}", f"content-length: {length}")
+    return "\r\n".join((*lines, "", "")).encode()
+
+
+def received(connection: socket.socket) -> bytes:
+    """All that comes until the server closes the connection."""
+    parts = []
+    try:
+        while part := connection.recv(1 << 16):
+            parts.append(part)
+    except ConnectionResetError:  # what was sent had not been read
+        pass
+    return b"".join(parts)
+
+
+def is_healthy(listener: socket.socket) -> bool:
+    with connected(listener, b"GET /health HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n") as connection:
+        return received(connection).startswith(b"HTTP/1.1 200")
+
+
+def test_a_server_answers_while_it_reads_large_json(serve: Callable, listener: socket.socket) -> None:
+    serve("--timeout", "60")
+    body = b'{"x": [[' + b"0.5, " * 6_000_000 + b"0.5]]}"
+    answered = threading.Event()
+    with connected(listener, head(len(body)) + body[:-1]) as connection:
+        assert is_healthy(listener)
+
+        def wait() -> None:
+            assert connection.recv(4096).startswith(b"HTTP/1.1 422")
+            answered.set()
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        connection.sendall(body[-1:])
+        count = 0
+        while not answered.is_set():
+            assert is_healthy(listener)
+            count += not answered.is_set()
+        waiting.join()
+    assert count >= 5
+
+
+def test_all_bodies_together_are_bounded(serve: Callable, listener: socket.socket) -> None:
+    server = serve("--timeout", "60", "--max-bodies-mb", "64")
+    half = b" " * (15 << 20)
+    connections, refused = [], 0
+    for _ in range(12):
+        connection = connected(listener, head(30 << 20))
+        try:
+            connection.sendall(half)
+        except (BrokenPipeError, ConnectionResetError):
+            refused += 1
+        connections.append(connection)
+    assert is_healthy(listener)
+    refused += sum(is_refused(connection) for connection in connections[4:])
+    assert refused >= 7, refused
+    peak = next(line for line in Path(f"/proc/{server.pid}/status").read_text().splitlines() if "VmHWM" in line)
+    assert int(peak.split()[1]) < 500_000
+    for connection in connections:
+        connection.close()
+    for _ in range(100):
+        if answers_one(listener):
+            break
+    else:
+        raise AssertionError("the room of bodies is not given back")
+
+
+def is_refused(connection: socket.socket) -> bool:
+    connection.settimeout(0.5)
+    try:
+        answer = connection.recv(4096)
+    except ConnectionResetError:
+        return False  # counted when it was sent to
+    except TimeoutError:
+        return False
+    return answer.startswith(b"HTTP/1.1 503")
+
+
+def answers_one(listener: socket.socket) -> bool:
+    body = npy(rows(1))
+    with connected(listener, head(len(body), NPY) + body) as connection:
+        return connection.recv(4096).startswith(b"HTTP/1.1 200")
+
+
+HALVES = {
+    "nothing": b"",
+    "half a head": b"GET /health HTTP/1.1\r\nhost: he",
+    "half a second head": b"GET /health HTTP/1.1\r\nhost: here\r\n\r\nGET /health HTT",
+    "half a body": head(100) + b'{"x": ',
+    "half a body to an endpoint that takes none": b"GET /health HTTP/1.1\r\nhost: here\r\ncontent-length: 9\r\n\r\n12",
+}
+
+
+def test_what_is_half_sent_is_closed(serve: Callable, listener: socket.socket) -> None:
+    serve("--timeout", "1")
+    with ExitStack() as stack:
+        opened = {name: stack.enter_context(connected(listener, sent)) for name, sent in HALVES.items()}
+        got = {name: received(connection) for name, connection in opened.items()}
+    assert got["nothing"] == got["half a head"] == b""
+    assert got["half a body"].startswith(b"HTTP/1.1 504") and b"connection: close" in got["half a body"].lower()
+    assert got["half a second head"].count(b"HTTP/1.1 200") == 1
+    assert is_healthy(listener)
+
+
+def test_a_head_that_drips_is_closed(serve: Callable, listener: socket.socket) -> None:
+    serve("--timeout", "1")
+    with (
+        connected(listener, b"GET /health HTTP/1.1\r\n") as connection,
+        pytest.raises((BrokenPipeError, ConnectionResetError)),
+    ):
+        for number in range(600):
+            connection.sendall(f"x-{number}: 1\r\n".encode())
+            time.sleep(0.1)
+    assert is_healthy(listener)
+
+
+def test_a_client_that_does_not_read_its_answer_is_left(
+    serve: Callable, listener: socket.socket, tmp_path: Path
+) -> None:
+    vm.build(parse_module("def main(x: f32[n, m]) -> f32[n, m] = relu(x)"), target="numpy").save(tmp_path / "wide.rvm")
+    serve("--timeout", "1", of=tmp_path / "wide.rvm")
+    body = npy(np.zeros((1, 8 << 20), np.float32))
+    with connected(listener, head(len(body), NPY) + body) as connection:
+        poller = select.poll()
+        poller.register(connection, 0)  # for a reset alone
+        assert poller.poll(60_000)
+    assert is_healthy(listener)
+
+
+def test_the_process_for_large_json_is_replaced(layers: vm.Executable) -> None:
+    values = [[0.125] * 64] * 400
+    body = json.dumps({"x": values}).encode()
+    assert len(body) > 1 << 16
+    before = set(multiprocessing.active_children())
+
+    async def test(client: httpx.AsyncClient, service: Any) -> None:
+        async with asyncio.timeout(50):
+            first = await post(client, body, JSON)
+            (process,) = set(multiprocessing.active_children()) - before
+            process.kill()
+            while (answer := await post(client, body, JSON)).status_code == 503:
+                assert answer.json()["error"] == "ConversionError"
+        small = await post(client, json.dumps({"x": values[:1]}).encode(), JSON)
+        assert first.status_code == answer.status_code == small.status_code == 200
+        assert first.json() == answer.json() == {"result0": small.json()["result0"] * 400}
+        assert service.held_bytes == 0
+
+    serving(test, layers, max_batch=400)
+    assert set(multiprocessing.active_children()) <= before
+
+
+def test_text_in_json_takes_no_more_room_than_it_has_bytes(layers: vm.Executable) -> None:
+    """NumPy would make each of the numbers as long as the text."""
+    body = json.dumps({"x": ["a" * 30_000, *range(7_000)]}).encode()
+    tracemalloc.start()
+    with pytest.raises(RelvmTypeError, match="got elements of str"):
+        read_body(body, JSON, batch_signature(layers))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
