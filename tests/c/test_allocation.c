@@ -96,7 +96,36 @@ static void the_machine_lives_on(void) {
   loaded_release(&what);
 }
 
+static rvm_status host_nothing(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  (void)self, (void)arguments, (void)count, (void)result;
+  return RVM_OK;
+}
+
+static void count_release(void *self) { ++*(int *)self; }
+
+/* A function of the host that cannot be made is not released. */
+static void a_function_of_the_host_is_made_or_not(void) {
+  image program = {0};
+  loaded what;
+  rvm_machine *machine;
+  rvm_value result;
+  int released = 0;
+  program_build(&program);
+  MAKE(what, image_load(&program, &what, &result));
+  for (long allocation = 0; allocation < 3; allocation++) {
+    MAKE(machine, rvm_machine_new(what.executable, NULL, &machine, &result));
+    allocations_left = allocation;
+    rvm_status status = rvm_machine_function_new(machine, "f", host_nothing, &released, count_release, &result);
+    allocations_left = -1;
+    CHECK_FAILS(status, RVM_OUT_OF_MEMORY, "out of memory", result);
+    CHECK_INT(released, 0);
+    rvm_machine_release(machine);
+  }
+  loaded_release(&what);
+}
+
 int main(void) {
+  a_function_of_the_host_is_made_or_not();
   sweep(0, RVM_OK, "");
   sweep(1, RVM_TYPE_ERROR, "condition: expected");
   the_machine_lives_on();

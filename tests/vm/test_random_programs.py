@@ -19,9 +19,9 @@ from random_programs.replay import as_text, canonical_text, from_text
 
 from relvm.ir.structure import structural_equal
 
-FIRST, LAST = map(int, os.environ.get("RELVM_PROGRAM_BLOCKS", "0:18").split(":"))
+FIRST, LAST = map(int, os.environ.get("RELVM_PROGRAM_BLOCKS", "0:14").split(":"))
 C_SHARE = 8  # one module in so many has its kernels compiled, too
-LEAST = 2000  # programs that CI runs
+LEAST = 1500  # programs that CI runs
 
 # A block is ten modules: from the eleventh on hypothesis mostly makes copies of parts of those before.
 BLOCK = settings(
