@@ -174,7 +174,7 @@ static rvm_status skip(reader *type, int32_t depth) {
   int64_t code, number = 0, inner = 0;
   rvm_status status = rvm_spend(type->machine, 1, type->result);
   if (status || (status = next_int(type, &code))) return status;
-  if (depth == MOST_NESTED || code < TYPE_ANY || code > TYPE_OPTIONAL) return wrong_type(type);
+  if (depth == MOST_NESTED || code < TYPE_ANY || code > TYPE_PURE_FUNCTION) return wrong_type(type);
   int64_t over = code == TYPE_SCALAR ? 3 : 0;
   if (code == TYPE_TENSOR || code == TYPE_SHAPE) {
     for (int i = code == TYPE_TENSOR ? 3 : 2; i > 0; i--)

@@ -53,7 +53,7 @@ from relvm.tables import DIM_OPERATORS, SHAPE_CODES
 from relvm.transform.passes import module_pass
 from relvm.transform.proven_calls import proven_functions
 from relvm.transform.type_numbers import type_numbers
-from relvm.transform.unchecked_results import is_unchecked, own_closures, unchecked_functions
+from relvm.transform.unchecked_results import in_tail_position, is_unchecked, own_closures, unchecked_functions
 
 _CODE = {row.name: prim(row.number) for row in SHAPE_CODES}
 _OPERATOR = {row.name: row.number for row in DIM_OPERATORS}
@@ -155,7 +155,7 @@ class _Lowering:
                 case Binding(var, Var() as value):
                     self.renamed[var] = self.value(value, scope)
                 case Binding(var, If(cond, then, orelse) as value):
-                    is_last = is_tail and var == block.result
+                    is_last = is_tail and in_tail_position(block, binding)
                     then, orelse = (self.block(part, scope.inner(), is_tail=is_last) for part in (then, orelse))
                     value = replace(value, cond=self.value(cond, scope), then=then, orelse=orelse)
                     scope.out.append(replace(binding, value=value))
@@ -171,7 +171,7 @@ class _Lowering:
                     self.check(f"{self.name}: the result of {name}", call.type, var, OBJECT, scope)
                     self.check_pending(scope)
                 case Binding(var, value):
-                    is_call = isinstance(value, Call) and not (is_tail and var == block.result)
+                    is_call = isinstance(value, Call) and not (is_tail and in_tail_position(block, binding))
                     name = _name(value.callee) if is_call else ""
                     is_checked = not is_call or not is_unchecked(value.callee, self.closures, self.unchecked)
                     value = map_children(lambda part: self.value(part, scope), value)

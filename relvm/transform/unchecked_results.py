@@ -7,6 +7,11 @@ from collections.abc import Collection, Iterator
 from relvm.ir.expr import Binding, Block, BuiltinCall, Call, Expr, FunctionRef, If, Module, Var
 
 
+def in_tail_position(block: Block, binding: Binding) -> bool:
+    """Return whether a block in tail position ends with this binding and gives its value."""
+    return binding is block.bindings[-1] and binding.var == block.result
+
+
 def own_closures(block: Block) -> dict[Var, str]:
     """Return the closures that a function's block makes itself, with the names of their functions."""
     found: dict[Var, str] = {}
@@ -26,7 +31,7 @@ def unchecked_functions(module: Module) -> set[str]:
     return anything.  The result of such a call is checked where the caller goes on with it.  A call in tail position is
     not, so that it stays a tail call, and then the caller's caller checks.
     """
-    callees = {f.name: set(_tail_callees(f.body, f.body.result, own_closures(f.body))) for f in module.functions}
+    callees = {f.name: set(_tail_callees(f.body, own_closures(f.body))) for f in module.functions}
     found: set[str] = set()
     while new := {name for name, tails in callees.items() if not tails.isdisjoint({None, *found})} - found:
         found |= new
@@ -43,14 +48,13 @@ def _name_of(callee: Expr, closures: dict[Var, str]) -> str | None:
     return callee.name if isinstance(callee, FunctionRef) else closures.get(callee)
 
 
-def _tail_callees(block: Block, result: Expr, closures: dict[Var, str]) -> Iterator[str | None]:
+def _tail_callees(block: Block, closures: dict[Var, str]) -> Iterator[str | None]:
     """The functions that calls in tail position call; None: one that is a value."""
-    for binding in block.bindings:
-        if binding.var != result:
-            continue
-        match binding.value:
-            case Call(callee=callee):
-                yield _name_of(callee, closures)
-            case If(_, then, orelse):
-                yield from _tail_callees(then, then.result, closures)
-                yield from _tail_callees(orelse, orelse.result, closures)
+    if not block.bindings or not in_tail_position(block, block.bindings[-1]):
+        return
+    match block.bindings[-1].value:
+        case Call(callee=callee):
+            yield _name_of(callee, closures)
+        case If(_, then, orelse):
+            yield from _tail_callees(then, closures)
+            yield from _tail_callees(orelse, closures)

@@ -9,7 +9,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from relvm import vm
 from relvm.cli.main import main
-from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.onnx import from_onnx
 
 
@@ -49,6 +49,7 @@ def test_an_initializer_can_be_a_parameter(model: ModelProto) -> None:
     run = machine(model, inputs=["scale"])["main"]
     for scale in (f(3), f(1) + 7):
         np.testing.assert_array_equal(run(f(2, 3), f(2, 3), scale), expected(model, f(2, 3), f(2, 3), scale))
+    assert len(from_onnx(model, inputs=(name for name in ["scale"]))["main"].params) == 3
     np.testing.assert_array_equal(machine(model)["main"](f(2, 3), f(2, 3)), expected(model, f(2, 3), f(2, 3)))
 
 
@@ -57,6 +58,9 @@ def test_an_initializer_can_be_a_parameter(model: ModelProto) -> None:
     [
         ({"inputs": ["scal"]}, RelvmNameError, "no input 'scal'; did you mean scale"),
         ({"inputs": "scale"}, RelvmArgumentError, r"got 'scale'; write \['scale'\]"),
+        ({"inputs": None}, RelvmTypeError, "inputs: expected a collection of names, got NoneType|inputs"),
+        ({"inputs": [3]}, RelvmTypeError, "inputs: expected names"),
+        ({"dims": ["n"]}, RelvmTypeError, "dims: expected a mapping"),
         ({"dims": {"m": None}}, RelvmNameError, "no dimension m"),
         ({"dims": {"n": "?"}}, RelvmArgumentError, "expected a size, the smallest and the largest one, or None"),
     ],

@@ -8,7 +8,7 @@ An If becomes an If whose branches see the values around them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -61,6 +61,7 @@ from relvm.errors import (
     RelvmNameError,
     RelvmShapeError,
     RelvmUnsupportedError,
+    expect_type,
     near_matches,
 )
 from relvm.frontend.onnx import control, dequantised, forms, functions, host, matching, schemas, types
@@ -110,7 +111,7 @@ def from_onnx(
     model: Any,
     *,
     dims: Mapping[str, int | tuple[int, int] | None] | None = None,
-    inputs: Collection[str] = (),
+    inputs: Iterable[str] = (),
 ) -> Module:
     """Import an ONNX model.
 
@@ -151,10 +152,15 @@ def from_onnx(
         The file cannot be read.
     """
     file = read_model(model)
+    expect_type("dims", dims or {}, Mapping, "a mapping of names to sizes")
     for name, size in (dims or {}).items():
         _expect_size(name, size)
     if isinstance(inputs, str):
         raise RelvmArgumentError(f"inputs: expected a collection of names, got {inputs!r}; write [{inputs!r}]")
+    expect_type("inputs", inputs, Iterable, "a collection of names")
+    inputs = tuple(inputs)
+    for name in inputs:
+        expect_type("inputs", name, str, "names")
     try:
         file = replace(file, proto=in_order(file.proto))
         forms.expect_model(file.proto, file.place)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmError, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import RelvmError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
 from relvm.tables import TAGS, numbers
 from relvm.vm.runtime import binding
 from relvm.vm.runtime._native import ffi, lib
@@ -140,9 +140,12 @@ def _encoded(text: str) -> bytes:
 
 def _store_shape(value: Shape, words: Any) -> bool:
     try:
-        dims = ffi.new("int64_t[]", [operator.index(dim) for dim in value])
+        sizes = [operator.index(dim) for dim in value]
+        dims = ffi.new("int64_t[]", sizes)
     except (TypeError, OverflowError):
         raise RelvmTypeError(f"expected a shape of integers of 64 bits, got {value}") from None
+    if any(size < 0 for size in sizes):
+        raise RelvmShapeError(f"expected a shape of sizes of at least 0, got {value}")
     return _made(lib.rvm_shape_new(len(value), dims, value_at(words, 0)), words)
 
 

@@ -111,3 +111,52 @@ def test_it_lives_as_long_as_the_closure(machine: vm.VirtualMachine) -> None:
 def test_it_may_call_the_machine_again(machine: vm.VirtualMachine) -> None:
     inner = machine["last"]
     np.testing.assert_array_equal(machine["apply"](lambda x: inner(lambda y: y, x), X), X * 2)
+
+
+USED_AFTERWARDS = """
+def main(f: (f32[n, 4]) => f32[n, 4], x: f32[n, 4]) => f32[n, 4] {
+  y = f(x)
+  z = relu(transpose(reshape(y, shape(n * 2, 2)), perm=(1, 0)))
+  u = packed("test.python_functions.seen", z) : object
+  return y
+}
+def branch(f: (f32[n, 4]) => f32[n, 4], x: f32[n, 4], c: bool) => f32[n, 4] {
+  y = if c then f(x) else x
+  u = packed("test.python_functions.seen", relu(reshape(y, shape(n * 2, 2)))) : object
+  return y
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["c", "numpy"])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_result_that_is_used_before_it_is_returned_is_checked(mode: str, target: str) -> None:
+    vm.register_func("test.python_functions.seen", lambda value: None, override=True)
+    machine = vm.VirtualMachine(vm.build(parse_module(USED_AFTERWARDS), mode, target))
+    x = np.ones((3, 4), np.float32)
+    for name, rest in (("main", ()), ("branch", (True,))):
+        with pytest.raises(RelvmShapeError, match=r"the result of .*: expected dimension 0 to be 3, got 1"):
+            machine[name](lambda value: np.ones((1, 4), np.float32), x, *rest)
+        np.testing.assert_array_equal(machine[name](lambda value: value, x, *rest), x)
+
+
+def test_containers_of_pure_functions_may_be_empty() -> None:
+    text = """
+def listed(p: list[(f32[4]) -> f32[4]], x: f32[4]) -> f32[4] = x
+def optional(p: optional[(f32[4]) -> f32[4]], x: f32[4]) -> f32[4] = x
+"""
+    machine = vm.VirtualMachine(vm.build(parse_module(text), target="numpy"))
+    x = np.ones(4, np.float32)
+    for name, empty in (("listed", []), ("optional", None)):
+        np.testing.assert_array_equal(machine[name](empty, x), x)
+    with pytest.raises(RelvmTypeError, match="a function without effects"):
+        machine["listed"]([lambda value: value], x)
+
+
+def test_a_shape_has_no_negative_size() -> None:
+    machine = vm.VirtualMachine(vm.build(parse_module("def main(s: shape[a]) -> i64 = dim(max(a, 0))"), target="numpy"))
+    assert machine["main"](vm.Shape([3])) == 3
+    with pytest.raises(
+        RelvmShapeError, match=r"main: argument s: expected a shape of sizes of at least 0, got Shape\(-3\)"
+    ):
+        machine["main"](vm.Shape([-3]))

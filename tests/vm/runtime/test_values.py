@@ -43,7 +43,7 @@ class Color(enum.IntEnum):
         "",
         "é\0\N{GRINNING FACE}",
         np.dtype("float32"),
-        Shape((2, 0, -3)),
+        Shape((2, 0, 3)),
         Shape(),
         (),
         (1, (2.5, (), "a"), None, Shape((1,))),
