@@ -74,7 +74,7 @@ class Profile:
 
     @property
     def other_seconds(self) -> float:
-        """What the machine itself took: instructions, calls of the module's functions, and the measuring."""
+        """What the machine itself and Python functions that are arguments took, and the measuring."""
         return self.seconds - sum(row.seconds for row in self.rows)
 
     def __str__(self) -> str:
