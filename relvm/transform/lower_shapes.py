@@ -165,22 +165,24 @@ class _Lowering:
                     call = map_children(lambda part: self.value(part, scope), call)
                     scope.out.append(Binding(Var("_", type=VOID), call))  # gives nothing: `()` is made here
                     scope.out.append(replace(binding, value=Tuple((), type=VOID)))
-                case Binding(var, PackedCall(name, _, _) as call) if call.type != VOID:
+                case Binding(var, PackedCall() | Call() as call) if self.is_checked(call, is_tail, block, binding):
+                    name = _name_of_callee(call)
                     call = map_children(lambda part: self.value(part, scope), call)
                     scope.out.append(replace(binding, value=call))
                     self.check(f"{self.name}: the result of {name}", call.type, var, OBJECT, scope)
                     self.check_pending(scope)
                 case Binding(var, value):
-                    is_call = isinstance(value, Call) and not (is_tail and in_tail_position(block, binding))
-                    name = _name(value.callee) if is_call else ""
-                    is_checked = not is_call or not is_unchecked(value.callee, self.closures, self.unchecked)
                     value = map_children(lambda part: self.value(part, scope), value)
                     scope.out.append(replace(binding, value=value))
-                    if not is_checked:
-                        self.check(f"{self.name}: the result of {name}", value.type, var, OBJECT, scope)
-                        self.check_pending(scope)
         result = self.value(block.result, scope)
         return replace(block, bindings=tuple(scope.out), result=result)
+
+    def is_checked(self, call: PackedCall | Call, is_tail: bool, block: Block, binding: Binding) -> bool:
+        """Return whether a call's result is checked; is_tail: the block is in tail position."""
+        if isinstance(call, PackedCall):
+            return call.type != VOID
+        is_tail_call = is_tail and in_tail_position(block, binding)
+        return not is_tail_call and is_unchecked(call.callee, self.closures, self.unchecked)
 
     def value(self, expr: Expr, scope: _Scope) -> Expr:
         """An argument as it is at run time: a symbolic shape becomes a variable that holds it."""
@@ -394,8 +396,10 @@ class _Lowering:
         return self.heap if any(True for dim in dims for _ in dim_vars(dim)) else Null()
 
 
-def _name(callee: Expr) -> str:
-    return callee.name if isinstance(callee, Var | FunctionRef) else "a function"
+def _name_of_callee(call: PackedCall | Call) -> str:
+    if isinstance(call, PackedCall):
+        return call.name
+    return call.callee.name if isinstance(call.callee, Var | FunctionRef) else "a function"
 
 
 def _is_first_to_give(type_: Type, scope: _Scope) -> bool:
