@@ -192,7 +192,7 @@ typedef struct expanded_axis {
   size_t step_bytes;
 } expanded_axis;
 
-/* What is the same of all axes. */
+/* The arguments of expand_axes that are the same for every axis. */
 typedef struct expansion {
   rvm_machine *machine;
   int32_t dtype;

@@ -113,7 +113,7 @@ static rvm_status broadcast(const char *name, const rvm_value *arguments, pair *
   return RVM_OK;
 }
 
-/* What an element of the result costs, from two strings of so many bytes. */
+/* The cost of one element of the result, which is made of two strings of so many bytes. */
 static int64_t broadcast_cost(const pair *both, int64_t length) { return 1 + both->rank / 4 + length / 64; }
 
 /* The string of `tensor` that element `index` of the result of a broadcast is made of. */

@@ -88,7 +88,7 @@ RVM_BUILTIN(string_case) {
 
 /* ---- parts ---- */
 
-/* What is still to be split.   ended: the last part has been given.   left: how often it may be split, -1: any number.
+/* The rest of a text that is being split.   ended: the last part has been given.   left: how often it may be split, -1: any number.
    borders: for each prefix of the delimiter, how long the longest shorter one is that it ends with; NULL: a delimiter of up to one
    byte has none. */
 typedef struct parts {
@@ -134,7 +134,7 @@ static rvm_status skip_white(rvm_machine *machine, rvm_text *text, rvm_value *er
   return status;
 }
 
-/* Of each prefix of the delimiter the border, by which find_delimiter goes on where a prefix does not. */
+/* The failure function of Knuth, Morris and Pratt: for each prefix of the delimiter, the length of its longest border. */
 static rvm_status find_borders(parts *of, rvm_value *error) {
   const rvm_text delimiter = of->delimiter;
   if (delimiter.length < 2) return RVM_OK;
@@ -152,7 +152,7 @@ static rvm_status find_borders(parts *of, rvm_value *error) {
   return RVM_OK;
 }
 
-/* Where the delimiter is first, -1: nowhere.  Each byte is looked at once (Knuth, Morris and Pratt, "Fast pattern matching in
+/* Find the first delimiter; -1: there is none.  Each byte is looked at once (Knuth, Morris and Pratt, "Fast pattern matching in
    strings", SIAM J. Comput. 6, 1977), where nothing has matched by memchr. */
 static rvm_status find_delimiter(const parts *of, int64_t *found, rvm_value *error) {
   enum { CHUNK = 1 << 16 };

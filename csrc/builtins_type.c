@@ -140,7 +140,7 @@ static rvm_status match_scalar(reader *type, const place *at, rvm_value value) {
   return fail_kind(type, at, names[tag == RVM_TAG_BOOL ? 0 : tag == RVM_TAG_INT ? 1 : 2], value);
 }
 
-/* Where it is in the table, or where it would be. */
+/* The slot of the hash table that holds the value, or the free slot for it. */
 static matched *find_known(const reader *type, matched what) {
   uint64_t hash = ((uint64_t)(uintptr_t)what.object ^ (uint64_t)(uintptr_t)what.type << 20) * UINT64_C(0x9e3779b97f4a7c15);
   int64_t slot = (int64_t)(hash >> 20) & (type->room - 1);

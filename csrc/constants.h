@@ -4,7 +4,7 @@
 
 #include "executable.h"
 
-/* How many there are, as the section says; 0 where it is too short to. */
+/* The number of constants that the section states; 0 where the section is too short to state one. */
 int64_t rvm_constants_count(const rvm_executable *executable);
 /* Makes executable->constants, of which executable->constant_count are to be released where it fails. */
 rvm_status rvm_constants_read(rvm_executable *executable, rvm_value *error);

@@ -388,7 +388,7 @@ static void put_tail_call(decoder *d, int32_t index, const unsigned char *types,
   }
 }
 
-/* Where the checks end that the function begins with; what types they want. */
+/* Find the end of the entry checks, and note the type that they want of each parameter. */
 static uint32_t find_entry(decoder *d, const rvm_function_record *function) {
   const uint32_t *code = d->executable->code + function->code_start;
   uint32_t pc = 0;

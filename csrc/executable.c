@@ -432,7 +432,7 @@ static rvm_status check_counts(const rvm_executable *executable, const rvm_load_
 
 /* ---- the interface ---- */
 
-/* What is made of a file may take so many times its bytes, and as many more; the verifier has a limit of its own for its sets. */
+/* The memory limit of a load: so many times the file's bytes, and so many more. The verifier's sets have their own limit. */
 enum { BYTES_FOR_A_BYTE = 64, SPARE_BYTES = 1 << 20 };
 
 static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_options *options, rvm_executable **result,

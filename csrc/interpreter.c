@@ -138,7 +138,7 @@ static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, const i
   return rvm_machine_start(machine, call, entered, result);
 }
 
-/* Of a jump by so many words of steps, 0 or less: at least one. */
+/* The cost of a backward jump by so many words of steps, 0 or less: at least one. */
 static inline int64_t cost_of_jump(int32_t words) {
   return (int64_t)((uint64_t)(RVM_WORDS_FOR_A_STEP - (int64_t)words) / RVM_WORDS_FOR_A_STEP);
 }
