@@ -21,8 +21,10 @@ ELEMENTWISE = {
 def common_dim(first: AnyDim, second: AnyDim) -> AnyDim | None:
     """The size that two sizes broadcast to.
 
-    None where they must be taken to be equal: they are, or are rounded down, as the sides of an image that is halved
-    and doubled.  Such sizes are checked by a match_cast instead, which leaves kernels their simple loops.
+    None where they must be taken to be equal.  That holds for `n` and `min(512, n)`, as where a table of positions is
+    cut to the length of a sentence: the second is 1 only where the first is.  It is assumed of sizes that are rounded
+    down, as the sides of an image that is halved and doubled.  Such sizes are checked by a match_cast instead, which
+    leaves kernels their simple loops.
     """
     if first == 1 or difference(first, second) == 0:
         return second
@@ -33,7 +35,7 @@ def common_dim(first: AnyDim, second: AnyDim) -> AnyDim | None:
     for dim, other in ((first, second), (second, first)):
         if isinstance(dim, int):
             return None if _is_rounded(other) else dim
-    if _is_rounded(first) or _is_rounded(second):
+    if _is_rounded(first) or _is_rounded(second) or _is_capped(first, second) or _is_capped(second, first):
         return None
     return dim_op("max", first, second) * dim_op("min", 1, dim_op("min", first, second))
 
@@ -43,6 +45,15 @@ def _is_rounded(dim: AnyDim) -> bool:
     atoms = [atom for monomial, _ in dim.terms for atom in monomial] if isinstance(dim, Dim) else []
     operators = [atom for atom in atoms if isinstance(atom, DimOp)]
     return any(a.function in ("floordiv", "mod") or _is_rounded(a.left) or _is_rounded(a.right) for a in operators)
+
+
+def _is_capped(dim: AnyDim, whole: AnyDim) -> bool:
+    """Whether `dim` is `min(c, whole)` with a constant c above 1."""
+    match dim:
+        case Dim(terms=(((DimOp("min", left, right),), 1),)):
+            cap, other = (left, right) if isinstance(left, int) else (right, left)
+            return isinstance(cap, int) and cap > 1 and difference(other, whole) == 0
+    return False
 
 
 def common_dims(shapes: Sequence[Sequence[AnyDim]]) -> list[AnyDim] | None:
