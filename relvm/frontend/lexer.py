@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from relvm.errors import RelvmError, RelvmSyntaxError
 
 DEEPEST_NESTING = 150
+_SHOWN_AROUND = 150  # characters of a line, before the place of an error and after it
 
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
 _TOKEN = re.compile(
@@ -64,6 +65,8 @@ class Source:
     def error_at(self, kind: type[RelvmError], reason: str, line: int, column: int) -> RelvmError:
         """An error of class `kind` whose message has the place, the line and a caret under it.
 
+        The message shows at most 150 characters of the line on each side of the place.
+
         Its attributes: `reason`, the bare message; `filename`; `lineno` and `offset`, from 1 as in SyntaxError.
 
         Parameters
@@ -76,7 +79,9 @@ class Source:
         lines = self.text.split("\n")
         shown = lines[line - 1] if line <= len(lines) else ""
         shown = shown.encode(errors="backslashreplace").decode()  # half of a surrogate pair cannot be printed
-        caret = re.sub(r"[^\t]", " ", shown[:column]) + "^"
+        first = max(0, column - _SHOWN_AROUND)
+        caret = re.sub(r"[^\t]", " ", shown[first:column]) + "^"
+        shown = shown[first : column + _SHOWN_AROUND]
         error = kind(f"{self.name}:{line}:{column + 1}: {reason}\n  {shown}\n  {caret}")
         error.reason, error.filename, error.lineno, error.offset = reason, self.name, line, column + 1
         return error

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from relvm.errors import RelvmNameError, RelvmSyntaxError, near_matches
-from relvm.frontend.lexer import Source, TokenReader
+from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmUnsupportedError, near_matches
+from relvm.frontend.lexer import Source, Token, TokenReader
 from relvm.ir.dims import AnyDim, dim_op, dim_var
 from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64
 from relvm.ir.printer import DIM_KEYWORDS
@@ -127,8 +127,8 @@ class TypeReader(TokenReader):
         self.deeper()
         left = self.dim_product()
         while self.at("+") or self.at("-"):
-            function = _DIM_FUNCTIONS[self.take().text]
-            left = dim_op(function, left, self.dim_product())
+            sign = self.take()
+            left = self.combined(sign, left, self.dim_product())
         self.depth -= 1
         return left
 
@@ -139,8 +139,15 @@ class TypeReader(TokenReader):
             right = self.dim_factor()
             if right == 0 and sign.text != "*":
                 raise self.error(RelvmSyntaxError, "a dimension divided by 0", sign)
-            left = dim_op(_DIM_FUNCTIONS[sign.text], left, right)
+            left = self.combined(sign, left, right)
         return left
+
+    def combined(self, operator: Token, left: AnyDim, right: AnyDim) -> AnyDim:
+        """`left operator right`, or an error at the operator where that is too large."""
+        try:
+            return dim_op(_DIM_FUNCTIONS.get(operator.text, operator.text), left, right)
+        except RelvmUnsupportedError as error:
+            raise self.error(RelvmUnsupportedError, str(error), operator) from None
 
     def dim_factor(self) -> AnyDim:
         if self.token.kind == "int":
@@ -154,14 +161,15 @@ class TypeReader(TokenReader):
             dim = self.dim()
             self.expect(")")
             return dim
-        name = self.expect_kind("name", "a dimension").text
+        token = self.expect_kind("name", "a dimension")
+        name = token.text
         if name in ("min", "max"):
             self.expect("(")
             left = self.dim()
             self.expect(",")
             right = self.dim()
             self.expect(")")
-            return dim_op(name, left, right)
+            return self.combined(token, left, right)
         if name in DIM_KEYWORDS:
             self.position -= 1
             raise self.unexpected("a dimension")

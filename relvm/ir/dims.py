@@ -17,8 +17,11 @@ from relvm.errors import RelvmUnsupportedError
 from relvm.quoting import terminal
 
 _serial = itertools.count()
+# What a dimension may be made of; the largest of the real models in benchmarks/models has 432 parts.
 _DEEPEST = 100  # floordiv, mod, min and max inside each other
-_LARGEST = 10_000  # variables and operators of one
+_LARGEST = 2_000  # variables, constants and operators
+_MOST_PRODUCTS = 10_000  # of terms, to multiply two sums
+_WIDEST = 128  # bits of a constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +149,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     ZeroDivisionError
         floordiv or mod by the constant 0.
     RelvmUnsupportedError
-        The result has more operators inside each other, or more parts in all, than any model needs.
+        The result has more operators inside each other, more parts in all, or larger constants than any model needs.
     """
     match function:
         case "add":
@@ -294,13 +297,34 @@ def _terms(dim: AnyDim) -> dict[Monomial, int]:
 
 def _make(terms: Mapping[Monomial, int]) -> AnyDim:
     kept = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
+    for coefficient in kept.values():
+        _expect_narrow(coefficient)
     if not kept:
         return 0
     if set(kept) == {()}:
         return kept[()]
     # Constants last, so that `n + 1` reads as it is written.
     ordered = sorted(kept.items(), key=lambda term: (not term[0], -len(term[0]), [atom.order for atom in term[0]]))
-    return Dim(tuple(ordered))
+    made = Dim(tuple(ordered))
+    _expect_small(dim_size(made))
+    return made
+
+
+def _expect_narrow(constant: int) -> int:
+    """Raises RelvmUnsupportedError: a constant of more than 128 bits."""
+    if constant.bit_length() > _WIDEST:
+        raise RelvmUnsupportedError(
+            f"a dimension with a constant of {constant.bit_length()} bits: expected at most {_WIDEST}"
+        )
+    return constant
+
+
+def _expect_small(size: int) -> None:
+    """Raises RelvmUnsupportedError: a dimension of more parts than `_LARGEST`."""
+    if size > _LARGEST:
+        raise RelvmUnsupportedError(
+            f"a dimension of {size} variables and operators: expected at most {_LARGEST}; give a size in it as a number"
+        )
 
 
 def _order(dim: AnyDim) -> tuple:
@@ -311,7 +335,7 @@ def _order(dim: AnyDim) -> tuple:
 
 def _combine(left: AnyDim, right: AnyDim, sign: int) -> AnyDim:
     if isinstance(left, int) and isinstance(right, int):
-        return left + sign * right
+        return _expect_narrow(left + sign * right)
     terms = _terms(left)
     for monomial, coefficient in _terms(right).items():
         terms[monomial] = terms.get(monomial, 0) + sign * coefficient
@@ -320,10 +344,16 @@ def _combine(left: AnyDim, right: AnyDim, sign: int) -> AnyDim:
 
 def _multiply(left: AnyDim, right: AnyDim) -> AnyDim:
     if isinstance(left, int) and isinstance(right, int):
-        return left * right
+        return _expect_narrow(left * right)
     terms: dict[Monomial, int] = {}
-    for first, a in _terms(left).items():
-        for second, b in _terms(right).items():
+    firsts, seconds = _terms(left), _terms(right)
+    if len(firsts) * len(seconds) > _MOST_PRODUCTS:
+        raise RelvmUnsupportedError(
+            f"a product of two dimensions of {len(firsts)} and {len(seconds)} terms: expected at most {_MOST_PRODUCTS}"
+            " products of terms; give a size in them as a number"
+        )
+    for first, a in firsts.items():
+        for second, b in seconds.items():
             monomial = tuple(sorted(first + second, key=lambda atom: atom.order))
             terms[monomial] = terms.get(monomial, 0) + a * b
     return _make(terms)
@@ -374,10 +404,10 @@ def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
 
 def _operator(function: str, left: AnyDim, right: AnyDim) -> Dim:
     made = DimOp(function, left, right)
-    if made.depth > _DEEPEST or made.size > _LARGEST:
+    if made.depth > _DEEPEST:
         raise RelvmUnsupportedError(
-            f"a dimension of {made.depth} operators inside each other, and {made.size} parts in all: expected at most"
-            f" {_DEEPEST} and {_LARGEST}; give a size in it as a number"
+            f"a dimension of {made.depth} operators inside each other: expected at most {_DEEPEST}; give a size"
+            " in it as a number"
         )
     return _make({(made,): 1})
 

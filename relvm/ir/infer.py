@@ -8,6 +8,7 @@ pure, that is an error.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -256,6 +257,16 @@ class _Inference:
     def error(self, message: str, kind: type[RelvmError] = RelvmTypeError, origin: str = "") -> RelvmError:
         return located(kind(f"{self.place}: {message}"), origin or self.origin)
 
+    @contextlib.contextmanager
+    def at_place(self) -> Iterator[None]:
+        """Say the place in errors that come without one."""
+        try:
+            yield
+        except RelvmError as error:
+            if error.origin or str(error).startswith(self.name):
+                raise
+            raise self.error(str(error), type(error)) from error
+
     def function(self, function: Function) -> Function:
         outer_known = set(self.known)
         outer, self.origin = self.origin, function.origin or self.origin
@@ -269,7 +280,8 @@ class _Inference:
                 self.check_vars(type_vars(param.type))
         params_known = set(self.known)
         self.origin = function.origin or outer
-        body = self.expr(function.body)
+        with self.at_place():
+            body = self.expr(function.body)
         declared = function.result_type
         if declared is not None:
             reason = mismatch(declared, body.type)
@@ -354,12 +366,8 @@ class _Inference:
         place, origin = self.place, self.origin
         for run in function_runs(block.bindings):
             self.place, self.origin = f"{self.name}: {run[0].var.name}", run[0].var.origin or origin
-            try:
+            with self.at_place():
                 bindings.extend(self.functions(run) if isinstance(run[0].value, Function) else self.binding(run[0]))
-            except RelvmError as error:
-                if error.origin or str(error).startswith(self.name):
-                    raise
-                raise self.error(str(error), type(error)) from error
         self.place, self.origin = place, block.origin or origin
         result = self.expr(block.result)
         self.origin = origin

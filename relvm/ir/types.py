@@ -9,12 +9,17 @@ Text form: `f32[n, 4]` tensor, `f32[]` 0-d tensor, `f32[_, _]` tensor of known r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 
-from relvm.errors import RelvmTypeError
-from relvm.ir.dims import AnyDim, Dim, DimVar, difference, dim_vars, evaluate_with, format_dim, var_dim
+from relvm.errors import RelvmTypeError, RelvmUnsupportedError
+from relvm.ir.dims import AnyDim, Dim, DimVar, difference, dim_size, dim_vars, evaluate_with, format_dim, var_dim
 from relvm.ir.dtypes import DType, dtype_of
-from relvm.ir.node import Node, value_node
+from relvm.ir.node import Node, children, map_children, value_node
 from relvm.quoting import terminal
+
+# What a type may be made of.  A program of n tuples, each of which holds the one before twice, has types of 2**n parts.
+_DEEPEST = 100  # types inside each other
+_LARGEST = 20_000  # types, dimensions and operators in them
 
 
 class Type(Node):
@@ -22,6 +27,34 @@ class Type(Node):
 
     def __str__(self) -> str:
         return format_type(self)
+
+    @cached_property
+    def depth(self) -> int:
+        """How many types are inside each other, at most."""
+        return 1 + max((inner.depth for inner in children(self) if isinstance(inner, Type)), default=0)
+
+    @cached_property
+    def parts(self) -> int:
+        """How many types, and sizes and operators of dimensions, it is made of, each counted as often as it appears."""
+        return 1 + sum(map(dim_size, self.own_dims)) + sum(t.parts for t in children(self) if isinstance(t, Type))
+
+    @property
+    def own_dims(self) -> tuple[AnyDim, ...]:
+        """The dimensions in it that are not in a type inside it."""
+        return ()
+
+    def _expect_small(self) -> None:
+        """Raises RelvmUnsupportedError: more parts than any program needs."""
+        if self.depth > _DEEPEST:
+            raise RelvmUnsupportedError(
+                f"a type with {self.depth} types inside each other: expected at most {_DEEPEST}; keep the values in"
+                " variables of their own, or in a list"
+            )
+        if self.parts > _LARGEST:
+            raise RelvmUnsupportedError(
+                f"a type of {self.parts} types and sizes: expected at most {_LARGEST}; keep the values in variables of"
+                " their own, or in a list"
+            )
 
 
 def _expect_dims(name: str, dims: object) -> None:
@@ -53,6 +86,10 @@ class TensorType(Type):
         if self.shape is not None:
             object.__setattr__(self, "rank", len(self.shape))
 
+    @property
+    def own_dims(self) -> tuple[AnyDim, ...]:
+        return self.shape or ()
+
 
 @value_node
 class PrimType(Type):
@@ -60,6 +97,10 @@ class PrimType(Type):
 
     dtype: DType
     value: AnyDim | None = None
+
+    @property
+    def own_dims(self) -> tuple[AnyDim, ...]:
+        return () if self.value is None else (self.value,)
 
 
 @value_node
@@ -77,10 +118,17 @@ class ShapeType(Type):
         if self.dims is not None:
             object.__setattr__(self, "rank", len(self.dims))
 
+    @property
+    def own_dims(self) -> tuple[AnyDim, ...]:
+        return self.dims or ()
+
 
 @value_node
 class TupleType(Type):
     fields: tuple[Type, ...]
+
+    def __post_init__(self) -> None:
+        self._expect_small()
 
 
 @value_node
@@ -90,12 +138,18 @@ class ListType(Type):
 
     item: Type | None
 
+    def __post_init__(self) -> None:
+        self._expect_small()
+
 
 @value_node
 class OptionalType(Type):
     """A value, or null.  value: None where it is null.  A T is an optional[T]; no dimension takes its value from it."""
 
     value: Type | None
+
+    def __post_init__(self) -> None:
+        self._expect_small()
 
 
 @value_node
@@ -105,6 +159,9 @@ class FuncType(Type):
     params: tuple[Type, ...]
     result: Type
     pure: bool = True
+
+    def __post_init__(self) -> None:
+        self._expect_small()
 
 
 @value_node
@@ -118,22 +175,35 @@ VOID = TupleType(())
 
 def map_dims(function: Callable[[AnyDim], AnyDim], type_: Type) -> Type:
     """`type_` with `function` applied to every dimension in it."""
-    match type_:
-        case TensorType(dtype, shape) if shape is not None:
-            return TensorType(dtype, tuple(map(function, shape)))
-        case ShapeType(dims) if dims is not None:
-            return ShapeType(tuple(map(function, dims)))
-        case PrimType(dtype, value) if value is not None:
-            return PrimType(dtype, function(value))
-        case TupleType(fields):
-            return TupleType(tuple(map_dims(function, field) for field in fields))
-        case ListType(item) if item is not None:
-            return ListType(map_dims(function, item))
-        case OptionalType(value) if value is not None:
-            return OptionalType(map_dims(function, value))
-        case FuncType(params, result, pure):
-            return FuncType(tuple(map_dims(function, p) for p in params), map_dims(function, result), pure)
-    return type_
+
+    def mapped(type_: Type) -> Type:
+        match type_:
+            case TensorType(dtype, shape) if shape:
+                return TensorType(dtype, tuple(map(function, shape)))
+            case ShapeType(dims) if dims:
+                return ShapeType(tuple(map(function, dims)))
+            case PrimType(dtype, value) if value is not None:
+                return PrimType(dtype, function(value))
+        return map_children(once, type_)
+
+    once = _once_each(mapped)
+    return once(type_)
+
+
+def _once_each(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
+    """`function`, called once for each object, as a type may hold one in many places; equal results are one object."""
+    results: dict[int, tuple[Type, Type]] = {}  # with the type itself, which so keeps its id
+    shared: dict[object, Type] = {}
+
+    def result_of(type_: Type) -> Type:
+        if id(type_) not in results:
+            made = function(type_)
+            inner = tuple(map(id, children(made)))  # equal types in it are one object already
+            key = (type(made), inner, isinstance(made, FuncType) and made.pure) if inner else made
+            results[id(type_)] = type_, shared.setdefault(key, made)
+        return results[id(type_)][1]
+
+    return result_of
 
 
 def substitute_dims(type_: Type, values: Mapping[DimVar, AnyDim]) -> Type:
@@ -144,12 +214,8 @@ def substitute_dims(type_: Type, values: Mapping[DimVar, AnyDim]) -> Type:
 def dims_of(type_: Type) -> Iterator[AnyDim]:
     """Every dimension in `type_`, left to right, but for those in function types, which bind their own variables."""
     match type_:
-        case TensorType(shape=shape) if shape is not None:
-            yield from shape
-        case ShapeType(dims=dims) if dims is not None:
-            yield from dims
-        case PrimType(value=value) if value is not None:
-            yield value
+        case TensorType() | ShapeType() | PrimType():
+            yield from type_.own_dims
         case TupleType(fields):
             for field in fields:
                 yield from dims_of(field)
@@ -169,20 +235,20 @@ def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
     def bound(dims: tuple[AnyDim, ...]) -> bool:
         return all(known(var) for dim in dims for var in dim_vars(dim))
 
-    match type_:
-        case TensorType(dtype, shape) if shape is not None and not bound(shape):
-            return TensorType(dtype, None, len(shape))
-        case ShapeType(dims) if dims is not None and not bound(dims):
-            return ShapeType(None, len(dims))
-        case PrimType(dtype, value) if value is not None and not bound((value,)):
-            return PrimType(dtype)
-        case TupleType(fields):
-            return TupleType(tuple(forget_vars(field, known) for field in fields))
-        case ListType(item) if item is not None:
-            return ListType(forget_vars(item, known))
-        case OptionalType(value) if value is not None:
-            return OptionalType(forget_vars(value, known))
-    return type_  # a function type binds its own variables
+    def forgotten(type_: Type) -> Type:
+        match type_:
+            case TensorType(dtype, shape) if shape is not None and not bound(shape):
+                return TensorType(dtype, None, len(shape))
+            case ShapeType(dims) if dims is not None and not bound(dims):
+                return ShapeType(None, len(dims))
+            case PrimType(dtype, value) if value is not None and not bound((value,)):
+                return PrimType(dtype)
+            case FuncType():  # binds its own variables
+                return type_
+        return map_children(once, type_)
+
+    once = _once_each(forgotten)
+    return once(type_)
 
 
 def mismatch(expected: Type, got: Type) -> str | None:
@@ -190,6 +256,8 @@ def mismatch(expected: Type, got: Type) -> str | None:
 
     Lists are taken to have items.  Null is let pass everywhere: to use it is an error only at run time.
     """
+    if expected is got:
+        return None
     match expected, got:
         case (ObjectType(), _) | (_, ObjectType()) | (_, OptionalType(None)):
             return None
@@ -243,6 +311,8 @@ def _dims_mismatch(expected: tuple[AnyDim, ...] | None, got: tuple[AnyDim, ...] 
 
 def is_proven(expected: Type, got: Type) -> bool:
     """Whether every value of type `got` is known to be one of type `expected`: no check at run time is needed."""
+    if expected is got:
+        return True
     match expected, got:
         case ObjectType(), _:
             return True
@@ -270,14 +340,21 @@ def is_proven(expected: Type, got: Type) -> bool:
 
 def join(first: Type, second: Type) -> Type | None:
     """The narrowest type that holds the values of both, or None where they are of different kinds."""
+    return _join(first, second, {})
+
+
+def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -> Type | None:
+    """The join of two types.  done: those of two tuples that were found before, by the ids of the tuples."""
+    if first is second:
+        return first
     match first, second:
         case (ObjectType(), _) | (_, ObjectType()):
             return OBJECT
         case (OptionalType(), _) | (_, OptionalType()):
             values = [t.value if isinstance(t, OptionalType) else t for t in (first, second)]
-            return _join_inner(OptionalType, *values)
+            return _join_inner(OptionalType, *values, done)
         case ListType(a), ListType(b):
-            return _join_inner(ListType, a, b)
+            return _join_inner(ListType, a, b, done)
         case TensorType(), TensorType():
             dtype = first.dtype if first.dtype == second.dtype else None
             shape = first.shape if first.shape == second.shape else None
@@ -288,20 +365,28 @@ def join(first: Type, second: Type) -> Type | None:
         case PrimType(a), PrimType(b) if a == b:
             return first if first == second else PrimType(a)
         case TupleType(a), TupleType(b) if len(a) == len(b):
-            fields = tuple(join(x, y) for x, y in zip(a, b, strict=True))
-            return None if None in fields else TupleType(fields)
+            key = id(first), id(second)
+            if key not in done:
+                fields = tuple(_join(x, y, done) for x, y in zip(a, b, strict=True))
+                done[key] = None if None in fields else TupleType(fields)
+            return done[key]
         case FuncType(), FuncType():
-            second = _with_variables_of(first, second)
-            result = join(first.result, second.result) if first.params == second.params else None
-            return result and FuncType(first.params, result, first.pure and second.pure)
+            renamed = _with_variables_of(first, second)
+            result = join(first.result, renamed.result) if first.params == renamed.params else None
+            return result and FuncType(first.params, result, first.pure and renamed.pure)
     return first if first == second else None
 
 
-def _join_inner(kind: type[ListType | OptionalType], first: Type | None, second: Type | None) -> Type | None:
+def _join_inner(
+    kind: type[ListType | OptionalType],
+    first: Type | None,
+    second: Type | None,
+    done: dict[tuple[int, int], Type | None],
+) -> Type | None:
     """The list or optional type of values of both, where None stands for no values."""
     if first is None or second is None:
         return kind(first or second)
-    both = join(first, second)
+    both = _join(first, second, done)
     return both and kind(both)
 
 

@@ -88,7 +88,7 @@ def test_an_error_names_its_place(marked, kind, message):
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
     assert message in error.reason
     assert (error.filename, error.lineno, error.offset) == ("model.relvm", line, column)
-    shown = text.split("\n")[line - 1]
+    shown = text.split("\n")[line - 1][: column + 149]
     assert str(error) == f"model.relvm:{line}:{column}: {error.reason}\n  {shown}\n  {' ' * (column - 1)}^"
 
 
@@ -100,6 +100,14 @@ def test_the_caret_is_under_the_place_behind_tabs():
     with pytest.raises(RelvmSyntaxError) as caught:
         parse_module("def f() {\n\treturn 1 2 }")
     assert str(caught.value).split("\n")[1:] == ["  \treturn 1 2 }", "  \t         ^"]
+
+
+def test_of_a_long_line_the_part_around_the_place_is_shown():
+    with pytest.raises(RelvmSyntaxError) as caught:
+        parse_module(f"def f() = ({'1, ' * 1000}2 3{', 4' * 1000})")
+    _, shown, caret = str(caught.value).split("\n")
+    assert shown == f"  {('1, ' * 100)[-148:]}2 3{(', 4' * 100)[:149]}"
+    assert caret == f"  {' ' * 150}^"
 
 
 NESTINGS = {

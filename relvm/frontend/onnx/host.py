@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from relvm.errors import RelvmShapeError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.forms import plain_domain
 from relvm.ir.bounds import range_of
 from relvm.ir.dims import AnyDim, Dim, dim_op, product
@@ -59,7 +59,10 @@ def evaluate(node: Node) -> HostValue | None:
     if any(array is None for array, value in zip(arrays, node.inputs, strict=True) if value is not None):
         return None
     first = next(value for value in node.inputs if isinstance(value, HostValue))
-    result = rule(node, *arrays)
+    try:
+        result = rule(node, *arrays)
+    except RelvmUnsupportedError:  # too large for a dimension: computed at run time, as any tensor
+        return None
     if result is None:
         return None
     array, dtype = result if isinstance(result, tuple) else (result, first.dtype)

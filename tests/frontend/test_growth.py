@@ -1,0 +1,235 @@
+"""Short texts and models whose dimensions or types would have billions of parts: refused, or built in little time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from frontend.onnx_models import onnx
+from fuzz.limits import at_most
+
+from relvm import vm
+from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.onnx import from_onnx
+from relvm.frontend.text import parse_module
+from relvm.ir.dims import AnyDim, dim_op, dim_var
+from relvm.ir.printer import print_module
+from relvm.ir.types import (
+    FuncType,
+    ListType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+    is_proven,
+    join,
+    substitute_dims,
+)
+
+SECONDS = 10  # of the processor; the longest takes two
+DOUBLED = 40  # steps of doubling, each of which is one line
+SUM = "(" + " + ".join("abcdefgh") + ")"
+
+
+def build(text: str) -> vm.Executable:
+    with at_most(SECONDS):
+        module = parse_module(text, "grows.relvm")
+        assert print_module(parse_module(print_module(module))) == print_module(module)
+        return vm.build(module, target="numpy")
+
+
+def lines(first: str, then: str, count: int = DOUBLED) -> str:
+    made = [f"a0 = {first}", *(f"a{i + 1} = {then.replace('?', f'a{i}')}" for i in range(count))]
+    return "\n".join(f"  {line}" for line in made)
+
+
+# ---- dimensions ----
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        " * ".join([SUM] * 9),
+        " * ".join(["n"] * 3000),
+        " * ".join(["9223372036854775807"] * 3000),
+        " + ".join(f"min(n, v{i})" for i in range(1500)),
+    ],
+    ids=["sums", "power", "constants", "terms"],
+)
+def test_large_dimensions_in_a_text(size: str) -> None:
+    with pytest.raises(RelvmUnsupportedError, match=r"grows\.relvm:1:\d+: a (dimension|product)") as caught:
+        build(f"def main(x: f32[n, a, b, c, d, e, f, g, h], y: f32[{size}]) -> f32[_] = reshape(x, shape(-1))")
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_dimension_is_not_squared_for_ever() -> None:
+    for function in ("mul", "add"):
+        dim: AnyDim = dim_var("n") + dim_var("m") + 1
+        with at_most(SECONDS), pytest.raises(RelvmUnsupportedError):
+            for _ in range(1000):
+                dim = dim_op(function, dim, dim)
+
+
+def test_a_product_of_long_sums_is_refused_before_it_is_made() -> None:
+    long = sum((dim_var(f"v{i}") for i in range(900)), start=0)
+    with at_most(1), pytest.raises(RelvmUnsupportedError, match="a product of two dimensions of 900 and 900 terms"):
+        long * long
+
+
+# ---- types ----
+
+TYPES = {
+    "tuples": lines("(x, x)", "(?, ?)"),
+    "lists": lines("(x, x)", "make_list((?, ?), (?, ?))"),
+    "results of functions": lines("fn(y: f32[m]) = y", "fn(y: f32[m]) = (?, ?)"),
+    "results of ifs": lines("(x, x)", "if c then (?, ?) else (?, ?)"),
+    "depth": lines("(x,)", "(?,)", 1000),
+    "depth of lists": lines("make_list(x)", "make_list(?)", 1000),
+}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_large_types_in_a_text(kind: str) -> None:
+    with pytest.raises(RelvmUnsupportedError, match=r"main: a\d+: a type (of|with) \d+ types"):
+        build(f"def main(x: f32[n], c: bool) -> f32[n] {{\n{TYPES[kind]}\n  return x\n}}")
+
+
+def test_large_types_of_functions() -> None:
+    functions = [f"def f{i + 1}(x: f32[n]) = (@f{i}(x), @f{i}(x))" for i in range(DOUBLED)]
+    with pytest.raises(RelvmUnsupportedError, match=r"f\d+: a type of \d+ types"):
+        build("\n".join(["def f0(x: f32[n]) = (x, x)", *functions]))
+
+
+@pytest.mark.parametrize("use", ["(a9, a5)", "if c then a9 else @f(x)", "fn(y: f32[m]) = (y, a8)", "@g(a9, x)"])
+def test_types_that_are_almost_too_large_take_little_time(use: str) -> None:
+    doubled = lines("(x, x)", "(?, ?)", 9)
+    uses = "\n".join(f"  b{i} = {use}" for i in range(100))
+    executable = build(
+        f"def f(x: f32[n]) {{\n{doubled}\n  return a9\n}}\n"
+        "def g(x: object, y: f32[n]) -> object = (x, y)\n"
+        f"def main(x: f32[n], c: bool) -> object {{\n{doubled}\n{uses}\n  return b99\n}}"
+    )
+    assert vm.VirtualMachine(executable)["main"](np.ones(2, np.float32), False) is not None
+
+
+def doubled_type(leaf: Type, levels: int) -> Type:
+    for _ in range(levels):
+        leaf = TupleType((leaf, leaf))
+    return leaf
+
+
+def test_functions_of_types_see_each_shared_part_once() -> None:
+    n, m = dim_var("n"), dim_var("m")
+    variable = next(iter(n.terms))[0][0]
+    large = doubled_type(TensorType("f32", (n,)), 12)
+    other = substitute_dims(large, {variable: m})
+    assert isinstance(other, TupleType) and other.fields[0] is other.fields[1]
+    assert join(large, other) == doubled_type(TensorType("f32", None, 1), 12)
+    with at_most(SECONDS):
+        for _ in range(2000):
+            substitute_dims(large, {variable: m + 1})
+            assert join(large, other) is not None
+            assert is_proven(large, large)
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda t: TupleType((t,)), ListType, OptionalType, lambda t: FuncType((t,), t), lambda t: FuncType((), t)]
+)
+def test_types_made_by_hand_are_limited_too(wrap) -> None:
+    type_: Type = TensorType("f32", (4,))
+    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"a type (of|with)"):
+        for _ in range(200):
+            type_ = wrap(type_)
+    assert type_.depth <= 100 and type_.parts <= 20_000
+
+
+# ---- models ----
+
+
+def model(nodes: list, inputs: dict[str, list], constants: dict[str, list[int]]) -> onnx.ModelProto:
+    make = onnx.helper.make_tensor_value_info
+    given = [make(name, onnx.TensorProto.FLOAT, shape) for name, shape in inputs.items()]
+    tensors = [onnx.numpy_helper.from_array(np.array(value), name) for name, value in constants.items()]
+    made = [make(nodes[-1].output[0], onnx.TensorProto.FLOAT, None)]
+    return onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", given, made, tensors))
+
+
+def repeated(rounds: int, *steps: tuple[str, str, str, dict]) -> list:
+    """Nodes whose last result in a round is `@` in the next, and `x` in the first; `'` stands for the round."""
+    nodes, last = [], "x"
+    for i in range(rounds):
+        for op, inputs, output, attributes in steps:
+            names = [last if name == "@" else name.replace("'", str(i)) for name in inputs.split()]
+            nodes.append(onnx.helper.make_node(op, names, [f"{output}{i}"], f"{op}{i}", **attributes))
+        last = f"{steps[-1][2]}{i}"
+    return nodes
+
+
+MODELS = {
+    "tiles of joined": (
+        ("Concat", "@ y", "c", {"axis": 0}), ("Shape", "c'", "s", {}), ("Tile", "c' s'", "t", {}),
+    ),
+    "outer products": (
+        ("Concat", "@ y", "c", {"axis": 0}), ("Unsqueeze", "c' zero", "u", {}), ("Unsqueeze", "c' one", "v", {}),
+        ("MatMul", "v' u'", "p", {}), ("Reshape", "p' least", "r", {}),
+    ),
+    "pools of joined": (
+        ("Unsqueeze", "@ both", "u", {}), ("AveragePool", "u'", "p", {"kernel_shape": [3], "strides": [2]}),
+        ("Squeeze", "p' both", "q", {}), ("Concat", "q' @", "c", {"axis": 0}),
+    ),
+    "broadcasts": (
+        ("Shape", "@", "s", {}), ("Mul", "s' s'", "m", {}), ("Expand", "y m'", "e", {}), ("Add", "@ e'", "a", {}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_large_dimensions_in_a_model(name: str) -> None:
+    nodes = repeated(DOUBLED, *MODELS[name])
+    constants = {"zero": [0], "one": [1], "least": [-1], "both": [0, 1]}
+    proto = model(nodes, {"x": ["n"], "y": ["m"]}, constants)
+    assert len(proto.SerializeToString()) < 10_000
+    with (
+        at_most(SECONDS),
+        pytest.raises(RelvmUnsupportedError, match=r"node '\w+' \(\w+, opset \d+\): a (dim|product)"),
+    ):
+        from_onnx(proto)
+
+
+def test_sizes_that_a_dimension_cannot_hold_are_computed_at_run_time() -> None:
+    nodes = [onnx.helper.make_node("Shape", ["x"], ["m0"])]
+    for i in range(12):
+        nodes.append(onnx.helper.make_node("Add", [f"m{i}", "one"], [f"s{i}"]))
+        nodes.append(onnx.helper.make_node("Mul", [f"s{i}", f"s{i}"], [f"p{i}"]))
+        nodes.append(onnx.helper.make_node("Mod", [f"p{i}", "seven"], [f"q{i}"]))
+        nodes.append(onnx.helper.make_node("Mul", [f"q{i}", f"s{i}"], [f"r{i}"]))
+        nodes.append(onnx.helper.make_node("Mod", [f"r{i}", "seven"], [f"m{i + 1}"]))
+    nodes.append(onnx.helper.make_node("ConstantOfShape", ["m12"], ["y"]))
+    proto = model(nodes, {"x": ["n", "k"]}, {"one": [1], "seven": [7]})
+    with at_most(SECONDS):
+        machine = vm.VirtualMachine(vm.build(from_onnx(proto), target="numpy"))
+    for shape in [(3, 4), (0, 5), (1, 1)]:
+        sizes = list(shape)
+        for _ in range(12):
+            sizes = [(s + 1) ** 2 % 7 * (s + 1) % 7 for s in sizes]
+        assert np.asarray(machine["main"](np.zeros(shape, np.float32))).shape == tuple(sizes)
+
+
+def test_positions_up_to_a_cap() -> None:
+    """A table of positions cut to the length of the input: the two sizes are equal, or they do not broadcast."""
+    nodes = [
+        onnx.helper.make_node("Shape", ["x"], ["n"]),
+        onnx.helper.make_node("Slice", ["table", "zero", "n"], ["positions"]),
+        onnx.helper.make_node("Add", ["x", "positions"], ["y"]),
+        onnx.helper.make_node("Add", ["y", "positions"], ["z"]),
+    ]
+    proto = model(nodes, {"x": ["n"]}, {"zero": [0]})
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.arange(5, dtype=np.float32), "table"))
+    module = from_onnx(proto)
+    assert print_module(module).count("min(") < 20
+    for fused in (True, False):
+        machine = vm.VirtualMachine(vm.build(module, target="numpy", fused=fused))
+        for size in (0, 1, 4, 5):
+            got = machine["main"](np.ones(size, np.float32))
+            np.testing.assert_array_equal(got, 1 + 2 * np.arange(size, dtype=np.float32))
+        with pytest.raises(Exception, match="6"):
+            machine["main"](np.ones(6, np.float32))
