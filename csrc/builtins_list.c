@@ -66,7 +66,7 @@ static rvm_status changed(rvm_value list, int64_t place, const rvm_value *added,
   if (status) return status;
   status = add_items(machine, made.as.list, items, place, result);
   if (!status && added) rvm_list_add(made.as.list, *added);
-  if (!status) status = add_items(machine, made.as.list, items + next, size - next, result);
+  if (!status && next < size) status = add_items(machine, made.as.list, items + next, size - next, result);
   if (status) rvm_release(&made);
   return status;
 }

@@ -55,6 +55,11 @@ def _orders_what_may_be_nan(model: RandomModel) -> bool:
 _EXTREMES = {"ArgMax", "ArgMin", "TopK", "ReduceMax", "ReduceMin", "MaxPool", "GlobalMaxPool", "Max", "Min"}
 
 
+def _orders_what_is_interpolated(model: RandomModel) -> bool:
+    used = {node.op_type for node in model.nodes}
+    return "Resize" in used and bool(used & {"ArgMax", "ArgMin", "TopK"})
+
+
 def _resizes_by_a_fraction(model: RandomModel) -> bool:
     scales = [model.constants[node.input[2]] for node in model.nodes if node.op_type == "Resize" and node.input[2]]
     return any(((each > 1) & (each < 2)).any() for each in scales)
@@ -81,6 +86,9 @@ DIFFERENCES: dict[str, Callable[[RandomModel], bool]] = {
     ),
     "Extremes and positions of NaN: the first NaN here, as in NumPy; ONNX Runtime leaves some out": (
         _orders_what_may_be_nan
+    ),
+    "Positions in order of interpolated elements: those that are equal but for their last bit change places": (
+        _orders_what_is_interpolated
     ),
     "Resize by a fraction that leaves an axis as long as it is: ONNX interpolates, ONNX Runtime copies": (
         _resizes_by_a_fraction

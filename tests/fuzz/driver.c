@@ -1,9 +1,10 @@
 /* driver.c: a fuzzer's loop: takes an input, changes it, runs it, and keeps it where it came to places that none before it
    came to.  Those places are counted by what gcc's -fsanitize-coverage=trace-pc calls in each basic block of the runtime.
 
-   driver [-runs=N] [-seconds=N] [-seed=N] [-failure=FILE] [-keep=FOLDER] FILE...
+   driver [-runs=N] [-seconds=N] [-seed=N] [-generate] [-failure=FILE] [-keep=FOLDER] FILE...
 
-   First each file is run once as it is, in every mode.  An input that fails, or takes more than a second of the
+   First each file is run once as it is, in every mode.  With -generate the code of an input's functions is written anew, well
+   typed (generator.c), and nothing else is changed.  An input that fails, or takes more than a second of the
    processor's time, ends the program, and is written to the -failure file. */
 #include <signal.h>
 #include <stdio.h>
@@ -170,6 +171,8 @@ int main(int count, char **arguments) {
       runs = strtoll(value + 1, NULL, 10);
     else if (strncmp(given, "-seconds=", 9) == 0)
       seconds = strtoll(value + 1, NULL, 10);
+    else if (strcmp(given, "-generate") == 0)
+      fuzz_generates = 1;
     else if (strncmp(given, "-seed=", 6) == 0)
       random = strtoull(value + 1, NULL, 10);
     else if (strncmp(given, "-failure=", 9) == 0)

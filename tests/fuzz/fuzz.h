@@ -22,6 +22,9 @@ static inline uint64_t fuzz_next(fuzz_random *random) { /* SplitMix64 (Steele, L
   return x ^ x >> 31;
 }
 
+/* Whether the mutator only writes well-typed code (generator.c); else it does in one of eight. */
+extern int fuzz_generates;
+
 /* From 0 to count - 1; 0 where count is 0. */
 static inline uint32_t fuzz_below(fuzz_random *random, uint64_t count) {
   return count ? (uint32_t)(fuzz_next(random) % count) : 0;

@@ -6,6 +6,7 @@
 
 #include "executable.h"
 #include "fuzz.h"
+#include "generator.h"
 #include "prim.h"
 #include "verify.h"
 
@@ -327,6 +328,64 @@ static void change_code(file *f) {
   }
 }
 
+/* ---- whole functions ---- */
+
+enum { MOST_FUNCTIONS = 256, MOST_CONSTANTS = 256, MOST_WORDS = 400 };
+
+typedef struct tables {
+  int32_t builtins[MOST_FUNCTIONS];
+  fuzz_constant constants[MOST_CONSTANTS];
+  fuzz_program program;
+} tables;
+
+/* Whether what code may name can be read. */
+static int read_tables(file *f, const routine *r, tables *t) {
+  const part *strings = find(f, RVM_SECTION_strings), *constants = find(f, RVM_SECTION_constants);
+  if (!strings || !constants || strings->size_bytes < 4 || r->function_count > MOST_FUNCTIONS) return 0;
+  if (r->constant_count > MOST_CONSTANTS || r->constant_count > (constants->size_bytes - 8) / 32) return 0;
+  const uint32_t string_count = read_u32(strings->bytes);
+  for (uint32_t i = 0; i < r->function_count; i++) {
+    const uint32_t name = r->records[i].name;
+    t->builtins[i] = -1;
+    if (r->records[i].kind != RVM_KIND_packed || name >= string_count || 4 + 8 * (uint64_t)name + 8 > strings->size_bytes) continue;
+    const uint64_t offset = read_u32(strings->bytes + 4 + 8 * name), length = read_u32(strings->bytes + 8 + 8 * name);
+    if (offset + length <= strings->size_bytes)
+      t->builtins[i] = fuzz_builtin_of((const char *)strings->bytes + offset, length);
+  }
+  for (uint32_t i = 0; i < r->constant_count; i++) {
+    const unsigned char *record = constants->bytes + 8 + 32 * i;
+    t->constants[i] = (fuzz_constant){read_u32(record), read_u32(record + 4), read_u32(record + 16)};
+  }
+  t->program = (fuzz_program){r->records, t->builtins, r->function_count, t->constants, r->constant_count};
+  return 1;
+}
+
+/* Writes the function that `r` has found anew. */
+static void replace_code(routine *r, const tables *t, fuzz_random *random) {
+  uint32_t words[MOST_WORDS], registers;
+  const uint32_t count = fuzz_generate(random, &t->program, (uint32_t)(r->record - r->records), words, MOST_WORDS, &registers);
+  const int64_t added = (int64_t)count - r->record->code_count;
+  const uint32_t at = r->record->code_start;
+  if (count == 0 || !resize(r->code, (size_t)at * 4, added * 4)) return;
+  memcpy(r->code->bytes + (size_t)at * 4, words, count * 4);
+  for (uint32_t i = 0; i < r->function_count; i++)
+    if (r->records[i].code_start > at) r->records[i].code_start += (uint32_t)added;
+  r->record->code_count = count;
+  r->record->registers = registers;
+}
+
+/* Writes one function anew, or all. */
+static void generate_code(file *f, int is_all) {
+  routine r;
+  tables t;
+  if (!find_routine(f, &r) || !read_tables(f, &r, &t)) return;
+  for (uint32_t i = 0; is_all && i < r.function_count; i++) {
+    r.record = &r.records[i];
+    if (r.record->kind == RVM_KIND_bytecode) replace_code(&r, &t, f->random);
+  }
+  if (!is_all) replace_code(&r, &t, f->random);
+}
+
 /* ---- tables ---- */
 
 static void change_function(file *f) {
@@ -386,39 +445,51 @@ static void change_sections(file *f) {
   }
 }
 
+static void change_file(file *f) {
+  const uint32_t choice = fuzz_below(f->random, 32);
+  part *p = &f->parts[fuzz_below(f->random, f->count)];
+  if (choice < 22)
+    change_code(f);
+  else if (choice < 25)
+    change_function(f);
+  else if (choice < 28)
+    change_constant(f);
+  else if (choice < 31)
+    change_bytes(f->random, p->bytes, p->size_bytes);
+  else
+    change_sections(f);
+}
+
+/* The container itself: with right checksums or not. */
+static size_t change_container(fuzz_random *random, uint8_t *bytes, size_t size_bytes) {
+  if (size_bytes > 64 && fuzz_below(random, 2))
+    change_bytes(random, bytes, 64 + (size_bytes < 384 ? size_bytes - 64 : 320));
+  else
+    change_bytes(random, bytes, size_bytes);
+  if (size_bytes > 1 && fuzz_below(random, 4) == 0)
+    size_bytes -= fuzz_below(random, size_bytes < 64 ? size_bytes : 64);
+  if (size_bytes >= 64 && fuzz_below(random, 2)) {
+    if (fuzz_below(random, 2)) write_u64(bytes + 16, size_bytes);
+    seal(bytes, size_bytes);
+  }
+  return size_bytes;
+}
+
+int fuzz_generates;
+
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size_bytes, size_t most_bytes, unsigned int seed) {
   fuzz_random random = seed;
   file f = {.random = &random};
   size_t made = 0;
-  if (fuzz_below(&random, 32) > 0 && take_apart(&f, bytes, size_bytes)) {
-    for (uint32_t changes = 1 + fuzz_below(&random, 4) * fuzz_below(&random, 3); changes > 0 && f.count > 0; changes--) {
-      const uint32_t choice = fuzz_below(&random, 32);
-      part *p = &f.parts[fuzz_below(&random, f.count)];
-      if (choice < 22)
-        change_code(&f);
-      else if (choice < 25)
-        change_function(&f);
-      else if (choice < 28)
-        change_constant(&f);
-      else if (choice < 31)
-        change_bytes(&random, p->bytes, p->size_bytes);
-      else
-        change_sections(&f);
+  if ((fuzz_generates || fuzz_below(&random, 32) > 0) && take_apart(&f, bytes, size_bytes)) {
+    uint32_t changes = 1 + fuzz_below(&random, 4) * fuzz_below(&random, 3);
+    if (fuzz_generates || fuzz_below(&random, 8) == 0) {
+      generate_code(&f, fuzz_generates || fuzz_below(&random, 2));
+      if (fuzz_generates || fuzz_below(&random, 2)) changes = 0;
     }
+    for (; changes > 0 && f.count > 0; changes--) change_file(&f);
     made = put_together(&f, bytes, most_bytes);
   }
   file_release(&f);
-  if (made > 0) return made;
-  /* The container itself: with right checksums or not. */
-  if (size_bytes > 64 && fuzz_below(&random, 2))
-    change_bytes(&random, bytes, 64 + (size_bytes < 384 ? size_bytes - 64 : 320));
-  else
-    change_bytes(&random, bytes, size_bytes);
-  if (size_bytes > 1 && fuzz_below(&random, 4) == 0)
-    size_bytes -= fuzz_below(&random, size_bytes < 64 ? size_bytes : 64);
-  if (size_bytes >= 64 && fuzz_below(&random, 2)) {
-    if (fuzz_below(&random, 2)) write_u64(bytes + 16, size_bytes);
-    seal(bytes, size_bytes);
-  }
-  return size_bytes;
+  return made > 0 ? made : change_container(&random, bytes, size_bytes);
 }

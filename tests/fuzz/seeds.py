@@ -3,6 +3,7 @@ of constant, every builtin and every scalar operator."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -133,6 +134,24 @@ def of_operators() -> Executable:
     return Executable.from_program(p.Program(tuple(entries), constants))
 
 
+def to_generate() -> Executable:
+    """Functions without a meaning whose code generator.c writes anew, and all that code may name."""
+    constants = (
+        *(np.dtype(name) for name in ("float32", "float64", "int64", "bool", "uint8")), np.dtype(object),
+        np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1, 0, 2], np.int64), np.array([True, False]),
+        np.array(3, np.int64), np.array(2.5), np.array(["a,b", "", "é"], object), "text", "host.first",
+        p.Shape((2, 3)), p.Shape((6,)), p.Shape(()), 2.5, -0.0, math.inf, 1 << 40,
+    )  # fmt: skip
+    entries = []
+    counts = (0, 1, 2, 2, 3, 4)
+    for i, count in enumerate(counts):  # first, as the harness calls so many functions of one executable
+        names = tuple(f"x{j}" for j in range(count))
+        code = (p.call(count, len(counts), p.immediate(1)), p.ret(count))
+        entries.append(p.FunctionEntry(f"f{i}", "bytecode", names, count + 1, code))
+    entries += [p.FunctionEntry(f"vm.builtin.{row.name}", "packed") for row in BUILTINS]
+    return Executable.from_program(p.Program(tuple(entries), constants))
+
+
 def executables() -> dict[str, Executable]:
     """All of them, by name."""
     made = {name: vm.build(parse_module(text), "bytecode", "numpy") for name, text in TEXTS.items()}
@@ -143,6 +162,7 @@ def executables() -> dict[str, Executable]:
         made[f"builtins_{k}"] = of_builtins(BUILTINS[k : k + A_FILE])
     made["operators"] = of_operators()
     made["everything"] = Executable.from_program(program_of(EVERYTHING))
+    made["generate"] = to_generate()
     program, portable = made["tensors"].program, made["tensors"].to_bytes()
     made["portable"] = Executable.from_program(replace(program, portable=portable))
     return made

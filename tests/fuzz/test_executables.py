@@ -9,6 +9,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import engines
 import pytest
 import seeds
 from c_compiler import run_compiler
@@ -35,7 +36,7 @@ def compile_c(*arguments: object) -> None:
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program of driver.c.  The runtime is compiled to say where it is; the fuzzer itself is not."""
     folder = tmp_path_factory.mktemp("fuzz")
-    sources = [*sorted((ROOT / "csrc").glob("*.c")), *sorted(HERE.glob("*.c"))]
+    sources = [*sorted((ROOT / "csrc").glob("*.c")), *engines.FUZZER, HERE / "driver.c"]
     objects = [folder / f"{source.stem}.o" for source in sources]
 
     def compile_one(source: Path, made: Path) -> None:
@@ -71,9 +72,20 @@ def test_what_broke_once(driver: Path, files: list[Path], tmp_path: Path) -> Non
 
 
 def test_changed_executables(driver: Path, files: list[Path], tmp_path: Path) -> None:
-    counted = run(driver, tmp_path / "failure", f"-seconds={SECONDS:.0f}", f"-seed={FIRST}", *files)
+    corpus = sorted((HERE / "corpus").iterdir())
+    counted = run(driver, tmp_path / "failure", f"-seconds={SECONDS:.0f}", f"-seed={FIRST}", *files, *corpus)
     print(counted)
     assert counted["loaded"] > counted["inputs"] / 10
     assert counted["refused BAD_EXECUTABLE"] > counted["inputs"] / 10
     ended = {row.name for row in STATUS if f"ended {row.name}" in counted}
     assert {"OK", "TYPE_ERROR", "ARGUMENT_ERROR", "INDEX_ERROR", "TIMEOUT", "STACK_OVERFLOW"} <= ended
+
+
+def test_generated_programs(driver: Path, files: list[Path], tmp_path: Path) -> None:
+    (base,) = (path for path in files if path.stem == "generate")
+    counted = run(driver, tmp_path / "failure", "-generate", f"-seconds={SECONDS:.0f}", f"-seed={FIRST}", base)
+    print(counted)
+    assert counted["loaded"] + counted.get("refused OUT_OF_MEMORY", 0) == counted["inputs"]  # memory is made to fail
+    assert counted["ended OK"] > counted["calls"] / 10
+    ended = {row.name for row in STATUS if f"ended {row.name}" in counted}
+    assert {"OK", "TYPE_ERROR", "SHAPE_ERROR", "ARITHMETIC_ERROR", "TIMEOUT", "ASSERTION_ERROR"} <= ended

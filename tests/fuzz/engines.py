@@ -1,0 +1,105 @@
+"""Fuzz executables with libFuzzer or AFL++ instead of driver.c: the same harness and the same mutator.
+
+    PYTHONPATH=tests:tests/vm:tests/fuzz python -m engines libfuzzer --minutes 60 --corpus FOLDER
+    PYTHONPATH=tests:tests/vm:tests/fuzz python -m engines afl --minutes 60 --corpus FOLDER
+
+Needs Debian's packages clang (libfuzzer) or afl++.  The corpus begins with the inputs of seeds.py and of
+tests/fuzz/corpus; what the engine finds is added to FOLDER.  An input that fails is left in FOLDER/failures, and the
+exit status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import seeds
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+FLAGS = ["-std=gnu11", "-g", "-O1", f"-I{ROOT / 'csrc'}", f"-I{HERE}", "-fsanitize=address,undefined"]
+FLAGS += ["-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+LINK = ["-Wl,--wrap=malloc,--wrap=calloc,--wrap=free", "-lpthread", "-ldl", "-lm"]
+RUNTIME = sorted((ROOT / "csrc").glob("*.c"))
+FUZZER = [source for source in sorted(HERE.glob("*.c")) if source.name not in ("driver.c", "afl_mutator.c")]
+ASAN = (
+    "detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=4:malloc_context_size=8:abort_on_error=1:symbolize=0"
+)
+LARGEST = 1 << 14  # bytes of an input
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("engine", choices=("libfuzzer", "afl"))
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--corpus", type=Path, required=True)
+    options = parser.parse_args()
+    folder = options.corpus.resolve()
+    for path in seeds.write(folder / "queue"):
+        if path.stat().st_size > LARGEST:
+            path.unlink()
+    for path in (HERE / "corpus").iterdir():
+        shutil.copy(path, folder / "queue")
+    (folder / "failures").mkdir(exist_ok=True)
+    run = _libfuzzer if options.engine == "libfuzzer" else _afl
+    run(folder, round(options.minutes * 60))
+    failures = [path for path in (folder / "failures").rglob("*") if path.is_file() and path.name != "README.txt"]
+    for path in failures:
+        print(f"failed: {path}")
+    return 1 if failures else 0
+
+
+def _libfuzzer(folder: Path, seconds: int) -> None:
+    program = folder / "libfuzzer"
+    _compile("clang", "-fsanitize=fuzzer", *RUNTIME, *FUZZER, *LINK, "-o", program)
+    command = [program, "-detect_leaks=0", f"-max_total_time={seconds}", f"-max_len={LARGEST}", "-timeout=5"]
+    command += [f"-artifact_prefix={folder}/failures/", "-print_final_stats=1", folder / "queue"]
+    subprocess.run(command, check=False)
+
+
+def _afl(folder: Path, seconds: int) -> None:
+    program, mutator = folder / "afl", folder / "afl_mutator.so"
+    _compile("afl-clang-fast", "-fsanitize=fuzzer", *RUNTIME, *FUZZER, *LINK, "-o", program)
+    sources = [HERE / "afl_mutator.c", HERE / "mutator.c", HERE / "generator.c", HERE / "arguments.c"]
+    include = [f"-I{ROOT / 'csrc'}", f"-I{HERE}"]
+    subprocess.run(
+        ["clang", "-std=gnu11", "-O2", "-shared", "-fPIC", *include, *sources, *RUNTIME, "-o", mutator, "-ldl", "-lm"],
+        check=True,
+    )
+    environment = os.environ | {
+        "AFL_CUSTOM_MUTATOR_LIBRARY": str(mutator), "AFL_CUSTOM_MUTATOR_ONLY": "1", "AFL_NO_UI": "1",
+        "AFL_SKIP_CPUFREQ": "1", "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES": "1", "AFL_NO_AFFINITY": "1",
+        "ASAN_OPTIONS": ASAN,
+    }  # fmt: skip
+    command = [
+        "afl-fuzz",
+        "-i",
+        folder / "queue",
+        "-o",
+        folder / "afl_out",
+        "-V",
+        str(seconds),
+        "-m",
+        "none",
+        "-t",
+        "5000+",
+        "--",
+        program,
+    ]
+    subprocess.run(command, env=environment, check=False)
+    for path in (folder / "afl_out" / "default").glob("crashes/id*"):
+        path.rename(folder / "failures" / path.name.replace(":", "_"))
+    for path in (folder / "afl_out" / "default").glob("hangs/id*"):
+        path.rename(folder / "failures" / f"hang_{path.name.replace(':', '_')}")
+
+
+def _compile(compiler: str, *arguments: object) -> None:
+    subprocess.run([compiler, *FLAGS, *map(str, arguments)], check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
