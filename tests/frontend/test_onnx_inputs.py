@@ -63,11 +63,21 @@ def test_an_initializer_can_be_a_parameter(model: ModelProto) -> None:
         ({"dims": ["n"]}, RelvmTypeError, "dims: expected a mapping"),
         ({"dims": {"m": None}}, RelvmNameError, "no dimension m"),
         ({"dims": {"n": "?"}}, RelvmArgumentError, "expected a size, the smallest and the largest one, or None"),
+        ({"dims": {"n": True}}, RelvmArgumentError, "n is True"),
+        ({"dims": {"n": (np.int64(3), 2)}}, RelvmArgumentError, "expected a size"),
+        ({"dims": {"n": [1, 2, 3]}}, RelvmArgumentError, "expected a size"),
+        ({"dims": {"n": -1}}, RelvmArgumentError, "expected a size"),
     ],
 )
 def test_wrong_options_are_refused(model: ModelProto, options: dict, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         from_onnx(model, **options)
+
+
+@pytest.mark.parametrize("size", [2, np.int64(2), np.uint8(2), [1, np.int32(2)], (np.int8(2), 3)])
+def test_sizes_are_integers_of_any_kind(model: ModelProto, size: object) -> None:
+    result = machine(model, dims={"n": size})["main"](f(2, 3), f(2, 3))
+    np.testing.assert_array_equal(result, expected(model, f(2, 3), f(2, 3)))
 
 
 @pytest.mark.parametrize("channels, groups", [(4, 2), (4, 1), (5, 2)])

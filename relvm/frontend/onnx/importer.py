@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -153,8 +154,7 @@ def from_onnx(
     """
     file = read_model(model)
     expect_type("dims", dims or {}, Mapping, "a mapping of names to sizes")
-    for name, size in (dims or {}).items():
-        _expect_size(name, size)
+    dims = {name: _size(name, size) for name, size in (dims or {}).items()}
     if isinstance(inputs, str):
         raise RelvmArgumentError(f"inputs: expected a collection of names, got {inputs!r}; write [{inputs!r}]")
     expect_type("inputs", inputs, Iterable, "a collection of names")
@@ -164,14 +164,14 @@ def from_onnx(
     try:
         file = replace(file, proto=in_order(file.proto))
         forms.expect_model(file.proto, file.place)
-        importer = GraphImporter(forms.opsets_of(file.proto.opset_import, file.place), dict(dims or {}), file, None)
+        importer = GraphImporter(forms.opsets_of(file.proto.opset_import, file.place), dims, file, None)
         importer.functions.update(forms.functions_of(file.proto))
         function = importer.main(file.proto.graph, inputs)
     except RelvmError:
         raise
     except MALFORMED as error:
         raise RelvmFormatError(f"{file.place}: the model is malformed: {type(error).__name__}: {error}") from error
-    unknown = sorted(set(dims or {}) - importer.dim_names.keys() - importer.hints)
+    unknown = sorted(dims.keys() - importer.dim_names.keys() - importer.hints)
     if unknown:
         raise RelvmNameError(
             f"the model has no dimension {unknown[0]}; it has {', '.join(importer.dim_names) or 'none'}"
@@ -179,17 +179,21 @@ def from_onnx(
     module = Module((function,), attributes=(("source", file.place),))
     if not file.origin:
         return module
-    return set_origin(module, f"{file.origin} {sorted((dims or {}).items())} {sorted(inputs)}")
+    return set_origin(module, f"{file.origin} {sorted(dims.items())} {sorted(inputs)}")
 
 
-def _expect_size(name: str, size: Any) -> None:
+def _size(name: str, size: Any) -> int | tuple[int, int] | None:
+    """The size or sizes that the user gives a dimension, as integers of Python."""
     if size is None:
-        return
-    low, high = size if isinstance(size, tuple) and len(size) == 2 else (size, size)
-    if not all(isinstance(limit, int) and not isinstance(limit, bool) for limit in (low, high)) or not 0 <= low <= high:
+        return None
+    limits = size if isinstance(size, tuple | list) and len(size) == 2 else (size, size)
+    are_integers = all(isinstance(limit, Integral) and not isinstance(limit, bool) for limit in limits)
+    if not are_integers or not 0 <= limits[0] <= limits[1]:
         raise RelvmArgumentError(
             f"dims: {name} is {size!r}, expected a size, the smallest and the largest one, or None"
         )
+    low, high = map(int, limits)
+    return (low, high) if limits is size else low
 
 
 class GraphImporter:
