@@ -19,10 +19,10 @@ void *afl_custom_init(void *afl, unsigned int seed) {
   return made;
 }
 
-size_t afl_custom_fuzz(void *data, uint8_t *bytes, size_t size_bytes, uint8_t **made, uint8_t *other, size_t other_bytes,
-                       size_t most_bytes);
-size_t afl_custom_fuzz(void *data, uint8_t *bytes, size_t size_bytes, uint8_t **made, uint8_t *other, size_t other_bytes,
-                       size_t most_bytes) {
+size_t afl_custom_fuzz(void *data, uint8_t *bytes, size_t size_bytes, uint8_t **made, uint8_t *other,
+                       size_t other_bytes, size_t most_bytes);
+size_t afl_custom_fuzz(void *data, uint8_t *bytes, size_t size_bytes, uint8_t **made, uint8_t *other,
+                       size_t other_bytes, size_t most_bytes) {
   state *s = data;
   (void)other, (void)other_bytes;
   *made = s->bytes;

@@ -11,7 +11,24 @@
 enum { MOST_REGISTERS = 16, MOST_DEPTH = 3 };
 
 /* What a register holds.  NOTHING: not written on every way here. */
-typedef enum kind { NOTHING, ANY, INT, BOOL, FLOAT, TENSOR, LONGS, STRINGS, HEAP, SHAPE, TUPLE, LIST, FUNCTION, STORAGE, NIL, KIND_COUNT } kind;
+typedef enum kind {
+  NOTHING,
+  ANY,
+  INT,
+  BOOL,
+  FLOAT,
+  TENSOR,
+  LONGS,
+  STRINGS,
+  HEAP,
+  SHAPE,
+  TUPLE,
+  LIST,
+  FUNCTION,
+  STORAGE,
+  NIL,
+  KIND_COUNT
+} kind;
 
 typedef struct generator {
   fuzz_random *random;
@@ -178,8 +195,10 @@ static int value(generator *g, kind want, uint32_t *word) {
       *word = argument(RVM_ARGUMENT_FUNCTION, any_function(g, 1));
       return 1;
     case ANY:
-      if (fuzz_below(g->random, 4) == 0) *word = argument(RVM_ARGUMENT_NIL, 0);
-      else if (!constant(g, 1 + fuzz_below(g->random, RVM_TAG_COUNT - 1), -1, word)) *word = immediate(3);
+      if (fuzz_below(g->random, 4) == 0)
+        *word = argument(RVM_ARGUMENT_NIL, 0);
+      else if (!constant(g, 1 + fuzz_below(g->random, RVM_TAG_COUNT - 1), -1, word))
+        *word = immediate(3);
       return 1;
     default: return held(g, want, word);
   }
@@ -225,36 +244,40 @@ static int builtin_argument(generator *g, int32_t row, uint32_t index, const cha
   static const struct {
     const char *word;
     kind kind;
-  } plain[] = {{"any", ANY}, {"bool", BOOL}, {"tensor", TENSOR}, {"heap", HEAP}, {"shape", SHAPE}, {"tuple", TUPLE},
-               {"list", LIST}, {"storage", STORAGE}, {"function", FUNCTION}, {"closure", FUNCTION}};
+  } plain[] = {{"any", ANY},     {"bool", BOOL}, {"tensor", TENSOR},   {"heap", HEAP},         {"shape", SHAPE},
+               {"tuple", TUPLE}, {"list", LIST}, {"storage", STORAGE}, {"function", FUNCTION}, {"closure", FUNCTION}};
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
     if (strlen(plain[i].word) != length || memcmp(plain[i].word, word, length) != 0) continue;
     const kind kind = plain[i].kind;
-    return value(g, kind == TENSOR ? kind_of_tensor(row, index) : kind == ANY && index == 0 ? kind_checked(row) : kind, made);
+    return value(g,
+                 kind == TENSOR              ? kind_of_tensor(row, index)
+                 : kind == ANY && index == 0 ? kind_checked(row)
+                                             : kind,
+                 made);
   }
   switch (word[0] * 256 + word[1]) {
     case 'c' * 256 + 't': *made = argument(RVM_ARGUMENT_CONTEXT, 0); return 1;
     case 'c' * 256 + 'o': *made = immediate(fuzz_below(g->random, 4)); return 1; /* code */
     case 'w' * 256 + 'h':                                                        /* where */
-    case 's' * 256 + 't': return constant(g, RVM_TAG_STRING, -1, made);         /* string */
+    case 's' * 256 + 't': return constant(g, RVM_TAG_STRING, -1, made);          /* string */
     case 'd' * 256 + 't':                                                        /* dtype */
-      if (fuzz_below(g->random, 8) == 0) *made = argument(RVM_ARGUMENT_NIL, 0);
-      else return constant(g, RVM_TAG_DTYPE, -1, made);
+      if (fuzz_below(g->random, 8) == 0)
+        *made = argument(RVM_ARGUMENT_NIL, 0);
+      else
+        return constant(g, RVM_TAG_DTYPE, -1, made);
       return 1;
-    case 'd' * 256 + 'e':                                                       /* device */
+    case 'd' * 256 + 'e':                                                                             /* device */
     case 'o' * 256 + 'f': *made = immediate(64 * (int64_t)(fuzz_below(g->random, 8) == 0)); return 1; /* offset */
-    case 'r' * 256 + 'a':                                                        /* rank */
-      *made = immediate(strstr(signatures[row], "code") ? (int64_t)pairs : -1);
-      return 1;
-    case 'i' * 256 + 'n':                                                       /* int */
+    case 'r' * 256 + 'a': /* rank */ *made = immediate(strstr(signatures[row], "code") ? (int64_t)pairs : -1); return 1;
+    case 'i' * 256 + 'n': /* int */
       if (fuzz_below(g->random, 2)) return value(g, INT, made);
       *made = immediate((int64_t)fuzz_below(g->random, 6) - 1);
       return 1;
-    case 's' * 256 + 'i':                                                       /* size */
+    case 's' * 256 + 'i': /* size */
       if (fuzz_below(g->random, 4) == 0) return value(g, fuzz_below(g->random, 2) ? SHAPE : INT, made);
       *made = immediate(fuzz_below(g->random, 20));
       return 1;
-    case 'o' * 256 + 'p': *made = immediate(fuzz_below(g->random, 8)); return 1; /* operator */
+    case 'o' * 256 + 'p': *made = immediate(fuzz_below(g->random, 8)); return 1;                /* operator */
     default: *made = immediate((int64_t)fuzz_below(g->random, 5) - (word[0] == 'a')); return 1; /* axis, slot, value */
   }
 }
@@ -263,11 +286,12 @@ static kind result_of(const char *word, int32_t row) {
   static const struct {
     const char *word;
     kind kind;
-  } results[] = {{"any", ANY}, {"bool", BOOL}, {"int", INT}, {"tensor", TENSOR}, {"shape", SHAPE}, {"tuple", TUPLE},
-                 {"list", LIST}, {"storage", STORAGE}, {"closure", FUNCTION}, {"nil", NIL}};
+  } results[] = {{"any", ANY},     {"bool", BOOL}, {"int", INT},         {"tensor", TENSOR},    {"shape", SHAPE},
+                 {"tuple", TUPLE}, {"list", LIST}, {"storage", STORAGE}, {"closure", FUNCTION}, {"nil", NIL}};
   if (row == BUILTIN_alloc_shape_heap) return HEAP;
   if (makes_strings(row)) return STRINGS;
-  if (row == BUILTIN_shape_to_tensor || row == BUILTIN_string_positions || row == BUILTIN_string_part_count) return LONGS;
+  if (row == BUILTIN_shape_to_tensor || row == BUILTIN_string_positions || row == BUILTIN_string_part_count)
+    return LONGS;
   for (size_t i = 0; i < sizeof results / sizeof *results; i++)
     if (strcmp(word, results[i].word) == 0) return results[i].kind;
   return ANY;
@@ -277,7 +301,8 @@ static void call_builtin(generator *g) {
   const int64_t callee = any_function(g, 0);
   if (callee < 0) return;
   const int32_t row = g->program->builtins[callee];
-  const int is_check = begins(names[row], "vm.builtin.check_") || begins(names[row], "vm.builtin.match_") || row == BUILTIN_call_py_func;
+  const int is_check =
+      begins(names[row], "vm.builtin.check_") || begins(names[row], "vm.builtin.match_") || row == BUILTIN_call_py_func;
   if (is_check && fuzz_below(g->random, 4)) return; /* most of them fail */
   const char *next = signatures[row], *last = next, *before = next;
   const uint32_t pairs = fuzz_below(g->random, 4), more = fuzz_below(g->random, 3);
@@ -406,12 +431,18 @@ static void loop(generator *g) {
 static void statements(generator *g, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t choice = fuzz_below(g->random, 32);
-    if (choice < 7) prim(g);
-    else if (choice < 21) call_builtin(g);
-    else if (choice < 25) call_function(g);
-    else if (choice < 28) branch(g);
-    else if (choice < 30) loop(g);
-    else reset(g);
+    if (choice < 7)
+      prim(g);
+    else if (choice < 21)
+      call_builtin(g);
+    else if (choice < 25)
+      call_function(g);
+    else if (choice < 28)
+      branch(g);
+    else if (choice < 30)
+      loop(g);
+    else
+      reset(g);
   }
 }
 
@@ -440,14 +471,15 @@ static void check_parameters(generator *g, uint32_t function, uint32_t parameter
     }
     emit(g, RVM_OP_call), emit(g, (uint32_t)-1), emit(g, (uint32_t)callee), emit(g, kind == TENSOR ? 4 : 2);
     emit(g, argument(RVM_ARGUMENT_REGISTER, i));
-    if (kind == TENSOR) emit(g, immediate((int64_t)fuzz_below(g->random, 4) - 1)), emit(g, argument(RVM_ARGUMENT_NIL, 0));
+    if (kind == TENSOR)
+      emit(g, immediate((int64_t)fuzz_below(g->random, 4) - 1)), emit(g, argument(RVM_ARGUMENT_NIL, 0));
     emit(g, where);
     g->kinds[i] = (uint8_t)kind;
   }
 }
 
-uint32_t fuzz_generate(fuzz_random *random, const fuzz_program *program, uint32_t function, uint32_t *words, uint32_t most,
-                       uint32_t *registers) {
+uint32_t fuzz_generate(fuzz_random *random, const fuzz_program *program, uint32_t function, uint32_t *words,
+                       uint32_t most, uint32_t *registers) {
   const uint32_t parameters = (uint32_t)program->functions[function].parameter_count;
   generator g = {.random = random, .program = program, .words = words, .most = most - 24, .function = function};
   uint32_t result, given[8], count;
@@ -465,7 +497,8 @@ uint32_t fuzz_generate(fuzz_random *random, const fuzz_program *program, uint32_
     }
   }
   if (!held(&g, expected(function, -1), &result) && !held(&g, ANY, &result)) {
-    emit(&g, RVM_OP_prim), emit(&g, 0), emit(&g, RVM_PRIM_add_i64), emit(&g, 2), emit(&g, immediate(1)), emit(&g, immediate(2));
+    emit(&g, RVM_OP_prim), emit(&g, 0), emit(&g, RVM_PRIM_add_i64), emit(&g, 2), emit(&g, immediate(1)),
+        emit(&g, immediate(2));
     result = 0;
   }
   emit(&g, RVM_OP_ret), emit(&g, result >> 3);

@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 typedef struct fuzz_constant {
-  uint32_t tag, dtype; /* dtype: of a tensor's elements */
+  uint32_t tag, dtype;  /* dtype: of a tensor's elements */
   uint32_t dtype_value; /* of a constant that is a dtype */
 } fuzz_constant;
 
@@ -24,7 +24,7 @@ int32_t fuzz_builtin_of(const char *name, size_t size_bytes);
 
 /* Writes at most `most` words, at least 64, into `words`.  Returns how many, 0 where the program has too little to name;
    `*registers` is how many registers the code uses. */
-uint32_t fuzz_generate(fuzz_random *random, const fuzz_program *program, uint32_t function, uint32_t *words, uint32_t most,
-                       uint32_t *registers);
+uint32_t fuzz_generate(fuzz_random *random, const fuzz_program *program, uint32_t function, uint32_t *words,
+                       uint32_t most, uint32_t *registers);
 
 #endif

@@ -347,7 +347,9 @@ static int read_tables(file *f, const routine *r, tables *t) {
   for (uint32_t i = 0; i < r->function_count; i++) {
     const uint32_t name = r->records[i].name;
     t->builtins[i] = -1;
-    if (r->records[i].kind != RVM_KIND_packed || name >= string_count || 4 + 8 * (uint64_t)name + 8 > strings->size_bytes) continue;
+    if (r->records[i].kind != RVM_KIND_packed || name >= string_count ||
+        4 + 8 * (uint64_t)name + 8 > strings->size_bytes)
+      continue;
     const uint64_t offset = read_u32(strings->bytes + 4 + 8 * name), length = read_u32(strings->bytes + 8 + 8 * name);
     if (offset + length <= strings->size_bytes)
       t->builtins[i] = fuzz_builtin_of((const char *)strings->bytes + offset, length);
@@ -363,7 +365,8 @@ static int read_tables(file *f, const routine *r, tables *t) {
 /* Writes the function that `r` has found anew. */
 static void replace_code(routine *r, const tables *t, fuzz_random *random) {
   uint32_t words[MOST_WORDS], registers;
-  const uint32_t count = fuzz_generate(random, &t->program, (uint32_t)(r->record - r->records), words, MOST_WORDS, &registers);
+  const uint32_t count =
+      fuzz_generate(random, &t->program, (uint32_t)(r->record - r->records), words, MOST_WORDS, &registers);
   const int64_t added = (int64_t)count - r->record->code_count;
   const uint32_t at = r->record->code_start;
   if (count == 0 || !resize(r->code, (size_t)at * 4, added * 4)) return;
@@ -466,8 +469,7 @@ static size_t change_container(fuzz_random *random, uint8_t *bytes, size_t size_
     change_bytes(random, bytes, 64 + (size_bytes < 384 ? size_bytes - 64 : 320));
   else
     change_bytes(random, bytes, size_bytes);
-  if (size_bytes > 1 && fuzz_below(random, 4) == 0)
-    size_bytes -= fuzz_below(random, size_bytes < 64 ? size_bytes : 64);
+  if (size_bytes > 1 && fuzz_below(random, 4) == 0) size_bytes -= fuzz_below(random, size_bytes < 64 ? size_bytes : 64);
   if (size_bytes >= 64 && fuzz_below(random, 2)) {
     if (fuzz_below(random, 2)) write_u64(bytes + 16, size_bytes);
     seal(bytes, size_bytes);
