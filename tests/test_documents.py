@@ -111,7 +111,9 @@ def test_nothing_generated_or_heavy_is_committed() -> None:
     if listed.returncode != 0:
         pytest.skip("not a git checkout")
     for name in filter(None, listed.stdout.split("\0")):
-        if name.startswith(("tests/vm/versions/", "tests/fuzz/corpus/")):
-            assert (ROOT / name).stat().st_size < 4096, name
+        if name.startswith("tests/vm/versions/"):  # under 4 kB each: tests/vm/test_versions.py
+            continue
+        if name.startswith("tests/fuzz/corpus/"):
+            assert (ROOT / name).stat().st_size < 2048, name
             continue
         assert not name.endswith((".onnx", ".so", ".rvm", ".o", ".npz")), name
