@@ -33,8 +33,9 @@ RVM_BUILTIN(string_positions) {
     positions[i] = first + i;
     if ((i + 1) % CHUNK == 0) status = rvm_spend(machine, CHUNK / 8, result);
   }
+  if (!status) status = rvm_spend(machine, size % CHUNK / 8, result);
   if (status) rvm_release(&made);
-  return status ? status : rvm_spend(machine, size % CHUNK / 8, result);
+  return status;
 }
 
 /* The element at a position in the tensors laid one behind the other; NULL and 0: there is none. */

@@ -44,4 +44,16 @@ f0 = packed vm.builtin.assert
 f1 = bytecode main(x) registers 1
   0: tail_call vm.builtin.assert(r0, nil)
 """,
+    "the limit of steps was met when positions were made, and they leaked": """
+c0 = dtype bool
+c1 = shape (8000,)
+f0 = packed vm.builtin.alloc_storage
+f1 = packed vm.builtin.alloc_tensor
+f2 = packed vm.builtin.string_positions
+f3 = bytecode main() registers 3
+  0: call r0 = vm.builtin.alloc_storage(ctx, 8000, 0, c0)
+  1: call r1 = vm.builtin.alloc_tensor(r0, 0, c1, c0)
+  2: call r2 = vm.builtin.string_positions(r1)
+  3: goto -> 2
+""",
 }
