@@ -17,7 +17,7 @@ from relvm.errors import RelvmUnsupportedError
 from relvm.quoting import terminal
 
 _serial = itertools.count()
-# What a dimension may be made of; the largest of the real models in benchmarks/models has 432 parts.
+# Limits of a dimension; the largest of the real models in benchmarks/models has 432 parts.
 _DEEPEST = 100  # floordiv, mod, min and max inside each other
 _LARGEST = 2_000  # variables, constants and operators
 _MOST_PRODUCTS = 10_000  # of terms, to multiply two sums

@@ -17,7 +17,7 @@ from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.node import Node, children, map_children, value_node
 from relvm.quoting import terminal
 
-# What a type may be made of.  A program of n tuples, each of which holds the one before twice, has types of 2**n parts.
+# Limits of a type.  A program of n tuples, each of which holds the one before twice, has types of 2**n parts.
 _DEEPEST = 100  # types inside each other
 _LARGEST = 20_000  # types, dimensions and operators in them
 
@@ -30,12 +30,12 @@ class Type(Node):
 
     @cached_property
     def depth(self) -> int:
-        """How many types are inside each other, at most."""
+        """The nesting depth: 1 for a type with no type inside it."""
         return 1 + max((inner.depth for inner in children(self) if isinstance(inner, Type)), default=0)
 
     @cached_property
     def parts(self) -> int:
-        """How many types, and sizes and operators of dimensions, it is made of, each counted as often as it appears."""
+        """The number of types, and of variables and operators of dimensions, in it; repeats count."""
         return 1 + sum(map(dim_size, self.own_dims)) + sum(t.parts for t in children(self) if isinstance(t, Type))
 
     @property
@@ -43,7 +43,7 @@ class Type(Node):
         """The dimensions in it that are not in a type inside it."""
         return ()
 
-    def _expect_small(self) -> None:
+    def __post_init__(self) -> None:
         """Raises RelvmUnsupportedError: more parts than any program needs."""
         if self.depth > _DEEPEST:
             raise RelvmUnsupportedError(
@@ -127,9 +127,6 @@ class ShapeType(Type):
 class TupleType(Type):
     fields: tuple[Type, ...]
 
-    def __post_init__(self) -> None:
-        self._expect_small()
-
 
 @value_node
 class ListType(Type):
@@ -138,18 +135,12 @@ class ListType(Type):
 
     item: Type | None
 
-    def __post_init__(self) -> None:
-        self._expect_small()
-
 
 @value_node
 class OptionalType(Type):
     """A value, or null.  value: None where it is null.  A T is an optional[T]; no dimension takes its value from it."""
 
     value: Type | None
-
-    def __post_init__(self) -> None:
-        self._expect_small()
 
 
 @value_node
@@ -159,9 +150,6 @@ class FuncType(Type):
     params: tuple[Type, ...]
     result: Type
     pure: bool = True
-
-    def __post_init__(self) -> None:
-        self._expect_small()
 
 
 @value_node

@@ -10,7 +10,7 @@
 
 enum { MOST_REGISTERS = 16, MOST_DEPTH = 3 };
 
-/* What a register holds.  NOTHING: not written on every way here. */
+/* The kind of value in a register.  NOTHING: not written on every way here. */
 typedef enum kind {
   NOTHING,
   ANY,
@@ -78,7 +78,7 @@ int32_t fuzz_builtin_of(const char *name, size_t size_bytes) {
 
 /* ---- kinds ---- */
 
-/* What a function expects of a parameter, and what it returns (index -1): the same whenever it is asked. */
+/* The kind of a function's parameter, or of its result (index -1); always the same for the same function. */
 static kind expected(uint32_t function, int32_t index) {
   static const uint8_t usual[] = {INT, INT, BOOL, FLOAT, TENSOR, TENSOR, FUNCTION, ANY};
   fuzz_random random = function * 64 + (uint32_t)(index + 1);
@@ -94,7 +94,7 @@ static int fits(kind have, kind want) {
 
 static int begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
-/* What a builtin whose signature says `tensor` expects as that argument. */
+/* The kind of tensor that a builtin takes as that argument, where its signature says `tensor`. */
 static kind kind_of_tensor(int32_t row, uint32_t index) {
   const char *name = names[row] + strlen("vm.builtin.");
   if (row == BUILTIN_tensor_to_shape) return LONGS;
@@ -109,7 +109,7 @@ static int makes_strings(int32_t row) {
          row == BUILTIN_string_case || row == BUILTIN_string_split || row == BUILTIN_string_tokens;
 }
 
-/* What a check lets pass; ANY for any other builtin. */
+/* The kind that a check accepts; ANY for any other builtin. */
 static kind kind_checked(int32_t row) {
   switch (row) {
     case BUILTIN_check_tensor_info: return TENSOR;
@@ -222,6 +222,21 @@ static void hold(generator *g, int32_t at, kind result) {
 
 static void emit(generator *g, uint32_t word) { g->words[g->count++] = word; }
 
+static void emit_all(generator *g, const uint32_t *words, uint32_t count) {
+  emit(g, count);
+  for (uint32_t i = 0; i < count; i++) emit(g, words[i]);
+}
+
+static void emit_prim(generator *g, int32_t at, uint32_t row, const uint32_t *given, uint32_t count) {
+  emit(g, RVM_OP_prim), emit(g, (uint32_t)at), emit(g, row);
+  emit_all(g, given, count);
+}
+
+static void emit_call(generator *g, int32_t at, int64_t callee, const uint32_t *given, uint32_t count) {
+  emit(g, RVM_OP_call), emit(g, (uint32_t)at), emit(g, (uint32_t)callee);
+  emit_all(g, given, count);
+}
+
 static void prim(generator *g) {
   const uint32_t row = fuzz_below(g->random, RVM_PRIM_COUNT);
   const uint32_t operands = (uint32_t)strlen(operators[row].operands);
@@ -233,8 +248,7 @@ static void prim(generator *g) {
     if ((given[i] & 7) == RVM_ARGUMENT_NIL || (given[i] & 7) == RVM_ARGUMENT_FUNCTION) return;
   const int32_t at = destination(g, result);
   if (at < 0 || !has_room(g, 6)) return;
-  emit(g, RVM_OP_prim), emit(g, (uint32_t)at), emit(g, row), emit(g, operands);
-  for (uint32_t i = 0; i < operands; i++) emit(g, given[i]);
+  emit_prim(g, at, row, given, operands);
   hold(g, at, result);
 }
 
@@ -328,8 +342,7 @@ static void call_builtin(generator *g) {
   const kind result = result_of(next + 3, row);
   const int32_t at = fuzz_below(g->random, 16) ? destination(g, result) : -1;
   if (!has_room(g, 4 + count)) return;
-  emit(g, RVM_OP_call), emit(g, (uint32_t)at), emit(g, (uint32_t)callee), emit(g, count);
-  for (uint32_t i = 0; i < count; i++) emit(g, given[i]);
+  emit_call(g, at, callee, given, count);
   hold(g, at, result);
 }
 
@@ -349,8 +362,7 @@ static void call_function(generator *g) {
   if (callee < 0 || !arguments_of(g, callee, given, &count) || !has_room(g, 4 + count)) return;
   const kind result = expected((uint32_t)callee, -1);
   const int32_t at = destination(g, result);
-  emit(g, RVM_OP_call), emit(g, (uint32_t)at), emit(g, (uint32_t)callee), emit(g, count);
-  for (uint32_t i = 0; i < count; i++) emit(g, given[i]);
+  emit_call(g, at, callee, given, count);
   hold(g, at, result);
 }
 
@@ -491,14 +503,13 @@ uint32_t fuzz_generate(fuzz_random *random, const fuzz_program *program, uint32_
   if (fuzz_below(random, 16) == 0) {
     const int64_t callee = any_function(&g, 1);
     if (arguments_of(&g, callee, given, &count)) {
-      emit(&g, RVM_OP_tail_call), emit(&g, (uint32_t)callee), emit(&g, count);
-      for (uint32_t i = 0; i < count; i++) emit(&g, given[i]);
+      emit(&g, RVM_OP_tail_call), emit(&g, (uint32_t)callee);
+      emit_all(&g, given, count);
       return g.count;
     }
   }
   if (!held(&g, expected(function, -1), &result) && !held(&g, ANY, &result)) {
-    emit(&g, RVM_OP_prim), emit(&g, 0), emit(&g, RVM_PRIM_add_i64), emit(&g, 2), emit(&g, immediate(1)),
-        emit(&g, immediate(2));
+    emit_prim(&g, 0, RVM_PRIM_add_i64, (const uint32_t[]){immediate(1), immediate(2)}, 2);
     result = 0;
   }
   emit(&g, RVM_OP_ret), emit(&g, result >> 3);
