@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "native.h"
 #include "prim.h"
 #include "verify.h"
 
@@ -48,13 +49,6 @@ static const char *const signatures[] = {
 #undef BUILTIN
 };
 
-enum {
-#define BUILTIN(name, signature, effect, cost, meaning) BUILTIN_##name,
-#include "builtins.def"
-#undef BUILTIN
-  BUILTIN_COUNT
-};
-
 static const char *const names[] = {
 #define BUILTIN(name, signature, effect, cost, meaning) "vm.builtin." #name,
 #include "builtins.def"
@@ -71,7 +65,7 @@ static const struct {
 };
 
 int32_t fuzz_builtin_of(const char *name, size_t size_bytes) {
-  for (int32_t i = 0; i < BUILTIN_COUNT; i++)
+  for (int32_t i = 0; i < RVM_BUILTIN_COUNT; i++)
     if (strlen(names[i]) == size_bytes && memcmp(names[i], name, size_bytes) == 0) return i;
   return -1;
 }
@@ -97,32 +91,32 @@ static int begins(const char *text, const char *with) { return strncmp(text, wit
 /* The kind of tensor that a builtin takes as that argument, where its signature says `tensor`. */
 static kind kind_of_tensor(int32_t row, uint32_t index) {
   const char *name = names[row] + strlen("vm.builtin.");
-  if (row == BUILTIN_tensor_to_shape) return LONGS;
-  if (!begins(name, "string_") || row == BUILTIN_string_of_number) return TENSOR;
-  if (row == BUILTIN_string_take) return index == 0 ? LONGS : STRINGS;
-  if (row == BUILTIN_string_lookup && index == 2) return LONGS;
-  return (row == BUILTIN_string_match || row == BUILTIN_string_tokens) && index == 1 ? LONGS : STRINGS;
+  if (row == RVM_BUILTIN_tensor_to_shape) return LONGS;
+  if (!begins(name, "string_") || row == RVM_BUILTIN_string_of_number) return TENSOR;
+  if (row == RVM_BUILTIN_string_take) return index == 0 ? LONGS : STRINGS;
+  if (row == RVM_BUILTIN_string_lookup && index == 2) return LONGS;
+  return (row == RVM_BUILTIN_string_match || row == RVM_BUILTIN_string_tokens) && index == 1 ? LONGS : STRINGS;
 }
 
 static int makes_strings(int32_t row) {
-  return row == BUILTIN_string_of_number || row == BUILTIN_string_take || row == BUILTIN_string_concat ||
-         row == BUILTIN_string_case || row == BUILTIN_string_split || row == BUILTIN_string_tokens;
+  return row == RVM_BUILTIN_string_of_number || row == RVM_BUILTIN_string_take || row == RVM_BUILTIN_string_concat ||
+         row == RVM_BUILTIN_string_case || row == RVM_BUILTIN_string_split || row == RVM_BUILTIN_string_tokens;
 }
 
 /* The kind that a check accepts; ANY for any other builtin. */
 static kind kind_checked(int32_t row) {
   switch (row) {
-    case BUILTIN_check_tensor_info: return TENSOR;
-    case BUILTIN_check_shape_info: return SHAPE;
-    case BUILTIN_check_tuple_info: return TUPLE;
-    case BUILTIN_check_func_info:
-    case BUILTIN_check_pure_func_info: return FUNCTION;
-    case BUILTIN_check_prim_value_info:
-    case BUILTIN_match_prim_value: return INT;
-    case BUILTIN_match_shape: return SHAPE;
-    case BUILTIN_scalar_to_tensor: return FLOAT;
-    case BUILTIN_read_if_cond:
-    case BUILTIN_assert: return BOOL;
+    case RVM_BUILTIN_check_tensor_info: return TENSOR;
+    case RVM_BUILTIN_check_shape_info: return SHAPE;
+    case RVM_BUILTIN_check_tuple_info: return TUPLE;
+    case RVM_BUILTIN_check_func_info:
+    case RVM_BUILTIN_check_pure_func_info: return FUNCTION;
+    case RVM_BUILTIN_check_prim_value_info:
+    case RVM_BUILTIN_match_prim_value: return INT;
+    case RVM_BUILTIN_match_shape: return SHAPE;
+    case RVM_BUILTIN_scalar_to_tensor: return FLOAT;
+    case RVM_BUILTIN_read_if_cond:
+    case RVM_BUILTIN_assert: return BOOL;
     default: return ANY;
   }
 }
@@ -302,9 +296,9 @@ static kind result_of(const char *word, int32_t row) {
     kind kind;
   } results[] = {{"any", ANY},     {"bool", BOOL}, {"int", INT},         {"tensor", TENSOR},    {"shape", SHAPE},
                  {"tuple", TUPLE}, {"list", LIST}, {"storage", STORAGE}, {"closure", FUNCTION}, {"nil", NIL}};
-  if (row == BUILTIN_alloc_shape_heap) return HEAP;
+  if (row == RVM_BUILTIN_alloc_shape_heap) return HEAP;
   if (makes_strings(row)) return STRINGS;
-  if (row == BUILTIN_shape_to_tensor || row == BUILTIN_string_positions || row == BUILTIN_string_part_count)
+  if (row == RVM_BUILTIN_shape_to_tensor || row == RVM_BUILTIN_string_positions || row == RVM_BUILTIN_string_part_count)
     return LONGS;
   for (size_t i = 0; i < sizeof results / sizeof *results; i++)
     if (strcmp(word, results[i].word) == 0) return results[i].kind;
@@ -315,8 +309,8 @@ static void call_builtin(generator *g) {
   const int64_t callee = any_function(g, 0);
   if (callee < 0) return;
   const int32_t row = g->program->builtins[callee];
-  const int is_check =
-      begins(names[row], "vm.builtin.check_") || begins(names[row], "vm.builtin.match_") || row == BUILTIN_call_py_func;
+  const int is_check = begins(names[row], "vm.builtin.check_") || begins(names[row], "vm.builtin.match_") ||
+                       row == RVM_BUILTIN_call_py_func;
   if (is_check && fuzz_below(g->random, 4)) return; /* most of them fail */
   const char *next = signatures[row], *last = next, *before = next;
   const uint32_t pairs = fuzz_below(g->random, 4), more = fuzz_below(g->random, 3);
@@ -460,9 +454,9 @@ static void statements(generator *g, uint32_t count) {
 
 /* Checks that the parameters are what `expected` says; the harness reads them to know what to call the function with. */
 static void check_parameters(generator *g, uint32_t function, uint32_t parameters) {
-  const int64_t scalar = function_of_builtin(g, BUILTIN_check_prim_value_info);
-  const int64_t tensor = function_of_builtin(g, BUILTIN_check_tensor_info);
-  const int64_t callable = function_of_builtin(g, BUILTIN_check_func_info);
+  const int64_t scalar = function_of_builtin(g, RVM_BUILTIN_check_prim_value_info);
+  const int64_t tensor = function_of_builtin(g, RVM_BUILTIN_check_tensor_info);
+  const int64_t callable = function_of_builtin(g, RVM_BUILTIN_check_func_info);
   uint32_t where, dtype;
   for (uint32_t i = 0; i < parameters; i++) {
     const kind kind = expected(function, (int32_t)i);
