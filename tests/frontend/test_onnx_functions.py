@@ -166,3 +166,20 @@ def test_an_error_names_the_call_and_the_node_inside() -> None:
     function = '<domain: "own", opset_import: ["" : 18]> f (x) => (y) { t = Transpose(x) y = Add(x, t) }'
     with pytest.raises(RelvmShapeError, match=r"node 'z' \(f, opset 1\): node 'y' \(Add, opset 18\): add"):
         from_onnx(model_of("g (float[2, 3] x) => (z) { z = own.f(x) }", function))
+
+
+def test_an_initializer_without_values_in_a_function_of_the_onnx_package() -> None:
+    """The onnx package builds FlexAttention's body as text, which it cannot parse again here."""
+    shape = [1, 2, 3, 4]
+    names = ("q", "k", "v", "y")
+    values = {name: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in names}
+    scores = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in ("s", "t")]
+    modified = onnx.helper.make_graph(
+        [onnx.helper.make_node("Add", ["s", "bias"], ["t"])], "score", scores[:1], scores[1:]
+    )
+    modified.initializer.add(name="backend-test", data_type=onnx.TensorProto.FLOAT, float_data=[0.5])
+    node = onnx.helper.make_node("FlexAttention", ["q", "k", "v"], ["y"], domain="ai.onnx.preview", score_mod=modified)
+    graph = onnx.helper.make_graph([node], "g", [values["q"], values["k"], values["v"]], [values["y"]])
+    opsets = [onnx.helper.make_opsetid("", 26), onnx.helper.make_opsetid("ai.onnx.preview", 1)]
+    with pytest.raises(RelvmFormatError, match="failed to build the function FlexAttention"):
+        from_onnx(onnx.helper.make_model(graph, opset_imports=opsets))

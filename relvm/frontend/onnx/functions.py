@@ -56,9 +56,14 @@ def _of_onnx(node: Node, key: Key, schema: Any) -> _Call:
         found = schema.get_function_with_opset_version(version)
     else:
         types = [_type_of(value) for value in node.inputs]
-        found = schema.get_context_dependent_function_with_opset_version(
-            version, node.proto.SerializeToString(), [type_.SerializeToString() for type_ in types]
-        )
+        try:
+            found = schema.get_context_dependent_function_with_opset_version(
+                version, node.proto.SerializeToString(), [type_.SerializeToString() for type_ in types]
+            )
+        except RuntimeError as error:  # the onnx package writes the body as text, and parses that
+            raise RelvmFormatError(
+                f"the onnx package failed to build the function {node.proto.op_type}: {error}"
+            ) from None
     if not found:
         raise RelvmUnsupportedError(f"the function {node.proto.op_type} has no body for these inputs and attributes")
     body = FunctionProto.FromString(found)
