@@ -51,10 +51,10 @@ def planned(path: Path, case: dict) -> tuple[int, int]:
     import onnx
 
     from relvm.frontend.onnx import from_onnx
-    from relvm.transform.passes import run_passes
-    from relvm.transform.pipelines import build_pipeline
-    from relvm.transform.plan_memory import memory_plans
-    from relvm.transform.storage import Request, lower_bound
+    from relvm.passes.memory.arena_allocator import Request, lower_bound
+    from relvm.passes.memory.plan_memory import memory_plans
+    from relvm.passes.pass_manager import run_passes
+    from relvm.passes.pipeline import build_pipeline
 
     inputs = [one for one in onnx.load(path).graph.input if one.name in case]
     shapes = [(one.type.tensor_type.shape.dim, case[one.name].shape) for one in inputs]

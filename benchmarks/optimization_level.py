@@ -17,8 +17,8 @@ from unittest import mock
 
 from benchmarks.models.catalogue import MODELS
 from relvm import vm
+from relvm.compiler import toolchain
 from relvm.frontend.onnx import from_onnx
-from relvm.vm import toolchain
 
 SECONDS, LEAST = 1.5, 5  # of both executables of a model, and calls of each
 OPTIONS = {

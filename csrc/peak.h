@@ -1,4 +1,4 @@
-/* peak.h: as many multiplications and additions of floats as the processor can do, for relvm/explore/peaks.py. */
+/* peak.h: as many multiplications and additions of floats as the processor can do, for relvm/explore/views/machine_peak.py. */
 #ifndef RELVM_PEAK_H
 #define RELVM_PEAK_H
 

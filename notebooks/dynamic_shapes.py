@@ -10,8 +10,8 @@ import numpy as np
 from relvm import vm
 from relvm.errors import RelvmShapeError
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
 from relvm.ir.printer import print_module
+from relvm.ir.type_inference import infer_types
 
 
 def machine_of(text: str) -> vm.VirtualMachine:

@@ -36,10 +36,10 @@ assert stages["kill_dead"].text.count("alloc_storage") == 3
 # needed.
 
 # %%
-from relvm.ir.stages import Stage
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
-from relvm.transform.plan_memory import memory_plans
+from relvm.ir.verifier import Stage
+from relvm.passes.memory.plan_memory import memory_plans
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 
 
 def print_plan(module) -> None:

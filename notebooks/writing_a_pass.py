@@ -13,14 +13,14 @@ from relvm import vm
 from relvm.errors import RelvmVerifyError
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Constant, Expr, Function, OpCall
-from relvm.ir.infer import infer_types
 from relvm.ir.operator import find_operator
 from relvm.ir.printer import print_module
-from relvm.ir.stages import Stage
-from relvm.ir.structure import rewrite
-from relvm.transform.normalize import normalize
-from relvm.transform.passes import function_pass, run_passes
-from relvm.transform.pipelines import build_pipeline
+from relvm.ir.type_inference import infer_types
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import rewrite
+from relvm.passes.pass_manager import function_pass, run_passes
+from relvm.passes.pipeline import build_pipeline
+from relvm.passes.to_anf import normalize
 
 
 @function_pass("double_by_addition", at=Stage.NORMAL)
@@ -90,7 +90,7 @@ except RelvmVerifyError as error:
     print(error)
 
 # %% [markdown]
-# The passes of a build are listed in one place, `relvm/transform/pipelines.py`; golden cases in `tests/transform/`
+# The passes of a build are listed in one place, `relvm/passes/pipeline.py`; golden cases in `tests/transform/`
 # show what each does.
 
 # %%

@@ -16,8 +16,8 @@ from relvm.explore import compare, explore
 from relvm.frontend.text import parse_module
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Scalar
-from relvm.ops.lowering import elementwise
+from relvm.kernels.loop_ir import Scalar
+from relvm.kernels.lowering_rules import elementwise
 
 
 def square_meaning(x: np.ndarray, *, offset: float) -> np.ndarray:

@@ -4,15 +4,27 @@ runtime."""
 from __future__ import annotations
 
 import importlib
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from relvm.frontend.script import script
+    from relvm.runtime.thread_pool import ThreadPoolRunner
+
+__all__ = ["ThreadPoolRunner", "script"]
 __version__ = "0.1.0"
+
+if find_spec("relvm._native") is None:
+    raise ImportError(
+        f"relvm's C runtime is not built in {__path__[0]}. In the checkout, run: pip install -e . --no-build-isolation"
+    )
 
 
 # Imported at first use: a program that only loads an executable never imports the compiler.
-_AT_FIRST_USE = {"ThreadPoolRunner": "relvm.vm.thread_pool", "script": "relvm.frontend.script"}
+_AT_FIRST_USE = {"ThreadPoolRunner": "relvm.runtime.thread_pool", "script": "relvm.frontend.script"}
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name not in _AT_FIRST_USE:
         raise AttributeError(f"module {__name__} has no attribute {name}")
     return getattr(importlib.import_module(_AT_FIRST_USE[name]), name)

@@ -13,11 +13,11 @@ from typing import Any
 from aot.exported import compile_programs, run_program
 
 from relvm import aot
+from relvm.compiler.toolchain import find_compiler
 from relvm.errors import RelvmUnsupportedError
-from relvm.ir.bounds import UPPER
 from relvm.ir.expr import Function, Module
 from relvm.ir.types import type_vars
-from relvm.vm.toolchain import find_compiler
+from relvm.ir.value_ranges import UPPER
 
 BOUND = 100  # of the sizes of an entry that states none
 

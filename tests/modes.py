@@ -12,10 +12,12 @@ from routine_forms import first_of_each_form
 
 from relvm import vm
 from relvm.ir.expr import Module
-from relvm.ir.infer import infer_types
-from relvm.ir.reference import evaluate
-from relvm.vm.runtime import Executable, VirtualMachine, register_func
-from relvm.vm.runtime.debugging import MOST_DEPTH
+from relvm.ir.interpreter import evaluate
+from relvm.ir.type_inference import infer_types
+from relvm.runtime.debug_hook import MOST_DEPTH
+from relvm.runtime.executable import Executable
+from relvm.runtime.packed_func import register_func
+from relvm.runtime.virtual_machine import VirtualMachine
 
 MODES = ("bytecode", "compiled")  # a mode that is added here is tested wherever all are
 ALL_MODES = (*MODES, "auto")  # and what is both: for random programs, which may switch at any point

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from relvm.ir.expr import Module
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 
 
 def module_after(name: str, module: Module, *, target: str = "c", fused: bool = True) -> Module:

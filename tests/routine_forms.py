@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from relvm.bytecode.program import Instruction
+from relvm.runtime.executable import Executable
 from relvm.tables import OPCODES
-from relvm.vm.runtime import Executable
-from relvm.vm.runtime.program import Instruction
 
 _LETTERS = {row.name: row.operands for row in OPCODES}
 

@@ -17,16 +17,16 @@ from serve.signature import batch_signature
 
 from relvm import aot, vm
 from relvm.cli.main import PICTURES, main
-from relvm.distributed.batches import files_of
+from relvm.distributed.batch import files_of
 from relvm.distributed.inputs import Signature
 from relvm.errors import RelvmError, RelvmSyntaxError, RelvmUnsupportedError
 from relvm.explore.debugger import Debugger
-from relvm.frontend.files import read_model
+from relvm.frontend.load_model import read_model
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.script import script
 from relvm.frontend.text import parse_module
-from relvm.ir.dims import AnyDim, dim_op, dim_var, format_dim
-from relvm.vm.runtime import ExecBuilder
+from relvm.ir.symbolic import AnyDim, dim_op, dim_var, format_dim
+from relvm.runtime.exec_builder import ExecBuilder
 
 _SECONDS = 300  # in which each test ends by far
 _SPARSE_BYTES = 8 << 30
@@ -152,7 +152,7 @@ def test_patterns_follow_no_circles(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", [fifo, loop, sparse], ids=lambda make: make.__name__)
 def test_mapped_files_that_are_none(make: Callable[[Path], None], tmp_path: Path) -> None:
-    from relvm.distributed.batches import FileBatch, arguments_of
+    from relvm.distributed.batch import FileBatch, arguments_of
 
     make(tmp_path / "x.npy")
     with pytest.raises(RelvmError, match=r"x\.npy"):

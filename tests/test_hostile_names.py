@@ -17,21 +17,22 @@ import pytest
 from c_compiler import run_compiler
 
 from relvm import aot, explore, quoting, vm
+from relvm.bytecode.asm_parser import parse_text
+from relvm.bytecode.asm_printer import as_text
 from relvm.cli.main import PICTURES, STAGES, main
+from relvm.compiler.toolchain import expect_compiler
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, RelvmSyntaxError
-from relvm.explore.page import page
-from relvm.explore.terminal import print_stages
+from relvm.explore.stages.page import page
+from relvm.explore.stages.terminal import print_stages
 from relvm.frontend.text import parse_module
 from relvm.ir.builder import Builder
-from relvm.ir.dims import dim_var
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import Module
 from relvm.ir.printer import print_module
+from relvm.ir.symbolic import dim_var
 from relvm.ir.types import TensorType
-from relvm.vm.runtime import ExecBuilder
-from relvm.vm.runtime.assembly import as_text
-from relvm.vm.runtime.assembly_parser import parse_text
-from relvm.vm.toolchain import expect_compiler
+from relvm.runtime.array_files import save_arrays
+from relvm.runtime.exec_builder import ExecBuilder
 
 # By what it would do where it is written as it is.
 NAMES = {
@@ -226,7 +227,8 @@ def test_packed_exports_and_executors(interface: str, tmp_path: Path) -> None:
 def test_pages_and_pictures(name: str, tmp_path: Path) -> None:
     module = hostile_module(name, calls_host=True)
     pages = [explore.browse_calls(module).page(), explore.browse_dataflow(module).page()]
-    pages.append(page(explore.explore(module, title=name)))
+    explored = explore.explore(module, title=name)
+    pages.append(page(explored.title, explored.views))
     for text in pages:
         assert text.count("<script") == text.count("</script>") == 2
         assert "<img" not in text
@@ -240,7 +242,8 @@ def test_pages_and_pictures(name: str, tmp_path: Path) -> None:
         ElementTree.parse(tmp_path / f"{number}.svg")
     for text in (explore.format_dataflow(module), explore.format_calls(module), explore.format_liveness(module)):
         expect_safe_lines(text)
-    print_stages(explore.explore(module, title=name))
+    explored = explore.explore(module, title=name)
+    print_stages(explored.title, explored.views)
 
 
 @names
@@ -318,7 +321,7 @@ def main_size(path: Path) -> str:
 def test_outputs_whose_names_are_the_same_in_a_file_are_refused(tmp_path: Path) -> None:
     arrays = {"a\x1b": np.zeros(1), "a%1B": np.ones(1)}
     with pytest.raises(RelvmArgumentError, match="two outputs have one name in a file"):
-        vm.runtime.arrays.save_arrays(tmp_path / "saved.npz", arrays)
+        save_arrays(tmp_path / "saved.npz", arrays)
 
 
 def test_only_one_file_of_the_command_line_prints() -> None:

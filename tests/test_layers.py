@@ -1,32 +1,36 @@
-"""Who may import whom: the layers of docs/architecture.md, read off the imports of every file."""
+"""The layers of docs/architecture.md: imports point one way, between folders and between files."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "relvm"
 
-# From the bottom up: a layer may import itself and those before it.
+# From the bottom up.  A module imports its own part and the layers below it.
 LAYERS = (
     ("relvm.quoting",),
     ("relvm.errors", "relvm.tables"),
-    ("relvm.vm.runtime",),
-    ("relvm.ir",),
-    ("relvm.lir",),
-    ("relvm.ops",),
-    ("relvm.frontend", "relvm.transform"),
-    ("relvm.codegen",),
+    ("relvm.numpy_dtypes",),
+    ("relvm.bytecode", "relvm.ir"),
+    ("relvm.kernels",),
+    ("relvm.ops", "relvm.lir", "relvm.runtime"),
+    ("relvm.frontend", "relvm.passes", "relvm.codegen"),
+    ("relvm.compiler",),
     ("relvm.vm",),
-    ("relvm.aot", "relvm.frontend.onnx.backend"),
+    ("relvm.aot", "relvm.onnx_backend"),
     ("relvm.explore", "relvm.distributed"),
     ("relvm.cli",),
     ("relvm.__main__",),
 )
-# The public face, which gathers names from above by importing them when they are first used.
-FACES = {"relvm"}
+# The front doors name what is above them, and import most of it at first use.
+FRONT_DOORS = {"relvm", "relvm.vm"}
+# Pairs of files that import each other for annotations only.
+ANNOTATION_ONLY = {("relvm.ir.expr", "relvm.ir.operator")}  # OpCall.op is an Operator; an Operator makes an OpCall
 
 
 def module_of(path: Path) -> str:
@@ -34,42 +38,82 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+MODULES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
 def layer_of(module: str) -> tuple[int, str]:
-    """The layer's number and the name that placed the module there; the longest name that fits wins."""
-    found = [
-        (len(name), i, name)
-        for i, names in enumerate(LAYERS)
-        for name in names
-        if (module + ".").startswith(name + ".")
-    ]
-    assert found, f"{module} is in no layer"
-    _, number, name = max(found)
-    return number, name
+    """The number of the layer and the part of it that the module belongs to."""
+    for number, parts in enumerate(LAYERS):
+        for part in parts:
+            if f"{module}.".startswith(f"{part}."):
+                return number, part
+    raise AssertionError(f"{module} is in no layer")
 
 
-def imports(path: Path) -> list[tuple[int, str]]:
-    found = []
+def imports(module: str) -> Iterator[tuple[int, str]]:
+    """The modules that a file imports, by line: under TYPE_CHECKING, inside of functions, and by name."""
+    path = MODULES[module]
     for item in ast.walk(ast.parse(path.read_text())):
         match item:
             case ast.Import(names=names):
-                found += [(item.lineno, alias.name) for alias in names]
-            case ast.ImportFrom(module=module, level=level, names=names):
+                found = [alias.name for alias in names]
+            case ast.ImportFrom(module=source, level=level, names=names):
                 assert level == 0, f"{path}:{item.lineno}: a relative import"
-                found.append((item.lineno, module))
-    return [(line, name) for line, name in found if name and name.split(".")[0] == "relvm"]
+                inside = [f"{source}.{alias.name}" for alias in names]
+                found = [name if name in MODULES else str(source) for name in inside]
+            case ast.Constant(value=str() as name) if name in MODULES and name != "relvm":  # for importlib
+                found = [name]
+            case _:
+                continue
+        yield from ((item.lineno, name) for name in found if name in MODULES and name != module)
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=module_of)
-def test_imports_go_down_only(path: Path) -> None:
-    module = module_of(path)
-    if module in FACES:
-        return
-    number, name = layer_of(module)
-    for line, target in imports(path):
-        if target in FACES:
+def lower_modules() -> list[str]:
+    return [module for module in MODULES if module not in FRONT_DOORS]
+
+
+@pytest.mark.parametrize("module", lower_modules())
+def test_imports_go_down_only(module: str) -> None:
+    number, part = layer_of(module)
+    for line, target in imports(module):
+        if target == "relvm":
             continue
         below, other = layer_of(target)
-        same_layer_other_part = below == number and other != name
-        assert below <= number and not same_layer_other_part, (
-            f"{path}:{line}: {module} imports {target} from above or beside it"
+        assert below < number or other == part, (
+            f"{MODULES[module]}:{line}: {module} imports {target} from above or beside it"
         )
+
+
+def test_no_files_import_each_other() -> None:
+    graph = nx.DiGraph((module, target) for module in lower_modules() for _, target in imports(module))
+    for importer, target in ANNOTATION_ONLY:
+        graph.remove_edge(importer, target)
+    cycles = [sorted(cycle) for cycle in nx.strongly_connected_components(graph) if len(cycle) > 1]
+    assert not cycles, f"these files import each other: {cycles}"
+
+
+@pytest.mark.parametrize(("importer", "target"), sorted(ANNOTATION_ONLY))
+def test_the_exceptions_are_for_annotations_only(importer: str, target: str) -> None:
+    tree = ast.parse(MODULES[importer].read_text())
+    guarded = {
+        node.module
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+    }
+    assert target in guarded
+    assert not [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == target]
+
+
+def test_an_import_from_above_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The reader of imports sees each form."""
+    path = tmp_path / "seen.py"
+    path.write_text(
+        "from typing import TYPE_CHECKING\nimport relvm.cli.main\nfrom relvm.vm import build\n"
+        "if TYPE_CHECKING:\n    from relvm.aot.config import Pool\ndef f():\n    from relvm.ir import expr\n"
+        "    importlib.import_module('relvm.explore.views.dataflow')\n"
+    )
+    monkeypatch.setitem(MODULES, "relvm.ir.seen", path)
+    found = [target for _, target in sorted(imports("relvm.ir.seen"))]
+    assert found == ["relvm.cli.main", "relvm.vm", "relvm.aot.config", "relvm.ir.expr", "relvm.explore.views.dataflow"]

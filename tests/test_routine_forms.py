@@ -7,11 +7,11 @@ import re
 from routine_forms import first_of_each_form
 
 from relvm import vm
-from relvm.codegen.c import print_c
+from relvm.codegen.c.module import print_c
+from relvm.compiler.build import lower
 from relvm.frontend.text import parse_module
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
-from relvm.vm.building import lower
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 
 FUNCTIONS = {  # name -> the first function of its form
     "exp_2": ("exp_2", "(x: f32[n, 2]) -> f32[n, 2] = exp(x)"),

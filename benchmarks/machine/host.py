@@ -18,8 +18,9 @@ from relvm.ir.builder import Builder
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import constant
 from relvm.ir.types import TensorType
+from relvm.runtime.executable import load
+from relvm.runtime.packed_func import register_func
 from relvm.tables import csrc_directory
-from relvm.vm.runtime import load, register_func
 
 CALLS, CALLBACKS = 2000, 50
 _OPERATORS = ("add(%s, x)", "exp(%s)", "multiply(%s, x)", "tanh(%s)")
@@ -117,7 +118,7 @@ import numpy
 def resident():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))
 before = resident()
-from relvm.vm.runtime import VirtualMachine, load
+from relvm.vm import VirtualMachine, load
 machine = VirtualMachine(load(sys.argv[1], trust_native=True))
 assert machine["main"](7) == 7
 print(resident() - before)

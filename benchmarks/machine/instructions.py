@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.machine.programs import MODES, PROGRAMS, ROWS, UNROLLED, Program, program_executable, row_executable
-from relvm.vm.runtime import Executable
+from relvm.runtime.executable import Executable
 
 ROOT = Path(__file__).parents[2]
 ROUNDS, FIB = 1000, (15, 16, 1973, 3193)  # fib(15) and fib(16) make so many calls

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from relvm import vm
+from relvm.compiler.build import assemble, lower
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
-from relvm.transform.kill_dead import kill_dead
-from relvm.transform.lower_shapes import lower_shapes
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
-from relvm.vm.building import assemble, lower
-from relvm.vm.runtime import Executable
+from relvm.ir.type_inference import infer_types
+from relvm.passes.lower_shapes import lower_shapes
+from relvm.passes.memory.insert_kills import kill_dead
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
+from relvm.runtime.executable import Executable
 
 MODES = ("bytecode", "compiled")
 UNROLLED = 20  # how often the statements of a row stand in a round

@@ -2,7 +2,7 @@
    the directory where they lie as module.rvm. */
 #include "relvm.h"
 
-/* In a section of their own, where relvm/vm/runtime/elf.py finds them; aligned as rvm_executable_load wants them. */
+/* In a section of their own, where relvm/runtime/elf.py finds them; aligned as rvm_executable_load wants them. */
 __asm__(".pushsection .relvm, \"a\", %progbits\n"
         ".balign 64\n"
         ".globl relvm_module_start, relvm_module_end\n"

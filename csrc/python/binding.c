@@ -1,4 +1,4 @@
-/* binding.c: the Python module relvm.vm.runtime._binding: what every call from Python, and every call of a Python function,
+/* binding.c: the Python module relvm._binding: what every call from Python, and every call of a Python function,
    goes through.  Whatever is not in the way of each call is Python, over cffi, and called from here through `relvm_hooks`.
    It stands in one library with the cffi module, because both have to see the same runtime. */
 #include "binding.h"
@@ -111,7 +111,7 @@ static PyType_Slot objects_slots[] = {{Py_tp_init, objects_init},       {Py_tp_t
                                       {Py_tp_methods, objects_methods}, {Py_tp_members, objects_members},
                                       {0, NULL}};
 
-static PyType_Spec objects_spec = {.name = "relvm.vm.runtime._binding.Objects",
+static PyType_Spec objects_spec = {.name = "relvm._binding.Objects",
                                    .basicsize = sizeof(Objects),
                                    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                    .slots = objects_slots};
@@ -171,7 +171,7 @@ static PyType_Slot reference_slots[] = {{Py_tp_new, reference_new},           {P
                                         {Py_tp_dealloc, reference_dealloc},   {Py_tp_methods, reference_methods},
                                         {Py_tp_members, reference_members},   {0, NULL}};
 
-static PyType_Spec reference_spec = {.name = "relvm.vm.runtime._binding.Reference",
+static PyType_Spec reference_spec = {.name = "relvm._binding.Reference",
                                      .basicsize = sizeof(Reference),
                                      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                      .slots = reference_slots};
@@ -285,7 +285,7 @@ static PyType_Slot callable_slots[] = {{Py_tp_call, callable_tp_call},
                                        {Py_tp_dealloc, reference_dealloc},
                                        {0, NULL}};
 
-static PyType_Spec callable_spec = {.name = "relvm.vm.runtime._binding.Callable",
+static PyType_Spec callable_spec = {.name = "relvm._binding.Callable",
                                     .basicsize = sizeof(Reference),
                                     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                     .slots = callable_slots};
@@ -431,7 +431,7 @@ static PyMethodDef module_methods[] = {
     {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef module_definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "relvm.vm.runtime._binding", .m_size = -1, .m_methods = module_methods};
+    PyModuleDef_HEAD_INIT, .m_name = "relvm._binding", .m_size = -1, .m_methods = module_methods};
 
 /* 0 when the module could not take it. */
 static int add(PyObject *module, const char *name, PyObject *object) {

@@ -1,4 +1,4 @@
-/* binding.h: what the files of the Python module relvm.vm.runtime._binding share. */
+/* binding.h: what the files of the Python module relvm._binding share. */
 #ifndef RELVM_BINDING_H
 #define RELVM_BINDING_H
 

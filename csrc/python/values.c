@@ -1,4 +1,4 @@
-/* values.c: Python values to and from the machine's; relvm/vm/runtime/values.py has those that are not frequent. */
+/* values.c: Python values to and from the machine's; relvm/runtime/convert.py has those that are not frequent. */
 #include "binding.h"
 
 enum { ANOTHER_WAY = OWNED + 1 }; /* of a value that the hook `store` is for */

@@ -18,8 +18,6 @@ from sphinx.application import Sphinx
 # What a user calls.  The operators are callable, too (relvm.ops), and have a page of their own.
 MODULES = (
     "relvm.vm",
-    "relvm.vm.runtime",
-    "relvm.vm.runtime.program",
     "relvm.frontend.script",
     "relvm.frontend.text",
     "relvm.frontend.onnx",
@@ -33,13 +31,14 @@ MODULES = (
 # Types that signatures name and the reference does not describe, as patterns: a user gets such a value from one call
 # and gives it to another, or never sees it.
 HANDED_ON = (
-    r"relvm\.aot\.(c_project\.Sources|config\.CallKind|lowered\.LoweredModule|placement\.FunctionPlacement)",
-    r"relvm\.frontend\.(lexer\.Source|script_values\.ScriptFunction)",
-    r"relvm\.explore\.graph\.Graph",
-    r"relvm\.ir\.(builder\.OpenFunction|dims\.DimOp|node\.Node)",
+    r"relvm\.aot\.(c\.sources\.Sources|config\.CallKind|lower\.ir\.LoweredModule|lower\.place_storage\.FunctionPlacement)",
+    r"relvm\.frontend\.(text\.lexer\.Source|script\.values\.ScriptFunction)",
+    r"relvm\.explore\.draw\.graph\.Graph",
+    r"relvm\.ir\.(builder\.OpenFunction|symbolic\.DimOp|node\.Node)",
     r"relvm\.lir\.routine\.LirModule",
-    r"relvm\.vm\.(target\.Target|toolchain\.Compiler)",
-    r"relvm\.vm\.runtime\.(_binding\.\w+|exec_builder\.Label|runner\.Runner|timing\.TimeEvaluator)",
+    r"relvm\.compiler\.(target\.Target|toolchain\.Compiler)",
+    r"relvm\._binding\.\w+",
+    r"relvm\.runtime\.(exec_builder\.Label|invoke\.Runner|time_evaluator\.TimeEvaluator)",
 )
 
 

@@ -14,7 +14,7 @@ import uvicorn
 
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmError
-from relvm.frontend.files import read_model
+from relvm.frontend.load_model import read_model
 from serve.app import make_app
 from serve.connections import LimitedProtocol
 

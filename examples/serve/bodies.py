@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relvm.errors import RelvmFormatError, RelvmTypeError
-from relvm.vm.runtime.arrays import reading_arrays
+from relvm.runtime.array_files import reading_arrays
 from serve.signature import Signature, TensorOf
 
 NPY, JSON = "application/x-npy", "application/json"

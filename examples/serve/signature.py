@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from relvm.bytecode.program import stated_signature
 from relvm.errors import (
     RelvmArgumentError,
     RelvmFormatError,
@@ -16,10 +17,9 @@ from relvm.errors import (
     RelvmTypeError,
     RelvmUnsupportedError,
 )
+from relvm.numpy_dtypes import numpy_dtype
 from relvm.tables import DTYPES
 from relvm.vm import Executable
-from relvm.vm.runtime.dtypes import numpy_dtype
-from relvm.vm.runtime.program import stated_signature
 
 # Those of which NumPy can write a file, by their names in the text form: no strings, and none of ml_dtypes's.
 _ALL = {row.name: numpy_dtype(row.index) for row in DTYPES}

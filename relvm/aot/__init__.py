@@ -1,10 +1,10 @@
 """Ahead of time: a module as C sources with static memory, which need no machine, or as a library for executors."""
 
 from relvm.aot.config import AotConfig, Pool
-from relvm.aot.executor import AotExecutor
-from relvm.aot.factory import ExecutorFactory, compile_library, load_module
-from relvm.aot.metadata import Metadata, SizeInfo, TensorInfo
-from relvm.aot.project import AotProgram, build
+from relvm.aot.hosted.executor import AotExecutor
+from relvm.aot.hosted.factory import ExecutorFactory, compile_library, load_module
+from relvm.aot.metadata_model import Metadata, SizeInfo, TensorInfo
+from relvm.aot.project.build import AotProgram, build
 
 __all__ = [
     "AotConfig",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from relvm.cli.output import put
-from relvm.vm.cache import kept_files, limit_bytes, shrink
-from relvm.vm.runtime.trust import cache_directory
+from relvm.compiler.disk_cache import kept_files, limit_bytes, shrink
+from relvm.runtime.trust import cache_directory
 
 
 def show_cache(options: argparse.Namespace) -> int:

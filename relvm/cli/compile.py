@@ -8,7 +8,7 @@ from pathlib import Path
 from relvm.cli.models import build_model, expect_writable, read_module
 from relvm.cli.output import note
 from relvm.errors import RelvmFormatError
-from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
 
 def compile_model(options: argparse.Namespace) -> int:

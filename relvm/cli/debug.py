@@ -13,12 +13,12 @@ import numpy as np
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import executable_of
 from relvm.cli.output import put
+from relvm.compiler.adapt import adapt
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
-from relvm.explore.debugger import Debugger
-from relvm.explore.shown import shown_value
-from relvm.explore.stops import Stop
+from relvm.explore.debugger.debugger import Debugger
+from relvm.explore.debugger.frames import Stop
+from relvm.explore.draw.format_value import shown_value
 from relvm.quoting import terminal
-from relvm.vm.adapting import adapt
 
 _FRAMES = 20  # of `where`
 

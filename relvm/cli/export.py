@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 
 from relvm import aot
-from relvm.aot.archive import is_archive
-from relvm.aot.format import format_lowered
-from relvm.aot.placement import format_placement
-from relvm.aot.storage import assign_storage, format_storage
+from relvm.aot.lower.assign_storage import assign_storage, format_storage
+from relvm.aot.lower.place_storage import format_placement
+from relvm.aot.lower.printer import format_lowered
+from relvm.aot.project.tar import is_archive
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import Progress, expect_writable, read_module
 from relvm.cli.output import note, put
+from relvm.compiler.build import build
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
-from relvm.vm.building import build
-from relvm.vm.runtime import VirtualMachine
+from relvm.runtime.virtual_machine import VirtualMachine
 
 
 def export(options: argparse.Namespace) -> int:
@@ -72,7 +72,7 @@ def _config(options: argparse.Namespace) -> aot.AotConfig:
 
 
 def _draw(program: aot.AotProgram, file: str) -> None:
-    from relvm.cli.picture import save_figure
+    from relvm.cli.plot import save_figure
     from relvm.explore import draw_placement
 
     save_figure(draw_placement(program), "--draw", file)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from relvm.bytecode.program import scalar_kind, stated_signature
 from relvm.cli.models import parse_dims
 from relvm.cli.output import note
 from relvm.errors import (
@@ -22,14 +23,13 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
-from relvm.ir.dims import as_var, evaluate_with
 from relvm.ir.dtypes import dtype_of
-from relvm.ir.random_values import random_array
+from relvm.ir.random_inputs import random_array
+from relvm.ir.symbolic import as_var, evaluate_with
 from relvm.ir.types import TensorType, type_vars
-from relvm.vm.runtime import Executable
-from relvm.vm.runtime.arrays import from_file, reading_arrays
-from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES, open_file
-from relvm.vm.runtime.program import scalar_kind, stated_signature
+from relvm.runtime.array_files import from_file, reading_arrays
+from relvm.runtime.executable import Executable
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, open_file
 
 # How the values of scalar types are read.
 _SCALARS = {"bool": {"true": True, "false": False}.__getitem__, "i64": int, "f64": float}
@@ -95,7 +95,7 @@ class _Random:
     def __init__(
         self, options: argparse.Namespace, names: list[str], params: list[dict], given: dict[str, Any]
     ) -> None:
-        from relvm.frontend.text import parse_type
+        from relvm.frontend.text.parser import parse_type
 
         self.names, self.given, self.seed = names, given, options.seed
         self.types = [parse_type(param["type"]) for param in params]

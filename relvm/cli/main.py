@@ -265,7 +265,7 @@ def _add_verify(commands) -> None:
 
 def _picture_file(text: str) -> str:
     """The value of an option that needs none: of `--roofline model.onnx` the model would be taken for it."""
-    from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
+    from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
     if Path(text).suffix in (".onnx", ".relvm", *EXECUTABLE_SUFFIXES):
         raise argparse.ArgumentTypeError(f"expected a picture's file, got {text}; give MODEL before the options")

@@ -10,13 +10,13 @@ import time
 from pathlib import Path
 
 from relvm.cli.output import note, update
+from relvm.compiler.build import build, expect_to_build
+from relvm.compiler.toolchain import find_compiler
 from relvm.errors import RelvmArgumentError
-from relvm.frontend.files import read_model
+from relvm.frontend.load_model import read_model
 from relvm.ir.expr import Module
-from relvm.vm.building import build, expect_to_build
-from relvm.vm.runtime import Executable, load
-from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
-from relvm.vm.toolchain import find_compiler
+from relvm.runtime.executable import Executable, load
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
 
 def read_module(options: argparse.Namespace) -> Module:

@@ -12,11 +12,12 @@ import numpy as np
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import executable_of, expect_writable
 from relvm.cli.output import note, put
+from relvm.compiler.adapt import adapt
 from relvm.errors import RelvmArgumentError
 from relvm.quoting import terminal
-from relvm.vm.adapting import adapt
-from relvm.vm.runtime import Profile, VirtualMachine
-from relvm.vm.runtime.arrays import named_outputs, save_arrays
+from relvm.runtime.array_files import named_outputs, save_arrays
+from relvm.runtime.profiler import Profile
+from relvm.runtime.virtual_machine import VirtualMachine
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _show_roofline(profile: Profile, file: str) -> None:
     """Prints it, or draws it where there is a file."""
-    from relvm.cli.picture import save_figure
+    from relvm.cli.plot import save_figure
     from relvm.explore import draw_roofline, format_profile
 
     if not file:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from relvm.bytecode.asm_printer import as_text, listing
 from relvm.cli.models import build_model, chosen_target, read_module
 from relvm.cli.output import note, put
-from relvm.codegen.c import print_c
+from relvm.codegen.c.module import print_c
+from relvm.compiler.build import lower
+from relvm.compiler.target import parse_target
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
 from relvm.ir.printer import print_module
-from relvm.ir.stages import Stage
+from relvm.ir.verifier import Stage
 from relvm.lir.printer import format_module
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
-from relvm.vm.building import lower
-from relvm.vm.runtime.assembly import as_text, listing
-from relvm.vm.runtime.executable import Executable
-from relvm.vm.runtime.files import EXECUTABLE_SUFFIXES
-from relvm.vm.target import parse_target
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
+from relvm.runtime.executable import Executable
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
 
 def show(options: argparse.Namespace) -> int:
@@ -36,7 +36,7 @@ def show(options: argparse.Namespace) -> int:
     if options.memory:
         options.picture = "memory"
     if options.picture:
-        from relvm.cli.picture import show_picture
+        from relvm.cli.plot import show_picture
 
         show_picture(module, options)
         return 0

@@ -6,7 +6,7 @@ import argparse
 
 from relvm.cli.output import put
 from relvm.quoting import terminal
-from relvm.vm.runtime import Executable
+from relvm.runtime.executable import Executable
 
 
 def verify_file(options: argparse.Namespace) -> int:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from relvm.bytecode.program import scalar_kind, stated_signature
 from relvm.errors import RelvmArgumentError, near_matches
+from relvm.runtime.array_files import from_file
 from relvm.vm import Executable
-from relvm.vm.runtime.arrays import from_file
-from relvm.vm.runtime.program import scalar_kind, stated_signature
 
 
 @dataclass(frozen=True)

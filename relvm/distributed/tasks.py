@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from relvm.distributed.batches import Batch, FileBatch, arguments_of
-from relvm.distributed.folder import Output
-from relvm.distributed.worker import Runner, machine_of
+from relvm.distributed.batch import Batch, FileBatch, arguments_of
+from relvm.distributed.output_dir import Output
+from relvm.distributed.runner import Runner, machine_of
 from relvm.errors import RelvmError
-from relvm.vm.runtime.arrays import named_outputs
+from relvm.runtime.array_files import named_outputs
 
 
 @dataclass(frozen=True)

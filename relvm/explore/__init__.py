@@ -1,21 +1,22 @@
 """Looking at what is made of a module: every stage of it, its values in every mode, and pictures.  Needs the extra
 `explore`."""
 
-from relvm.explore.breakpoints import Breakpoint
-from relvm.explore.browsing import GraphPage, browse_calls, browse_dataflow
-from relvm.explore.calls import call_graph, draw_calls, format_calls
-from relvm.explore.comparing import compare
-from relvm.explore.comparison import Comparison, Row
-from relvm.explore.dataflow import draw_dataflow, format_dataflow
-from relvm.explore.debugger import Debugger
-from relvm.explore.liveness import RegisterLife, draw_liveness, format_liveness, liveness
-from relvm.explore.memory import draw_memory, format_memory
-from relvm.explore.peaks import Peaks, copy_bandwidth, measured_peaks
-from relvm.explore.pipeline import Exploration, Line, View, explore
-from relvm.explore.placement import draw_placement
-from relvm.explore.profile import draw_profile, format_profile
-from relvm.explore.roofline import draw_roofline
-from relvm.explore.stops import Frame, Register, Stop
+from relvm.explore.compare.report import Comparison, Row
+from relvm.explore.compare.run import compare
+from relvm.explore.debugger.breakpoints import Breakpoint
+from relvm.explore.debugger.debugger import Debugger
+from relvm.explore.debugger.frames import Frame, Register, Stop
+from relvm.explore.stages.exploration import Exploration, explore
+from relvm.explore.stages.view import Line, View
+from relvm.explore.views.aot_placement import draw_placement
+from relvm.explore.views.call_graph import call_graph, draw_calls, format_calls
+from relvm.explore.views.dataflow import draw_dataflow, format_dataflow
+from relvm.explore.views.interactive_graph import GraphPage, browse_calls, browse_dataflow
+from relvm.explore.views.machine_peak import Peaks, copy_bandwidth, measured_peaks
+from relvm.explore.views.memory_plan import draw_memory, format_memory
+from relvm.explore.views.profile import draw_profile, format_profile
+from relvm.explore.views.register_liveness import RegisterLife, draw_liveness, format_liveness, liveness
+from relvm.explore.views.roofline import draw_roofline
 
 __all__ = [
     "Breakpoint",

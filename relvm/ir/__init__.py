@@ -1,7 +1,6 @@
 """The IR: nodes, types, symbolic dimensions, and what works on any module."""
 
 from relvm.ir.builder import Builder
-from relvm.ir.dims import Dim, DimVar, dim_var
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.expr import (
     Binding,
@@ -32,12 +31,11 @@ from relvm.ir.expr import (
     constant,
     prim,
 )
-from relvm.ir.infer import infer_types
+from relvm.ir.interpreter import evaluate
 from relvm.ir.operator import Effect, Operator, SizeClaim, find_operator, op, operators
 from relvm.ir.printer import print_expr, print_function, print_module
-from relvm.ir.reference import evaluate
-from relvm.ir.stages import Stage, verify
-from relvm.ir.structure import free_vars, rewrite, structural_equal, substitute
+from relvm.ir.symbolic import Dim, DimVar, dim_var
+from relvm.ir.type_inference import infer_types
 from relvm.ir.types import (
     OBJECT,
     FuncType,
@@ -50,6 +48,8 @@ from relvm.ir.types import (
     TupleType,
     Type,
 )
+from relvm.ir.verifier import Stage, verify
+from relvm.ir.visitor import free_vars, rewrite, structural_equal, substitute
 
 __all__ = [
     "OBJECT",

@@ -21,7 +21,6 @@ from relvm.errors import (
     located,
     near_matches,
 )
-from relvm.ir.dims import DimVar
 from relvm.ir.expr import (
     Attributes,
     Binding,
@@ -45,9 +44,10 @@ from relvm.ir.expr import (
     Var,
     prim,
 )
-from relvm.ir.infer import impure_call, infer_expr, infer_types, plain_dim_vars
 from relvm.ir.node import children
 from relvm.ir.operator import find_operator, with_constants
+from relvm.ir.symbolic import DimVar
+from relvm.ir.type_inference import impure_call, infer_expr, infer_types, plain_dim_vars
 from relvm.ir.types import OBJECT, VOID, FuncType, Type, forget_vars, type_vars
 
 Params = Sequence[tuple[str, Type]]

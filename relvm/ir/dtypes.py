@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from relvm.errors import RelvmTypeError, near_matches
+from relvm.numpy_dtypes import numpy_dtype
 from relvm.tables import DTYPES
-from relvm.vm.runtime.dtypes import numpy_dtype
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relvm.errors import RelvmArithmeticError, RelvmTypeError
-from relvm.ir.dims import AnyDim
 from relvm.ir.dtypes import BOOL, F64, I64, DType, dtype_of
 from relvm.ir.node import Node, node
+from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import OBJECT, VOID, FuncType, OptionalType, PrimType, ShapeType, TensorType, TupleType, Type
-from relvm.vm.runtime.dtypes import plain_array, plain_bytes
+from relvm.numpy_dtypes import plain_array, plain_bytes
 
 if TYPE_CHECKING:
     from relvm.ir.operator import Operator
@@ -83,7 +83,7 @@ class Expr(Node):
 def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
     """An operator of Python applied to expressions and numbers."""
     from relvm.ir.operator import find_operator  # made of expressions
-    from relvm.ir.prims import DTYPE_OF_LETTER, FORMS, find_row
+    from relvm.ir.scalar_ops import DTYPE_OF_LETTER, FORMS, find_row
 
     if not all(isinstance(operand, Expr | bool | int | float) for operand in operands):
         return NotImplemented

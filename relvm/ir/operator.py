@@ -9,7 +9,7 @@ docstring is the operator's documentation.  `numpy` is its meaning: a function o
 and the same attributes.  `moves` says that elements become elements of the result as they are, or converted, and none
 is computed: the other operators compute with floats narrower than f32 as f32, and their `numpy` need not know them.
 `strings` says that tensors of strings are among what it takes, as they are of those that only move elements.
-`lower` makes its kernel (relvm/ops/lowering.py says how).
+`lower` makes its kernel (relvm/kernels/lowering_rules.py says how).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
-from relvm.ir.dims import AnyDim, dim_op, is_natural
 from relvm.ir.dtypes import ALL_DTYPES, STR
 from relvm.ir.expr import Attributes, Expr, OpCall, constant
+from relvm.ir.symbolic import AnyDim, dim_op, is_natural
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.tables import DTYPES
 
@@ -312,7 +312,7 @@ def op(
     numpy
         Its meaning: a function of arrays and the attributes.
     lower
-        How its kernel is made: one of the forms of relvm/ops/lowering.py.
+        How its kernel is made: one of the forms of relvm/kernels/lowering_rules.py.
     effect
         Whether calls may be removed, merged and moved.
     moves

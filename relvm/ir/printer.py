@@ -1,4 +1,4 @@
-"""The text form of a module: what relvm/frontend/text.py parses (docs/language.md has the grammar).
+"""The text form of a module: what relvm/frontend/text/parser.py parses (docs/language.md has the grammar).
 
 Names are made unique inside each function of the module, and never those of a keyword or an operator, so that the text
 reads back as the same program.  Nothing recurses along the bindings of a block.
@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmTypeError
-from relvm.ir.dims import AnyDim, DimVar, evaluate_with, format_dim, var_dim
 from relvm.ir.dtypes import F64, DType, dtype_of
 from relvm.ir.expr import (
     Attributes,
@@ -52,10 +51,11 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import Node, walk
 from relvm.ir.operator import operators
-from relvm.ir.prims import FORMS
+from relvm.ir.scalar_ops import FORMS
+from relvm.ir.symbolic import AnyDim, DimVar, evaluate_with, format_dim, var_dim
 from relvm.ir.types import OBJECT, VOID, Type, format_type, map_dims
+from relvm.numpy_dtypes import STRINGS, plain_bytes
 from relvm.quoting import text_string
-from relvm.vm.runtime.dtypes import STRINGS, plain_bytes
 
 KEYWORDS = frozenset(
     "module def fn with if then else return true false null inf nan const shape dtype match_cast".split()  # noqa: SIM905

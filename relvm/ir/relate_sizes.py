@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from relvm.errors import RelvmShapeError
-from relvm.ir.dims import AnyDim, DimVar, as_var, dim_var, dim_vars
 from relvm.ir.expr import Attributes, Binding, BuiltinCall, DimValue, Expr, String, Var
 from relvm.ir.operator import Operator, SizeClaim
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_var, dim_vars
 from relvm.ir.types import VOID, ShapeType, TensorType, Type, substitute_dims
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError
-from relvm.ir.dims import AnyDim, Dim, DimVar, difference, dim_size, dim_vars, evaluate_with, format_dim, var_dim
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.node import Node, children, map_children, value_node
+from relvm.ir.symbolic import AnyDim, Dim, DimVar, difference, dim_size, dim_vars, evaluate_with, format_dim, var_dim
 from relvm.quoting import terminal
 
 # Limits of a type.  A program of n tuples, each of which holds the one before twice, has types of 2**n parts.

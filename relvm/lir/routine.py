@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from relvm.lir.kernel import Kernel
+from relvm.kernels.loop_ir import Kernel
 
 INVOKES = ("vm.builtin.invoke_closure", "vm.builtin.invoke_pure_closure")
 PREFIX = "__vmtir__"  # of a routine's name: the function `foo` is the routine __vmtir__foo
@@ -77,7 +77,7 @@ class CallStatement:
 @dataclass(frozen=True)
 class TailCallStatement:
     """`return` of a call of another routine or of vm.builtin.invoke_closure: this routine's registers are released
-    first, so that it takes no room.  Made by relvm/lir/tail_calls.py; nothing follows it."""
+    first, so that it takes no room.  Made by relvm/lir/passes/tail_calls.py; nothing follows it."""
 
     function: str
     args: tuple[Operand, ...]

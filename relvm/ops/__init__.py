@@ -4,9 +4,9 @@
 
 from relvm.ops.arithmetic import add, divide, maximum, minimum, multiply, power, subtract
 from relvm.ops.attention import attention
-from relvm.ops.bits import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
-from relvm.ops.block_product import matmul_blocks
-from relvm.ops.byte_windows import conv_integer_packed
+from relvm.ops.bitwise import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
+from relvm.ops.blockwise_quant_matmul import matmul_blocks
+from relvm.ops.col2im import fold
 from relvm.ops.comparison import (
     equal,
     greater,
@@ -18,18 +18,15 @@ from relvm.ops.comparison import (
     logical_or,
     not_equal,
 )
+from relvm.ops.conv_int8 import conv_integer
+from relvm.ops.conv_int8_packed import conv_integer_packed
+from relvm.ops.conv_winograd import conv_tiles
 from relvm.ops.convolution import conv
-from relvm.ops.coupling import couple
-from relvm.ops.cumulation import cumulative_product, cumulative_sum
-from relvm.ops.decision import tree_leaves
-from relvm.ops.elimination import triangular
-from relvm.ops.folding import fold
-from relvm.ops.gathering import gather_elements, gather_slices
-from relvm.ops.indexing import gather, pad
-from relvm.ops.indexing import slice_ as slice
-from relvm.ops.integer import matmul_integer, matmul_integer_packed
-from relvm.ops.integer_convolution import conv_integer
-from relvm.ops.linear import matmul, matmul_packed
+from relvm.ops.cumulative import cumulative_product, cumulative_sum
+from relvm.ops.decision_trees import tree_leaves
+from relvm.ops.gather import gather_elements, gather_slices
+from relvm.ops.grid_sample import sample
+from relvm.ops.interpolate import iota, resample
 from relvm.ops.lists import (
     is_null,
     list_append,
@@ -43,25 +40,20 @@ from relvm.ops.lists import (
     list_unstack,
     make_list,
 )
-from relvm.ops.margins import extend
-from relvm.ops.ordering import row_order, top_positions, true_positions
+from relvm.ops.matmul import matmul, matmul_packed
+from relvm.ops.matmul_int8 import matmul_integer, matmul_integer_packed
+from relvm.ops.mod import modulo, remainder
+from relvm.ops.nms import suppress_overlaps
+from relvm.ops.pad_modes import extend
+from relvm.ops.pairwise_coupling import couple
 from relvm.ops.pooling import average_pool, max_pool, max_pool_indices
-from relvm.ops.quantisation import quantise_by_range
+from relvm.ops.quantization import quantise_by_range
 from relvm.ops.random import random_bits
-from relvm.ops.recurrent import gru, lstm, rnn
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max
 from relvm.ops.reduction import min_ as min
 from relvm.ops.reduction import sum_ as sum
-from relvm.ops.regions import align_regions, pool_regions
-from relvm.ops.remainders import modulo, remainder
-from relvm.ops.resampling import iota, resample
-from relvm.ops.sampling import sample
-from relvm.ops.scalar import to_scalar, to_tensor
-from relvm.ops.scattering import scatter_elements, scatter_slices
-from relvm.ops.selection import bit_cast, cast, saturate, where
-from relvm.ops.sequence import reverse_sequence
-from relvm.ops.shape import (
+from relvm.ops.reshape_transpose import (
     broadcast_to,
     concat,
     expand,
@@ -73,6 +65,15 @@ from relvm.ops.shape import (
     tensor_to_shape,
     transpose,
 )
+from relvm.ops.reverse_sequence import reverse_sequence
+from relvm.ops.rnn import gru, lstm, rnn
+from relvm.ops.roi import align_regions, pool_regions
+from relvm.ops.row_echelon import triangular
+from relvm.ops.scalar_tensor import to_scalar, to_tensor
+from relvm.ops.scatter import scatter_elements, scatter_slices
+from relvm.ops.slice_pad import gather, pad
+from relvm.ops.slice_pad import slice_ as slice
+from relvm.ops.sort_topk import row_order, top_positions, true_positions
 from relvm.ops.strings import (
     string_case,
     string_concat,
@@ -87,7 +88,6 @@ from relvm.ops.strings import (
     string_to_number,
     string_tokens,
 )
-from relvm.ops.suppression import suppress_overlaps
 from relvm.ops.trigonometry import acos, acosh, asin, asinh, atan, atanh, cosh, log1p, sinh, tan
 from relvm.ops.unary import abs_ as abs
 from relvm.ops.unary import (
@@ -109,4 +109,4 @@ from relvm.ops.unary import (
     tanh,
 )
 from relvm.ops.unary import round_ as round
-from relvm.ops.winograd import conv_tiles
+from relvm.ops.where_cast import bit_cast, cast, saturate, where

@@ -6,10 +6,10 @@ import numpy as np
 
 from relvm.ir.dtypes import I64, U64
 from relvm.ir.operator import op
+from relvm.ir.type_rules import broadcast, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Intrinsic, Literal, Scalar, Select
-from relvm.ops.lowering import elementwise
-from relvm.ops.rules import broadcast, expect_numeric, expect_same_dtype
+from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
+from relvm.kernels.lowering_rules import elementwise
 
 
 def _binary(name: str, x: TensorType, y: TensorType) -> TensorType:

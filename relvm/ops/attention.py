@@ -7,16 +7,16 @@ import math
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
-from relvm.ir.dims import AnyDim, format_dim, product
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import AnyDim, format_dim, product
+from relvm.ir.type_rules import broadcast_dims, expect_bool, expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Address, Buffer, KernelBuilder, Literal, Scalar, as_scalar, smaller
-from relvm.ops.linear import batch_start, each_axis
-from relvm.ops.lowering import Product, strides_of
-from relvm.ops.panel import batch_place
-from relvm.ops.products import Result
-from relvm.ops.rules import broadcast_dims, expect_bool, expect_equal_dims, expect_tensor
+from relvm.kernels.epilogue import Result
+from relvm.kernels.gemm.gemm import batch_place
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Scalar, as_scalar, smaller
+from relvm.kernels.lowering_rules import Product, strides_of
+from relvm.ops.matmul import batch_start, each_axis
 
 MOST = 256  # elements of a query, and of a value: what a block of rows needs lies on the stack
 ABSENT = ("nan", "zero", "no_nan")  # by their numbers in csrc/attention.h

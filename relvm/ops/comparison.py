@@ -6,10 +6,10 @@ import numpy as np
 
 from relvm.ir.dtypes import BOOL
 from relvm.ir.operator import op
+from relvm.ir.type_rules import broadcast, expect_bool, expect_same_dtype, with_dtype
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Unary
-from relvm.ops.lowering import elementwise
-from relvm.ops.rules import broadcast, expect_bool, expect_same_dtype, with_dtype
+from relvm.kernels.loop_ir import Unary
+from relvm.kernels.lowering_rules import elementwise
 
 
 def _comparison(name: str, x: TensorType, y: TensorType) -> TensorType:

@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
-from relvm.ir.dims import AnyDim, dim_op, product
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import AnyDim, dim_op, product
+from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, larger, smaller
-from relvm.ops.counts import window_operations
-from relvm.ops.depthwise import has_few_filters, write_few_filters
-from relvm.ops.lowering import Product, flat_position, part_loops
-from relvm.ops.panel import (
+from relvm.kernels.conv.depthwise import has_few_filters, write_few_filters
+from relvm.kernels.conv.sliding_window import Window, each_tap, numpy_windows, output_dims, valid_range, window_of
+from relvm.kernels.epilogue import Result
+from relvm.kernels.flop_count import window_operations
+from relvm.kernels.gemm.gemm import (
     ROWS,
     Copied,
     Counters,
@@ -27,9 +28,8 @@ from relvm.ops.panel import (
     fill_from_rows,
     matrix_product,
 )
-from relvm.ops.products import Result
-from relvm.ops.rules import expect_equal_dims, expect_numeric, expect_same_dtype
-from relvm.ops.window import Window, each_tap, numpy_windows, output_dims, valid_range, window_of
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, larger, smaller
+from relvm.kernels.lowering_rules import Product, flat_position, part_loops
 
 Shape = tuple[AnyDim, ...]
 Numbers = tuple[int, ...] | None

@@ -1,7 +1,7 @@
 """Lists: any number of values of one type; and values that may be null.  A list never changes: operators make new ones.
 
 What an operator makes of n items costs n steps, but for list_append: that adds to the list itself where nothing else
-holds it any more (relvm/transform/append_in_place.py), so that a loop adds n items in O(n).
+holds it any more (relvm/passes/list_append_in_place.py), so that a loop adds n items in O(n).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmShapeError, RelvmTypeError
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import expect_axis, expect_tensor
 from relvm.ir.types import ListType, PrimType, ShapeType, TensorType, Type, join
-from relvm.ops.lowering import Builtin
-from relvm.ops.rules import expect_axis, expect_tensor
+from relvm.kernels.lowering_rules import Builtin
 
 
 def _expect_list(name: str, x: Type) -> None:

@@ -7,16 +7,24 @@ from collections.abc import Callable
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
-from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64, dtype_of
 from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.type_rules import expect_float, expect_integers, expect_numeric, with_dtype
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, larger, smaller
-from relvm.ops.counts import pooling_operations
-from relvm.ops.lowering import Loops, flat_position, loop_nest, part_loops
+from relvm.kernels.conv.sliding_window import (
+    Window,
+    each_row,
+    each_tap,
+    numpy_windows,
+    output_dims,
+    valid_range,
+    window_of,
+)
+from relvm.kernels.flop_count import pooling_operations
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, larger, smaller
+from relvm.kernels.lowering_rules import Loops, flat_position, loop_nest, part_loops
 from relvm.ops.reduction import lowest
-from relvm.ops.rules import expect_float, expect_integers, expect_numeric, with_dtype
-from relvm.ops.window import Window, each_row, each_tap, numpy_windows, output_dims, valid_range, window_of
 
 _STRIP, _MOST_ELEMENTS = 128, 2048  # places, and elements of the input, that are taken at a time
 

@@ -7,7 +7,7 @@ import secrets
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import Effect, op
 from relvm.ir.types import PrimType
-from relvm.ops.lowering import Builtin
+from relvm.kernels.lowering_rules import Builtin
 
 
 @op(

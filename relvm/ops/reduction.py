@@ -7,16 +7,16 @@ from collections.abc import Callable
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
-from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Expr
 from relvm.ir.operator import claim_at_most, expect, op
+from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.type_rules import expect_axes, expect_axis, expect_float, expect_numeric, with_dtype
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.kernels.flop_count import one_for_each
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.kernels.lowering_rules import Composition, Loops, Reduce, Reduction, loop_nest
 from relvm.ops.arithmetic import divide, subtract
-from relvm.ops.counts import one_for_each
-from relvm.ops.lowering import Composition, Loops, Reduce, Reduction, loop_nest
-from relvm.ops.rules import expect_axes, expect_axis, expect_float, expect_numeric, with_dtype
 from relvm.ops.unary import exp
 
 

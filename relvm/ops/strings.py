@@ -1,6 +1,6 @@
 """Tensors of strings: builtins move them, compare them and look into them (csrc/builtins_string.c, builtins_text.c).
 
-Operators that move elements take strings as they take numbers; relvm/transform/move_strings.py makes of them what
+Operators that move elements take strings as they take numbers; relvm/passes/lower_string_moves.py makes of them what
 string_positions and string_take do.
 """
 
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from relvm._native import lib
 from relvm.errors import RelvmArithmeticError, RelvmIndexError, RelvmShapeError
 from relvm.ir.dtypes import BOOL, F16, F32, F64, I64, STR, DType, dtype_of
 from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import broadcast, expect_tensor, with_dtype
 from relvm.ir.types import TensorType
-from relvm.ops import texts
-from relvm.ops.lowering import Builtin
-from relvm.ops.rules import broadcast, expect_tensor, with_dtype
-from relvm.vm.runtime._native import lib
+from relvm.kernels.lowering_rules import Builtin
+from relvm.ops import string_reference
 
 
 def expect_strings(name: str, **args: TensorType) -> None:
@@ -87,7 +87,7 @@ def string_equal(x: TensorType, y: TensorType) -> TensorType:
 
 def _numpy_lookup(x: np.ndarray, keys: np.ndarray, table: np.ndarray) -> np.ndarray:
     places = {key: place for place, key in reversed(list(enumerate(keys)))}
-    return texts.each(lambda text: places.get(text, -1), x, np.int64)
+    return string_reference.each(lambda text: places.get(text, -1), x, np.int64)
 
 
 @op("string_lookup", numpy=_numpy_lookup, lower=Builtin("string_lookup"), strings=True)
@@ -139,7 +139,7 @@ def string_concat(x: TensorType, y: TensorType) -> TensorType:
 
 
 def _numpy_case(x: np.ndarray, *, upper: int) -> np.ndarray:
-    return texts.each(lambda text: texts.in_case(text, upper=bool(upper)), x, object)
+    return string_reference.each(lambda text: string_reference.in_case(text, upper=bool(upper)), x, object)
 
 
 @op("string_case", numpy=_numpy_case, lower=Builtin("string_case", ("upper",)), strings=True)
@@ -155,7 +155,7 @@ def string_case(x: TensorType, *, upper: int) -> TensorType:
 
 
 def _numpy_split(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.ndarray:
-    return _widened(x, [texts.split(text, delimiter.item(), most) for text in x.reshape(-1)])
+    return _widened(x, [string_reference.split(text, delimiter.item(), most) for text in x.reshape(-1)])
 
 
 def _widened(x: np.ndarray, parts: list[list[str]]) -> np.ndarray:
@@ -186,7 +186,7 @@ def string_split(x: TensorType, delimiter: TensorType, *, most: int = -1) -> Ten
 
 
 def _numpy_part_count(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.ndarray:
-    return texts.each(lambda text: len(texts.split(text, delimiter.item(), most)), x, np.int64)
+    return string_reference.each(lambda text: len(string_reference.split(text, delimiter.item(), most)), x, np.int64)
 
 
 @op("string_part_count", numpy=_numpy_part_count, lower=Builtin("string_part_count", ("most",)), strings=True)
@@ -202,15 +202,16 @@ def string_part_count(x: TensorType, delimiter: TensorType, *, most: int = -1) -
 
 
 def _numpy_match(x: np.ndarray, program: np.ndarray) -> np.ndarray:
-    return texts.each(lambda text: texts.longest_match(program.tolist(), text) == len(text), x, bool)
+    return string_reference.each(
+        lambda text: string_reference.longest_match(program.tolist(), text) == len(text), x, bool
+    )
 
 
 @op("string_match", numpy=_numpy_match, lower=Builtin("string_match"), strings=True)
 def string_match(x: TensorType, program: TensorType) -> TensorType:
     """Whether a pattern matches the whole of each string.
 
-    x: str.   program: i64[n, 3], what relvm.ops.patterns.program_of gives for the pattern.   Result: bool, the shape of
-    x.
+    x: str.   program: i64[n, 3], the result of relvm.ops.regex_compiler.program_of.   Result: bool, the shape of x.
     Raises RelvmTypeError: other dtypes.  When it runs, RelvmArgumentError: no program.
     Source: ONNX RegexFullMatch-20.
     """
@@ -226,7 +227,7 @@ def _expect_program(name: str, x: TensorType, program: TensorType) -> None:
 
 
 def _numpy_tokens(x: np.ndarray, program: np.ndarray) -> np.ndarray:
-    return _widened(x, [texts.tokens(program.tolist(), text) for text in x.reshape(-1)])
+    return _widened(x, [string_reference.tokens(program.tolist(), text) for text in x.reshape(-1)])
 
 
 @op("string_tokens", numpy=_numpy_tokens, lower=Builtin("string_tokens"), strings=True)
@@ -234,8 +235,8 @@ def string_tokens(x: TensorType, program: TensorType) -> TensorType:
     """The parts of each string that a pattern matches, along a new last axis: from the left, each as long as it can be,
     none empty.  Behind fewer parts than others have stand empty strings.
 
-    x: str.   program: i64[n, 3], what relvm.ops.patterns.program_of gives for the pattern.   Result: str, the rank of x
-    and one.
+    x: str.   program: i64[n, 3], the result of relvm.ops.regex_compiler.program_of.   Result: str, one
+    rank more than x.
     Raises RelvmTypeError: other dtypes.  When it runs, RelvmArgumentError: no program.
     Source: Tokenizer of ONNX Runtime's com.microsoft.
     """
@@ -247,7 +248,7 @@ def string_tokens(x: TensorType, program: TensorType) -> TensorType:
 
 
 def _numpy_of_number(x: np.ndarray) -> np.ndarray:
-    return texts.each(texts.of_number, x, object)
+    return string_reference.each(string_reference.of_number, x, object)
 
 
 @op("string_of_number", numpy=_numpy_of_number, lower=Builtin("string_of_number"), strings=True, moves=True)
@@ -266,7 +267,7 @@ def string_of_number(x: TensorType) -> TensorType:
 
 def _numpy_to_number(x: np.ndarray, *, to: str | DType) -> np.ndarray:
     dtype = dtype_of(to)
-    numbers = [texts.number(text, dtype) for text in x.reshape(-1)]
+    numbers = [string_reference.number(text, dtype) for text in x.reshape(-1)]
     if None in numbers:
         wrong = x.reshape(-1)[numbers.index(None)]
         raise RelvmArithmeticError(f"string_to_number: {wrong!r} is no {dtype}")

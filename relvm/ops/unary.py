@@ -8,10 +8,10 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError
 from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import expect_float, expect_numeric, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.lir.kernel import Intrinsic, Literal, Scalar, Select
-from relvm.ops.lowering import ALIAS, Loops, elementwise
-from relvm.ops.rules import expect_float, expect_numeric, expect_tensor
+from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
+from relvm.kernels.lowering_rules import ALIAS, Loops, elementwise
 
 
 def float_result(name: str, x: TensorType) -> TensorType:

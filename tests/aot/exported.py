@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from relvm import aot
-from relvm.aot.c_project import EXACT
-from relvm.aot.lowered import ScalarVar
-from relvm.aot.trial import make_inputs
-from relvm.ir.dims import evaluate_with
+from relvm.aot.c.sources import EXACT
+from relvm.aot.lower.ir import ScalarVar
+from relvm.aot.project.self_test import make_inputs
+from relvm.compiler.target import own_options
+from relvm.compiler.toolchain import expect_compiler
+from relvm.ir.symbolic import evaluate_with
 from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
-from relvm.vm.target import own_options
-from relvm.vm.toolchain import expect_compiler
 
 FLAGS = "-std=c99 -Wall -Wextra -Werror -pedantic -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast"
 SIMD = "-fopenmp-simd -DRVM_OPENMP_SIMD"

@@ -9,9 +9,9 @@ from cases import check_cases
 
 from relvm import aot
 from relvm.aot.config import CallKind
-from relvm.aot.format import format_lowered
-from relvm.aot.placement import format_placement
-from relvm.aot.storage import assign_storage, format_storage
+from relvm.aot.lower.assign_storage import assign_storage, format_storage
+from relvm.aot.lower.place_storage import format_placement
+from relvm.aot.lower.printer import format_lowered
 from relvm.errors import (
     RelvmArgumentError,
     RelvmMemoryError,

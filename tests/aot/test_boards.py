@@ -14,8 +14,8 @@ from programs_ahead import PROGRAMS, numbers
 from real_models import SMALL, real_model, write_with_trial
 
 from relvm import aot, vm
+from relvm.compiler.toolchain import find_compiler
 from relvm.frontend.text import parse_module
-from relvm.vm.toolchain import find_compiler
 
 pytestmark = pytest.mark.skipif(
     find_compiler() is None,

@@ -20,12 +20,12 @@ from programs_ahead import PROGRAMS, Program, numbers
 
 from relvm import aot, vm
 from relvm.cli.main import main
+from relvm.compiler.toolchain import find_compiler
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
+from relvm.numpy_dtypes import DTYPE_NAMES, numpy_dtype
+from relvm.passes.memory.arena_allocator import align
 from relvm.tables import STATUS
-from relvm.transform.storage import align
-from relvm.vm.runtime.dtypes import DTYPE_NAMES, numpy_dtype
-from relvm.vm.toolchain import find_compiler
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="an export is built by a C compiler, and there is none")
 

@@ -13,8 +13,9 @@ from modes import assert_same_bits, plain
 from programs_ahead import PROGRAMS, Program, numbers
 
 from relvm import aot, vm
-from relvm.aot.storage import assign_storage
-from relvm.aot.trial import make_inputs
+from relvm.aot.lower.assign_storage import assign_storage
+from relvm.aot.project.self_test import make_inputs
+from relvm.compiler.toolchain import expect_compiler, find_compiler
 from relvm.errors import (
     RelvmArgumentError,
     RelvmBusyError,
@@ -28,7 +29,6 @@ from relvm.errors import (
 )
 from relvm.frontend.text import parse_module
 from relvm.tables import csrc_directory
-from relvm.vm.toolchain import expect_compiler, find_compiler
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="a library is made by a C compiler, and there is none")
 

@@ -12,10 +12,10 @@ from ops.samples import SAMPLES
 from ops.test_operators import static_type
 
 from relvm import aot
+from relvm.compiler.toolchain import expect_compiler, find_compiler
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Module
 from relvm.ir.operator import find_operator
-from relvm.vm.toolchain import expect_compiler, find_compiler
 
 # What an export has no form for: strings, lists and optional values.
 NOT_EXPORTED = ("string_", "list_", "make_list", "sequence_", "is_null", "value_of")

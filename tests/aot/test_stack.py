@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from relvm.compiler.toolchain import expect_compiler, find_compiler
 from relvm.tables import csrc_directory
-from relvm.vm.toolchain import expect_compiler, find_compiler
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="a C test, and there is no C compiler")
 

@@ -15,14 +15,14 @@ import pytest
 from c_compiler import run_compiler
 from modes import MODES
 
+from relvm.bytecode.encode import encode
+from relvm.bytecode.program import FunctionEntry, Program, call, constant, immediate, register, ret
+from relvm.compiler.build import assemble, lower
 from relvm.frontend.text import parse_module
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
+from relvm.runtime.executable import Executable
 from relvm.tables import BUILTINS
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
-from relvm.vm.building import assemble, lower
-from relvm.vm.runtime import Executable
-from relvm.vm.runtime.encode import encode
-from relvm.vm.runtime.program import FunctionEntry, Program, call, constant, immediate, register, ret
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

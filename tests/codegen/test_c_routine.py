@@ -7,10 +7,10 @@ import pytest
 from modes import MODES
 
 from relvm import vm
-from relvm.codegen.c_routine import PART_STATEMENTS, print_routine
+from relvm.codegen.c.function import PART_STATEMENTS, print_routine
 from relvm.frontend.text import parse_module
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 
 COUNT = 600
 

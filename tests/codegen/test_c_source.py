@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from relvm import vm
-from relvm.codegen.c import CSource, parse_source, print_c, source_text
+from relvm.codegen.c.module import CSource, parse_source, print_c, source_text
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.text import parse_module
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 
 # Kernels in two units, kernels that round to whole numbers, and routines.
 KINDS = """

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from cases import check_cases
 
-from relvm.codegen.routine import lower_to_routines
+from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.frontend.text import parse_module
-from relvm.lir.coalesce_copies import coalesce_copies
-from relvm.lir.direct_calls import direct_calls
-from relvm.lir.loop_variables import loop_variables
+from relvm.lir.passes.copy_coalescing import coalesce_copies
+from relvm.lir.passes.devirtualize_calls import direct_calls
+from relvm.lir.passes.tail_calls import tail_calls
+from relvm.lir.passes.tail_recursion_to_loop import loop_variables
 from relvm.lir.printer import format_module
-from relvm.lir.tail_calls import tail_calls
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 
 PASSES = (direct_calls, tail_calls, coalesce_copies, loop_variables)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from cases import check_cases
 
-from relvm.codegen.routine import lower_to_routines
+from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.errors import RelvmVerifyError
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
-from relvm.lir.direct_calls import direct_calls
-from relvm.lir.kernel import Kernel
+from relvm.ir.type_inference import infer_types
+from relvm.kernels.loop_ir import Kernel
+from relvm.lir.passes.devirtualize_calls import direct_calls
 from relvm.lir.printer import format_module
-from relvm.transform.normalize import normalize
+from relvm.passes.to_anf import normalize
 
 
 def routines(text: str):

@@ -17,11 +17,11 @@ import numpy as np
 from differential.random_models import RandomModel
 
 from relvm import vm
+from relvm.compiler import build
 from relvm.errors import RelvmError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module
-from relvm.vm import building
 
 FITTING, OTHERS = 5, 5  # runs of each model
 
@@ -87,8 +87,8 @@ def main(x: f32[n, 6], y: f32[b]) -> f32[b, 2, 3] { return relu(reshape(x, shape
 
 def run_unchecked() -> None:
     """Runs a program without the pass that checks sizes, on sizes that do not fit."""
-    passes = building.build_pipeline
-    building.build_pipeline = lambda *args, **options: [
+    passes = build.build_pipeline
+    build.build_pipeline = lambda *args, **options: [
         step for step in passes(*args, **options) if step.name != "check_sizes"
     ]
     executable = vm.build(parse_module(UNCHECKED), "bytecode", "c")

@@ -18,6 +18,7 @@ from distributed import Client, Future, KilledWorker
 from functions import NAMES, tries, workers_of
 
 from relvm import vm
+from relvm.compiler.toolchain import find_compiler
 from relvm.distributed import Batch, Runner, map_batches
 from relvm.errors import (
     RelvmArgumentError,
@@ -33,7 +34,6 @@ from relvm.errors import (
     RelvmUnsupportedError,
 )
 from relvm.frontend.text import parse_module
-from relvm.vm.toolchain import find_compiler
 
 NETWORK = """
 def main(x: f32[n, 8], w: f32[8, 5]) -> (f32[n, 5], f32[n]) {
@@ -364,9 +364,9 @@ def tasks(client: Client) -> list:
 
 def test_a_worker_has_an_executable_once(client: Client) -> None:
     def count() -> int:
-        from relvm.distributed import worker
+        from relvm.distributed import runner
 
-        return sum(digest == wanted for digest, *_ in worker._made)
+        return sum(digest == wanted for digest, *_ in runner._made)
 
     executable = build("def main(x: f32[n]) -> f32[n] = add(x, relu(x))")
     wanted = Runner(executable).digest

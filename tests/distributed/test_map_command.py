@@ -18,7 +18,7 @@ from distributed import Client
 from relvm import vm
 from relvm.distributed import map_files
 from relvm.errors import RelvmArgumentError, RelvmFormatError
-from relvm.frontend.files import read_model
+from relvm.frontend.load_model import read_model
 from relvm.frontend.text import parse_module
 
 # Some 30 ms a file.

@@ -11,8 +11,8 @@ from explore.drawn import arrows, rectangles
 
 from relvm.errors import RelvmArgumentError
 from relvm.explore import browse_calls, browse_dataflow, format_dataflow
-from relvm.explore.browsing import GraphPage
-from relvm.explore.graph import PAD
+from relvm.explore.draw.graph import PAD
+from relvm.explore.views.interactive_graph import GraphPage
 from relvm.frontend.text import parse_module
 
 By = pytest.importorskip("selenium.webdriver.common.by").By

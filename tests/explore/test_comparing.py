@@ -13,18 +13,18 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from relvm import ops
 from relvm.cli.main import main
+from relvm.compiler import build
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmNameError, RelvmUnsupportedError
 from relvm.explore import compare
-from relvm.explore.comparison import largest_difference, make_row
+from relvm.explore.compare.report import largest_difference, make_row
 from relvm.frontend.onnx import registry
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Expr, Function, Fused, Module, OpCall
 from relvm.ir.operator import find_operator
-from relvm.ir.stages import Stage
-from relvm.ir.structure import rewrite
-from relvm.transform.passes import Pass, function_pass
-from relvm.transform.pipelines import build_pipeline
-from relvm.vm import building
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import rewrite
+from relvm.passes.pass_manager import Pass, function_pass
+from relvm.passes.pipeline import build_pipeline
 
 TEXT = """\
 def main(x: f32[n, 4], c: bool) -> (f32[n, 4], i64) {
@@ -137,7 +137,7 @@ def test_a_fault_of_fusion_shows_in_what_is_returned(monkeypatch: pytest.MonkeyP
         after = [step.name for step in steps].index("fuse") + 1
         return (*steps[:after], break_fused, *steps[after:])
 
-    monkeypatch.setattr(building, "build_pipeline", broken_pipeline)
+    monkeypatch.setattr(build, "build_pipeline", broken_pipeline)
     module = parse_module("def main(x: f32[n]) -> f32[n] { return exp(negative(x)) }")
     compared = compare(module, np.float32([1, 2]))
     assert [row.name for row in compared.rows if row.differs] == ["returned"]

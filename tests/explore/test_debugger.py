@@ -13,6 +13,7 @@ import pytest
 from modes import MODES
 
 from relvm import vm
+from relvm.bytecode.asm_parser import parse_text
 from relvm.errors import (
     RelvmArgumentError,
     RelvmArithmeticError,
@@ -26,8 +27,8 @@ from relvm.errors import (
 from relvm.explore import Debugger
 from relvm.frontend.script import script
 from relvm.frontend.text import parse_module
-from relvm.vm.runtime import Executable, register_func
-from relvm.vm.runtime.assembly_parser import parse_text
+from relvm.runtime.executable import Executable
+from relvm.runtime.packed_func import register_func
 
 TEXT = """
 def main(x: f32[n, 4], k: i64) -> f32[n, 4] {

@@ -10,7 +10,7 @@ from relvm import explore
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module
-from relvm.vm.runtime.profile import Profile, ProfileRow
+from relvm.runtime.profiler import Profile, ProfileRow
 
 ROWS = (ProfileRow("relu_f32", "kernel", 1, 0.5, 0.5, 8, 1),)
 SHOWN = {
@@ -41,7 +41,7 @@ def test_texts_need_no_library_and_pictures_say_which(name: str, monkeypatch: py
 def test_every_picture_has_a_text() -> None:
     pictures = {name.removeprefix("draw_") for name in explore.__all__ if name.startswith("draw_")}
     texts = {name.removeprefix("format_") for name in explore.__all__ if name.startswith("format_")}
-    assert pictures - {"placement"} == set(SHOWN)  # relvm.aot.placement has the text of placements
+    assert pictures - {"placement"} == set(SHOWN)  # relvm.aot.lower.place_storage has the text of placements
     assert pictures - {"placement", "roofline"} == texts  # that of a profile has what a roofline shows
 
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from relvm.explore.layered import Layout, arrange
+from relvm.explore.draw.sugiyama import Layout, arrange
 
 GAP = (0.2, 0.3)
 

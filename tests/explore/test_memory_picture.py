@@ -9,10 +9,10 @@ from relvm.errors import RelvmArgumentError, RelvmNameError
 from relvm.explore import draw_memory, format_memory
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module
-from relvm.ir.stages import Stage
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
-from relvm.transform.plan_memory import memory_plans
+from relvm.ir.verifier import Stage
+from relvm.passes.memory.plan_memory import memory_plans
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 
 TEXT = """
 def main(x: f32[4, 8]) -> f32[1] {

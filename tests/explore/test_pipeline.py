@@ -19,7 +19,7 @@ from relvm.ir.dtypes import F32
 from relvm.ir.expr import Module
 from relvm.ir.printer import print_module
 from relvm.ir.types import TensorType
-from relvm.transform.pipelines import build_pipeline
+from relvm.passes.pipeline import build_pipeline
 
 TEXT = """\
 def main(x: f32[n, 4], c: bool) -> f32[n, 4] {

@@ -11,7 +11,7 @@ from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmToolchainError
 from relvm.explore import Peaks, draw_profile, draw_roofline, format_profile
 from relvm.frontend.text import parse_module
-from relvm.vm.runtime.profile import Profile, ProfileRow
+from relvm.runtime.profiler import Profile, ProfileRow
 
 PROFILE = Profile(
     "main",

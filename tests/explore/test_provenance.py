@@ -13,11 +13,11 @@ from relvm.ir.builder import Builder
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import Binding, MatchCast, Module, Var, constant
 from relvm.ir.node import walk
-from relvm.ir.structure import structural_equal
 from relvm.ir.types import TensorType
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
-from relvm.transform.provenance import MOST
+from relvm.ir.visitor import structural_equal
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
+from relvm.passes.source_locations import MOST
 
 
 def explored(body: str, rest: str = "") -> Exploration:

@@ -15,7 +15,7 @@ from modes import C_WAYS, FEWER_WAYS, assert_same_bits, machines, machines_of_fo
 from relvm.frontend.onnx import from_onnx
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Module
-from relvm.vm.runtime import VirtualMachine
+from relvm.runtime.virtual_machine import VirtualMachine
 
 _LAST_PLACES = {"float16": 2**-9, "bfloat16": 2**-6}  # two units in the last place, relative
 

@@ -17,7 +17,7 @@ from modes import MODES
 from onnx.backend.test import BackendTest
 
 from relvm.errors import RelvmError
-from relvm.frontend.onnx.backend import RelvmBackend
+from relvm.onnx_backend import RelvmBackend
 
 VERSION, CASES, PASSING = "1.23.2", 2033, 2008  # of onnx, of its suite, of these at least
 

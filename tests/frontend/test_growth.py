@@ -11,8 +11,8 @@ from relvm import vm
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.text import parse_module
-from relvm.ir.dims import AnyDim, dim_op, dim_var
 from relvm.ir.printer import print_module
+from relvm.ir.symbolic import AnyDim, dim_op, dim_var
 from relvm.ir.types import (
     FuncType,
     ListType,

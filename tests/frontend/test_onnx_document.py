@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from frontend.onnx_models import onnx
 
-from relvm.frontend.onnx.support import as_markdown, rows
+from relvm.frontend.onnx.support_table import as_markdown, rows
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "onnx.md"
 MARK = "<!-- the table -->\n"

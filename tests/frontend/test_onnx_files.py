@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
-from relvm.frontend.onnx.files import read_model
-from relvm.ir.reference import evaluate
+from relvm.frontend.onnx.model_file import read_model
+from relvm.ir.interpreter import evaluate
 
 LARGE = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
 X = np.ones((2, 64), np.float32)

@@ -292,7 +292,7 @@ def test_every_converter_is_tried() -> None:
     tried = {node.op_type for nodes, _ in CASES.values() for node in nodes}
     elsewhere = {"Gemm", "Conv", "If"} | operators_of_suites()
     # Straight renamings of relvm operators, each of which has samples of its own.
-    from relvm.frontend.onnx.converters import _SAME
+    from relvm.frontend.onnx.ops.elementwise_matmul_conv import _SAME
 
     names = {name.rpartition(".")[2] for name in supported()}
     assert not names - tried - elsewhere - set(_SAME) - OPERATORS.keys()

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper
 from relvm.errors import RelvmError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
 from relvm.ir.printer import print_module
+from relvm.ir.type_inference import infer_types
 
 F, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 X = np.float32([[1, 2, 3], [4, 5, 6], [7, 8, 9], [-1, 0, 1]])

@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
-from relvm.frontend.onnx.ml_trees import Forest
+from relvm.frontend.onnx.ops.ml.tree_ensemble import Forest
 
 RANDOM = np.random.default_rng(8)
 FEATURES = 5

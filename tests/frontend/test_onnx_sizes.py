@@ -12,8 +12,8 @@ from onnx import TensorShapeProto, helper
 
 from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx import from_onnx
-from relvm.ir.infer import infer_types
-from relvm.ir.reference import evaluate
+from relvm.ir.interpreter import evaluate
+from relvm.ir.type_inference import infer_types
 
 RANDOM = np.random.default_rng(3)
 

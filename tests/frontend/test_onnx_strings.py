@@ -14,10 +14,10 @@ from onnx.reference import ReferenceEvaluator
 
 from relvm.errors import RelvmArithmeticError, RelvmError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
-from relvm.frontend.onnx.backend import prepare
 from relvm.ir.dtypes import BF16
-from relvm.ops.patterns import program_of
-from relvm.ops.texts import longest_match
+from relvm.onnx_backend import prepare
+from relvm.ops.regex_compiler import program_of
+from relvm.ops.string_reference import longest_match
 
 TYPES = {"str": TensorProto.STRING, "i64": TensorProto.INT64, "f32": TensorProto.FLOAT, "bf16": TensorProto.BFLOAT16}
 

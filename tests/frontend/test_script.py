@@ -13,10 +13,10 @@ from relvm import script
 from relvm.errors import RelvmNameError, RelvmTypeError
 from relvm.frontend.script import module_of
 from relvm.ir.expr import Constant, Module
+from relvm.ir.interpreter import evaluate
 from relvm.ir.node import walk
 from relvm.ir.printer import print_module
-from relvm.ir.reference import evaluate
-from relvm.ir.stages import Stage, verify
+from relvm.ir.verifier import Stage, verify
 
 F = np.float32
 X = np.array([[1, -2, 3, -4], [-5, 6, -7, 8]], F)

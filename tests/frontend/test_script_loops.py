@@ -10,7 +10,7 @@ from modes import MODES, run_everywhere, run_script_everywhere
 from relvm import script, vm
 from relvm.errors import RelvmArithmeticError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.ir.printer import print_module
-from relvm.vm.runtime import register_func
+from relvm.runtime.packed_func import register_func
 
 
 @script

@@ -14,7 +14,7 @@ from relvm import script, vm
 from relvm.errors import RelvmNameError, RelvmTypeError
 from relvm.ir.node import walk
 from relvm.ir.printer import print_module
-from relvm.vm.runtime import register_func
+from relvm.runtime.packed_func import register_func
 
 _numbers = itertools.count()
 

@@ -16,17 +16,17 @@ from relvm.errors import RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.text import parse_expr, parse_module, parse_type
 from relvm.ir import expr as ir
 from relvm.ir.builder import Builder
-from relvm.ir.dims import dim_op, dim_var
 from relvm.ir.dtypes import ALL_DTYPES, F32, F64
 from relvm.ir.expr import Binding, Block, Function, Module, Null, Tuple, Var, constant, prim
-from relvm.ir.infer import infer_types
 from relvm.ir.node import walk
 from relvm.ir.operator import operators
 from relvm.ir.printer import KEYWORDS, print_expr, print_function, print_module
-from relvm.ir.structure import structural_equal
+from relvm.ir.symbolic import dim_op, dim_var
+from relvm.ir.type_inference import infer_types
 from relvm.ir.types import OBJECT, FuncType, PrimType, ShapeType, TensorType, TupleType
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
+from relvm.ir.visitor import structural_equal
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 
 
 def check_round_trip(module: Module) -> str:

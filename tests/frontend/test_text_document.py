@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from relvm.frontend.lexer import DEEPEST_NESTING, Source, tokenize
-from relvm.frontend.script_values import SCRIPT_FUNCTIONS
+from relvm.frontend.script.values import SCRIPT_FUNCTIONS
 from relvm.frontend.text import parse_module
+from relvm.frontend.text.lexer import DEEPEST_NESTING, Source, tokenize
 from relvm.ir.dtypes import ALL_DTYPES
-from relvm.ir.infer import infer_types
 from relvm.ir.printer import DIM_KEYWORDS, KEYWORDS, print_module
-from relvm.ir.stages import Stage, verify
-from relvm.ir.structure import structural_equal
+from relvm.ir.type_inference import infer_types
+from relvm.ir.verifier import Stage, verify
+from relvm.ir.visitor import structural_equal
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "language.md").read_text()
 BLOCKS = re.findall(r"```([\w-]+)\n(.*?)```", DOCUMENT, flags=re.DOTALL)

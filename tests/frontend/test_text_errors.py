@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmSyntaxError
-from relvm.frontend.lexer import DEEPEST_NESTING
 from relvm.frontend.text import parse_expr, parse_module, parse_type
-from relvm.ir.infer import infer_types
+from relvm.frontend.text.lexer import DEEPEST_NESTING
 from relvm.ir.printer import print_module
-from relvm.ir.structure import structural_equal
+from relvm.ir.type_inference import infer_types
+from relvm.ir.visitor import structural_equal
 
 # The text with a mark, ¦, right before the place of the error; the error; the message.
 CASES = [

@@ -16,10 +16,10 @@ from runtime.handmade import EVERYTHING, program_of
 from simple_programs import Generator
 
 from relvm import vm
+from relvm.bytecode import program as p
 from relvm.frontend.text import parse_module
+from relvm.runtime.executable import Executable
 from relvm.tables import BUILTINS, PRIM_OPERATORS
-from relvm.vm.runtime import Executable
-from relvm.vm.runtime import program as p
 
 TEXTS = {
     "loop": """

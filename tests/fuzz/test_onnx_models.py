@@ -12,8 +12,8 @@ from onnx_mutations import mutated
 
 from relvm.errors import RelvmError
 from relvm.frontend.onnx import from_onnx
-from relvm.ir.infer import infer_types
-from relvm.ir.stages import Stage, verify
+from relvm.ir.type_inference import infer_types
+from relvm.ir.verifier import Stage, verify
 
 LARGEST_BYTES = 2000  # of a model
 

@@ -13,15 +13,15 @@ from runtime.handmade import EVERYTHING
 from seeds import TEXTS
 from text_mutations import mutated
 
+from relvm.bytecode.asm_parser import parse_text
+from relvm.bytecode.asm_printer import HEADLINE
 from relvm.errors import RelvmError, RelvmSyntaxError
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module
-from relvm.ir.infer import infer_types
 from relvm.ir.printer import print_module
-from relvm.ir.structure import structural_equal
-from relvm.vm.runtime import Executable
-from relvm.vm.runtime.assembly import HEADLINE
-from relvm.vm.runtime.assembly_parser import parse_text
+from relvm.ir.type_inference import infer_types
+from relvm.ir.visitor import structural_equal
+from relvm.runtime.executable import Executable
 
 PROGRAMS = (EVERY_NODE, STAGES, *TEXTS.values(), *map(list_function, range(6)))
 

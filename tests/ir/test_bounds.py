@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from relvm.errors import RelvmNameError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
-from relvm.ir.bounds import Range, range_of, stated_ranges
-from relvm.ir.dims import AnyDim, as_var, dim_op, dim_var, evaluate_with
+from relvm.ir.symbolic import AnyDim, as_var, dim_op, dim_var, evaluate_with
+from relvm.ir.value_ranges import Range, range_of, stated_ranges
 
 N, M = dim_var("n"), dim_var("m")
 OPERATORS = ("add", "sub", "mul", "floordiv", "mod", "min", "max")

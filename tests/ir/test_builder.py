@@ -10,13 +10,13 @@ import pytest
 import relvm.ops  # noqa: F401  (declares the operators)
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, RelvmVerifyError
 from relvm.ir.builder import Builder
-from relvm.ir.dims import dim_var
 from relvm.ir.dtypes import BOOL, F32
 from relvm.ir.expr import Tuple, constant, prim
+from relvm.ir.interpreter import evaluate
 from relvm.ir.printer import print_module
-from relvm.ir.reference import evaluate
-from relvm.ir.stages import Stage, verify
+from relvm.ir.symbolic import dim_var
 from relvm.ir.types import OBJECT, PrimType, TensorType, TupleType
+from relvm.ir.verifier import Stage, verify
 
 SCALAR = TensorType(F32, ())
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relvm.frontend.lexer import Source
-from relvm.frontend.text_types import TypeReader
-from relvm.ir.dims import (
+from relvm.frontend.text.lexer import Source
+from relvm.frontend.text.types import TypeReader
+from relvm.ir.symbolic import (
     DimVar,
     as_var,
     difference,

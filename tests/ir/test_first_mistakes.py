@@ -13,11 +13,11 @@ from relvm import vm
 from relvm.errors import RelvmError, RelvmSyntaxError, RelvmTypeError, RelvmVerifyError
 from relvm.frontend.text import parse_module
 from relvm.ir.builder import Builder
-from relvm.ir.dims import dim_var
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import prim
-from relvm.ir.structure import structural_equal
+from relvm.ir.symbolic import dim_var
 from relvm.ir.types import PrimType, TensorType
+from relvm.ir.visitor import structural_equal
 
 X = np.float32([1, 2, 3, 4])
 

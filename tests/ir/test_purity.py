@@ -11,10 +11,10 @@ from relvm import script
 from relvm.errors import RelvmTypeError
 from relvm.frontend.text import parse_module
 from relvm.ir.builder import Builder
-from relvm.ir.infer import infer_types
+from relvm.ir.type_inference import infer_types
 from relvm.ir.types import OBJECT
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 
 
 def purity(text: str) -> dict[str, bool]:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from ops.sample_values import Sample, array
 
-from relvm.ops.block_product import pack_block_values, pack_blocks
-from relvm.ops.byte_windows import pack_windows
-from relvm.ops.integer import pack_bytes
+from relvm.ops.blockwise_quant_matmul import pack_block_values, pack_blocks
+from relvm.ops.conv_int8_packed import pack_windows
+from relvm.ops.matmul_int8 import pack_bytes
 
 
 def integer_samples() -> Iterator[Sample]:

@@ -13,17 +13,17 @@ import cffi
 import numpy as np
 
 import relvm.errors
-from relvm.codegen.c import CSource, print_c
-from relvm.codegen.c_names import kernel_symbol
+from relvm.codegen.c.mangling import kernel_symbol
+from relvm.codegen.c.module import CSource, print_c
+from relvm.compiler.toolchain import compile_native
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Block, BuiltinCall, Expr, Function, KernelCall, Module, Shape, Var
 from relvm.ir.operator import Operator
 from relvm.ir.types import ShapeType, Type
 from relvm.lir.routine import LirModule
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 from relvm.tables import STATUS, TAGS, csrc_directory
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
-from relvm.vm.toolchain import compile_native
 
 _TENSOR, _NIL = (next(row.index for row in TAGS if row.name == name) for name in ("TENSOR", "NIL"))
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relvm.errors import RelvmTypeError
-from relvm.ir.dims import AnyDim, Dim, dim_var
 from relvm.ir.dtypes import ALL_DTYPES
+from relvm.ir.symbolic import AnyDim, Dim, dim_var
 from relvm.ir.types import ShapeType, TensorType, Type
 
 

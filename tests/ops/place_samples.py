@@ -9,7 +9,7 @@ import numpy as np
 from ops.sample_values import NUMBERS, NUMPY_NAMES, Sample, array
 
 from relvm.errors import RelvmIndexError, RelvmShapeError
-from relvm.ops.decision import CONDITIONS
+from relvm.ops.decision_trees import CONDITIONS
 
 
 def shape_samples() -> Iterator[Sample]:

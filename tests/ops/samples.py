@@ -15,10 +15,10 @@ from ops.sample_values import FLOATS, INTEGERS, NUMBERS, NUMPY_NAMES, Sample, ar
 from ops.string_samples import string_samples
 
 from relvm.errors import RelvmShapeError
-from relvm.ops.activation import ACTIVATIONS
+from relvm.kernels.gemm.packing import pack_columns
+from relvm.kernels.rnn.activations import ACTIVATIONS
 from relvm.ops.attention import ABSENT
-from relvm.ops.packed_columns import pack_columns
-from relvm.ops.winograd import transform_windows
+from relvm.ops.conv_winograd import transform_windows
 
 _SHAPES = [
     ((), ()),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from ops.sample_values import INTEGERS, Sample, array
 
-from relvm.ops.patterns import program_of
+from relvm.ops.regex_compiler import program_of
 from relvm.ops.strings import string_table
 
 ODD = ["", "a", "Ab", "äÖß", "ДΣ", "a\0b", "日本", "a", "\udcff", "x" * 1000, " ", "ǅ"]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from relvm import vm
+from relvm._native import lib
 from relvm.frontend.text import parse_module
 from relvm.tables import CPU_FEATURES
-from relvm.vm.runtime._native import lib
 
 FUNCTIONS = {
     "exp": np.exp,

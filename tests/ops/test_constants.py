@@ -8,9 +8,9 @@ import pytest
 import relvm.ops as ops
 from relvm import vm
 from relvm.ir.builder import Builder
-from relvm.ir.dims import dim_var
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import constant
+from relvm.ir.symbolic import dim_var
 from relvm.ir.types import TensorType
 
 

@@ -21,10 +21,10 @@ from test_operators import (
 )
 
 from relvm import vm
+from relvm.bytecode.program import Program, callees
 from relvm.ir.expr import Expr, KernelCall, Module
 from relvm.ir.operator import find_operator
 from relvm.ir.types import ListType, PrimType, TensorType, TupleType
-from relvm.vm.runtime.program import Program, callees
 
 GOOD = [sample for sample in SAMPLES if not sample.fails]
 SYMBOLIC = [i for i, sample in enumerate(GOOD) if sample.keep is not None]

@@ -14,16 +14,16 @@ from ops.samples import SAMPLES, Sample
 from ops.test_operators import static_type
 
 from relvm import vm
+from relvm.compiler.build import lower
 from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import ALL_DTYPES, STR, DType
 from relvm.ir.expr import Module
-from relvm.ir.infer import infer_types
 from relvm.ir.operator import find_operator
+from relvm.ir.type_inference import infer_types
 from relvm.ir.types import TensorType
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
-from relvm.vm.building import lower
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 
 NARROW = [dtype for dtype in ALL_DTYPES.values() if dtype.is_narrow_float or dtype.bits < 8]
 COMPUTED = [dtype for dtype in NARROW if dtype.is_arithmetic]

@@ -13,13 +13,23 @@ from ops.samples import SAMPLES, Sample
 from ops.string_mistakes import string_mistakes
 
 import relvm.ops
-from relvm.ir.dims import AnyDim, as_var, dim_var, evaluate_with
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Attributes, BuiltinCall, Expr, KernelCall
 from relvm.ir.operator import Effect, find_operator, operators
-from relvm.ir.prims import scalar_dtype
+from relvm.ir.scalar_ops import scalar_dtype
+from relvm.ir.symbolic import AnyDim, as_var, dim_var, evaluate_with
 from relvm.ir.types import ListType, OptionalType, PrimType, ShapeType, TensorType, TupleType, Type
-from relvm.ops.lowering import Alias, Builtin, Composition, Loops, Pointwise, Product, Rearrange, Reduce, View
+from relvm.kernels.lowering_rules import (
+    Alias,
+    Builtin,
+    Composition,
+    Loops,
+    Pointwise,
+    Product,
+    Rearrange,
+    Reduce,
+    View,
+)
 from relvm.tables import BUILTINS
 
 ALL_MISTAKES = (*MISTAKES, *string_mistakes())

@@ -12,8 +12,8 @@ import pytest
 from relvm import vm
 from relvm.frontend.text import parse_module
 from relvm.ir.operator import operators
-from relvm.ops.lowering import Loops
-from relvm.vm.runtime.profile import Profile, ProfileRow
+from relvm.kernels.lowering_rules import Loops
+from relvm.runtime.profiler import Profile, ProfileRow
 
 
 def zeros(dtype: str, *shape: int) -> str:

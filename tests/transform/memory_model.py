@@ -6,7 +6,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from relvm.ir.dims import AnyDim, evaluate_with
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -29,10 +28,11 @@ from relvm.ir.expr import (
     prim,
 )
 from relvm.ir.node import walk
-from relvm.ir.stages import Stage
+from relvm.ir.symbolic import AnyDim, evaluate_with
 from relvm.ir.types import OBJECT, VOID, ShapeType, TupleType
-from relvm.transform.passes import Pass, function_pass, run_passes
-from relvm.transform.pipelines import build_pipeline
+from relvm.ir.verifier import Stage
+from relvm.passes.pass_manager import Pass, function_pass, run_passes
+from relvm.passes.pipeline import build_pipeline
 
 
 @function_pass("a storage for each", at=Stage.LEGAL, to=Stage.PLANNED)

@@ -9,12 +9,12 @@ import numpy as np
 
 from relvm.errors import RelvmError
 from relvm.ir.builder import Builder
-from relvm.ir.dims import AnyDim, dim_var, evaluate_with
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr, Module, OpCall, Var
+from relvm.ir.interpreter import evaluate
 from relvm.ir.node import walk
 from relvm.ir.operator import Operator
-from relvm.ir.reference import evaluate
+from relvm.ir.symbolic import AnyDim, dim_var, evaluate_with
 from relvm.ir.types import TensorType
 
 Random = np.random.Generator

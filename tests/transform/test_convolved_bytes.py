@@ -9,18 +9,18 @@ import pytest
 
 import relvm.ops as ops
 from relvm import vm
+from relvm._native import lib
+from relvm.compiler.target import LEVELS, level_of
 from relvm.ir.builder import Builder
-from relvm.ir.dims import dim_var
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Module, constant
-from relvm.ir.infer import infer_types
-from relvm.ir.reference import evaluate
+from relvm.ir.interpreter import evaluate
+from relvm.ir.symbolic import dim_var
+from relvm.ir.type_inference import infer_types
 from relvm.ir.types import TensorType
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 from relvm.tables import CPU_FEATURES
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
-from relvm.vm.runtime._native import lib
-from relvm.vm.target import LEVELS, level_of
 
 RANDOM = np.random.default_rng(3)
 OWN = {row.option for row in CPU_FEATURES if lib.rvm_cpu_features() >> row.index & 1}

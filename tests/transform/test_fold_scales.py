@@ -10,12 +10,12 @@ from relvm import ops
 from relvm.ir.builder import Builder
 from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr, Shape, Var, constant
-from relvm.ir.infer import infer_types
+from relvm.ir.type_inference import infer_types
 from relvm.ir.types import TensorType
-from relvm.transform.eliminate_dead import eliminate_dead
-from relvm.transform.fold_scales import fold_scales
-from relvm.transform.normalize import normalize
-from relvm.transform.passes import run_passes
+from relvm.passes.dce import eliminate_dead
+from relvm.passes.fold_scales import fold_scales
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.to_anf import normalize
 
 FACTORS = (ops.multiply, ops.divide, ops.add, ops.subtract)
 

@@ -10,10 +10,10 @@ from cases import read_cases
 from modes import MODES, assert_close, machines
 
 from relvm.frontend.text import parse_module
-from relvm.ir.dims import evaluate_with
 from relvm.ir.dtypes import BOOL
-from relvm.ir.infer import infer_types
-from relvm.ir.reference import evaluate
+from relvm.ir.interpreter import evaluate
+from relvm.ir.symbolic import evaluate_with
+from relvm.ir.type_inference import infer_types
 
 CASES = {case.title: case.source for case in read_cases(Path(__file__).parent / "fuse_attention.cases")}
 SIZES = {"b": 2, "m": 7, "n": 5}

@@ -11,12 +11,12 @@ from tensor_programs import Programs, symbolic
 
 import relvm.ops as ops
 from relvm import vm
-from relvm.ir.dims import as_var
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import Expr, Fused, Shape, Var, constant
-from relvm.ir.infer import infer_types
+from relvm.ir.interpreter import evaluate
 from relvm.ir.node import walk
-from relvm.ir.reference import evaluate
+from relvm.ir.symbolic import as_var
+from relvm.ir.type_inference import infer_types
 
 UNARY = (ops.exp, ops.tanh, ops.negative, ops.relu, ops.sigmoid, ops.abs)
 BINARY = (ops.add, ops.multiply, ops.subtract, ops.maximum)

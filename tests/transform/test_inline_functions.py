@@ -12,7 +12,7 @@ from relvm.errors import RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Block, If, Module
 from relvm.ir.node import children
-from relvm.transform.inline_functions import DEEPEST, SMALL
+from relvm.passes.inline import DEEPEST, SMALL
 
 X = np.arange(4, dtype=np.float32)
 

@@ -7,8 +7,8 @@ import pytest
 from modes import MODES, assert_close, machines
 
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
-from relvm.ir.reference import evaluate
+from relvm.ir.interpreter import evaluate
+from relvm.ir.type_inference import infer_types
 
 PROGRAMS = {
     "a shared value does not wait in a result of another dtype": (

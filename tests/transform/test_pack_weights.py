@@ -9,10 +9,10 @@ import pytest
 from modes import assert_close, machines
 
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
-from relvm.ir.reference import evaluate
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
+from relvm.ir.interpreter import evaluate
+from relvm.ir.type_inference import infer_types
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 
 RANDOM = np.random.default_rng(9)
 

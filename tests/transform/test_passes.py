@@ -11,9 +11,9 @@ from pipeline_parts import module_after
 from relvm.errors import RelvmVerifyError
 from relvm.frontend.text import parse_module
 from relvm.ir.printer import print_module
-from relvm.ir.stages import Stage, verify
-from relvm.transform.passes import Pass, run_passes
-from relvm.transform.pipelines import build_pipeline
+from relvm.ir.verifier import Stage, verify
+from relvm.passes.pass_manager import Pass, run_passes
+from relvm.passes.pipeline import build_pipeline
 
 PASSES = {step.name: step for step in build_pipeline("c")}
 

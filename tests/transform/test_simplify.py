@@ -11,18 +11,18 @@ from tensor_programs import Programs, operators, results, symbolic
 
 from relvm import ops
 from relvm.frontend.text import parse_module
-from relvm.ir.dims import evaluate_with
 from relvm.ir.dtypes import BOOL, F32
 from relvm.ir.expr import Binding, Expr, Module, OpCall, Shape, Var, constant
-from relvm.ir.infer import infer_types
+from relvm.ir.interpreter import evaluate
 from relvm.ir.node import walk
-from relvm.ir.reference import evaluate
+from relvm.ir.symbolic import evaluate_with
+from relvm.ir.type_inference import infer_types
 from relvm.ir.types import PrimType, TensorType
-from relvm.transform.eliminate_dead import eliminate_dead
-from relvm.transform.fold_constants import fold_constants
-from relvm.transform.normalize import normalize
-from relvm.transform.passes import run_passes
-from relvm.transform.simplify import POINTWISE_RULES, RULES, rules_of, simplify
+from relvm.passes.canonicalize.canonicalize import POINTWISE_RULES, RULES, rules_of, simplify
+from relvm.passes.constant_folding import fold_constants
+from relvm.passes.dce import eliminate_dead
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.to_anf import normalize
 
 CASES = read_cases(Path(__file__).parent / "simplify.cases")
 

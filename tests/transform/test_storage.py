@@ -7,7 +7,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relvm.transform.storage import Arena, Request, align, lower_bound, plan_arena
+from relvm.passes.memory.arena_allocator import Arena, Request, align, lower_bound, plan_arena
 
 
 @st.composite

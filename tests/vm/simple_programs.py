@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 import relvm.ops as ops
-from relvm.ir.dims import DimVar, as_var, dim_var
 from relvm.ir.dtypes import BOOL, F32, I64
 from relvm.ir.expr import (
     Binding,
@@ -27,6 +26,7 @@ from relvm.ir.expr import (
     constant,
     prim,
 )
+from relvm.ir.symbolic import DimVar, as_var, dim_var
 from relvm.ir.types import FuncType, PrimType, TensorType, TupleType, Type, substitute_dims
 
 BINARY = (ops.add, ops.subtract, ops.multiply, ops.maximum, ops.minimum)

@@ -13,14 +13,14 @@ import pytest
 from modes import MODES
 
 from relvm import tables, vm
-from relvm.codegen.c import CSource, source_text
+from relvm._native import lib
+from relvm.codegen.c.module import CSource, source_text
+from relvm.compiler import adapt
+from relvm.compiler.toolchain import find_compiler, run_compiler
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
+from relvm.runtime.executable import Executable
 from relvm.tables import CPU_FEATURES
-from relvm.vm import adapting
-from relvm.vm.runtime import Executable
-from relvm.vm.runtime._native import lib
-from relvm.vm.toolchain import find_compiler, run_compiler
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
 
@@ -176,7 +176,7 @@ def test_a_source_that_cannot_be_compiled_or_run(text: str, words: str, caplog: 
 
 @pytest.fixture
 def never_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapting, "compile_native", lambda source: pytest.fail("it was compiled"))
+    monkeypatch.setattr(adapt, "compile_native", lambda source: pytest.fail("it was compiled"))
 
 
 @pytest.mark.usefixtures("never_compiled")
@@ -259,7 +259,7 @@ def test_it_is_kept_wherever_the_executable_goes(tmp_path: Path) -> None:
     executable = vm.build(MODULE, portable=True)
     portable = executable.portable.to_bytes()
     executable.save(tmp_path / "model.rvm")
-    executable.export_library(tmp_path / "libmodel.so")
+    vm.export_library(executable, tmp_path / "libmodel.so")
     for file in ("model.rvm", "libmodel.so"):
         assert vm.load(tmp_path / file, elsewhere=True).portable.to_bytes() == portable
         assert Executable.check(tmp_path / file).portable.to_bytes() == portable

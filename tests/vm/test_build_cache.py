@@ -117,6 +117,6 @@ def test_elements_in_another_file_are_no_part_of_the_key(tmp_path: Path) -> None
 
 def test_the_sources_of_relvm_are_part_of_the_key() -> None:
     """However relvm is installed: in an editable one its modules lie elsewhere than its package data."""
-    from relvm.vm.build_cache import _own_sources
+    from relvm.compiler.build_cache import _own_sources
 
     assert _own_sources() != hashlib.sha256(b"").hexdigest()

@@ -11,9 +11,9 @@ import pytest
 
 from relvm import vm
 from relvm.cli.main import main
+from relvm.compiler.disk_cache import cache_place, kept_files, limit_bytes, shrink, touch, write
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.text import parse_module
-from relvm.vm.cache import cache_place, kept_files, limit_bytes, shrink, touch, write
 
 pytestmark = pytest.mark.usefixtures("cache")
 

@@ -10,7 +10,14 @@ import pytest
 from modes import MODES
 
 from relvm import ops, vm
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError, located
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+    located,
+)
 from relvm.frontend.script import module_of, script
 from relvm.frontend.text import parse_module
 from relvm.ir.builder import Builder

@@ -14,8 +14,8 @@ from modes import assert_same_bits, plain
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmToolchainError
 from relvm.frontend.text import parse_module
-from relvm.vm.runtime import register_func
-from relvm.vm.runtime.upgrade import Upgrade
+from relvm.runtime.background_compile import Upgrade
+from relvm.runtime.packed_func import register_func
 
 PROGRAM = parse_module("""
 def even(n: i64) -> bool = if n == 0 then true else @odd(n - 1)
@@ -130,7 +130,7 @@ def test_auto_switches_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) 
 
     register_func("test.auto.done", done, override=True)
     monkeypatch.setattr(
-        "relvm.vm.building.Upgrade", lambda compile: Upgrade(lambda: compile() if running.wait(60) else None)
+        "relvm.compiler.build.Upgrade", lambda compile: Upgrade(lambda: compile() if running.wait(60) else None)
     )
     text = """
     def main(n: i64) => i64 {

@@ -15,11 +15,11 @@ import pytest
 from modes import MODES
 
 from relvm import vm
+from relvm.compiler import toolchain
 from relvm.errors import RelvmFormatError, RelvmToolchainError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
+from relvm.runtime.file_io import LIBRARY_SECTION, map_executable
 from relvm.tables import STATUS, TAGS, numbers
-from relvm.vm import toolchain
-from relvm.vm.runtime.files import LIBRARY_SECTION, map_executable
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = (ROOT / "examples" / "c" / "model.relvm").read_text()
@@ -38,7 +38,7 @@ def executable(request: pytest.FixtureRequest) -> vm.Executable:
 @pytest.fixture(scope="module")
 def library(executable: vm.Executable, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("library") / "libmodel.so"
-    executable.export_library(path)
+    vm.export_library(executable, path)
     return path
 
 
@@ -88,7 +88,7 @@ def test_a_program_in_c_gets_the_machine_s_error(library: Path) -> None:
 def test_sanitizers_find_nothing(executable: vm.Executable, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("RELVM_CC", f"{COMPILER} {SANITIZED}")
     try:
-        executable.export_library(tmp_path / "libmodel.so")
+        vm.export_library(executable, tmp_path / "libmodel.so")
     except RelvmToolchainError as error:
         if "cannot find" in str(error):
             pytest.skip("this compiler has no sanitizers")
@@ -105,11 +105,11 @@ def test_the_runtime_is_compiled_once(tmp_path: Path, monkeypatch, cache: Path) 
     monkeypatch.setattr(toolchain, "_compile_file", lambda *args: compiled.append(args[1]) or compile_file(*args))
     executable = vm.build(parse_module(MODEL), target="numpy")
     for name in ("first.so", "again.so"):
-        executable.export_library(tmp_path / name)
+        vm.export_library(executable, tmp_path / name)
     assert sorted(path.name for path in compiled) == sorted(path.name for path in (ROOT / "csrc").glob("*.c"))
     damaged = next((cache / "compiled").iterdir())
     damaged.write_bytes(damaged.read_bytes()[:-1])
-    executable.export_library(tmp_path / "again.so")
+    vm.export_library(executable, tmp_path / "again.so")
     assert len(compiled) == len(set(compiled)) + 1
     ctypes.CDLL(str(tmp_path / "again.so"))
 
@@ -137,7 +137,7 @@ def test_two_libraries_in_one_process(library: Path, tmp_path: Path) -> None:
     b = vm.ExecBuilder()
     with b.function("another", ["x"]):
         b.emit_ret(b.r(0))
-    b.get().export_library(tmp_path / "another.so")
+    vm.export_library(b.get(), tmp_path / "another.so")
     found = []
     for path in (library, tmp_path / "another.so"):
         opened = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
@@ -174,7 +174,7 @@ def test_python_runs_nothing_of_the_library(executable: vm.Executable, tmp_path:
 
 
 def test_native_code_in_a_library_of_another_machine_is_not_trusted(tmp_path: Path, monkeypatch) -> None:
-    vm.build(parse_module(MODEL), "compiled").export_library(tmp_path / "model.so")
+    vm.export_library(vm.build(parse_module(MODEL), "compiled"), tmp_path / "model.so")
     monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "another user's cache"))
     with pytest.raises(RelvmUnsupportedError, match=r"model\.so: .*trust_native=True"):
         vm.load(tmp_path / "model.so")
@@ -211,7 +211,7 @@ def test_a_large_executable_is_used_in_place(tmp_path: Path) -> None:
     with b.function("main"):
         b.emit_call("vm.builtin.copy", [b.const(large)], dst=b.r(0))
         b.emit_ret(b.r(0))
-    b.get().export_library(tmp_path / "large.so")
+    vm.export_library(b.get(), tmp_path / "large.so")
     assert os.path.getsize(tmp_path / "large.so") - large.nbytes < 1 << 20
     assert np.frombuffer(map_executable(tmp_path / "large.so"), np.uint8).ctypes.data % 64 == 0
     np.testing.assert_array_equal(vm.VirtualMachine(vm.load(tmp_path / "large.so"))["main"](), large)
@@ -220,7 +220,7 @@ def test_a_large_executable_is_used_in_place(tmp_path: Path) -> None:
 def test_without_a_compiler_there_is_none(executable: vm.Executable, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("RELVM_CC", "none")
     with pytest.raises(RelvmToolchainError, match="no C compiler"):
-        executable.export_library(tmp_path / "model.so")
+        vm.export_library(executable, tmp_path / "model.so")
 
 
 @pytest.mark.parametrize("compiler", ["false", "sh -c 'echo no; exit 3'"])
@@ -231,7 +231,7 @@ def test_a_failure_leaves_the_old_library(executable: vm.Executable, tmp_path: P
     (tmp_path / "model.so").write_text("old")
     monkeypatch.setenv("RELVM_CC", str(fake))
     with pytest.raises(RelvmToolchainError, match="the C compiler failed"):
-        executable.export_library(tmp_path / "model.so")
+        vm.export_library(executable, tmp_path / "model.so")
     assert (tmp_path / "model.so").read_text() == "old"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["fake-cc", "model.so"]
 

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from relvm import vm
+from relvm import _native, vm
+from relvm.compiler.toolchain import find_compiler
 from relvm.frontend.text import parse_module
-from relvm.vm.runtime import _native
-from relvm.vm.toolchain import find_compiler
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "security.md").read_text()
 ROW = re.compile(r"^\| (.+?) \| (.+) \| (.+) \|$", re.MULTILINE)

@@ -9,7 +9,8 @@ from modes import WAYS, machines, plain, run_everywhere
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmRecursionError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
-from relvm.vm.runtime import VirtualMachine, register_func
+from relvm.runtime.packed_func import register_func
+from relvm.runtime.virtual_machine import VirtualMachine
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
 

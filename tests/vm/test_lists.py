@@ -12,10 +12,10 @@ from modes import MODES, machines, plain, run_everywhere
 from relvm import vm
 from relvm.errors import RelvmError, RelvmIndexError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
+from relvm.ir.interpreter import evaluate
 from relvm.ir.printer import print_module
-from relvm.ir.reference import evaluate
-from relvm.ir.structure import structural_equal
+from relvm.ir.type_inference import infer_types
+from relvm.ir.visitor import structural_equal
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 

@@ -6,7 +6,7 @@ import doctest
 import re
 from pathlib import Path
 
-from relvm.vm.runtime import machine, packed
+from relvm.runtime import packed_func, virtual_machine
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "machine.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", DOCUMENT, flags=re.DOTALL)
@@ -21,9 +21,9 @@ def test_the_examples_run_one_after_the_other(tmp_path, capsys):
     program.write_text("\n".join(BLOCKS))
     exec(compile(program.read_text(), str(program), "exec"), {"__name__": "program"})
     assert "matmul" in capsys.readouterr().out
-    packed.unregister_func("docs.scale")
+    packed_func.unregister_func("docs.scale")
 
 
 def test_the_examples_of_the_docstrings_run():
-    failures, count = doctest.testmod(machine)
+    failures, count = doctest.testmod(virtual_machine)
     assert failures == 0 and count > 20

@@ -12,8 +12,8 @@ from modes import MODES
 from relvm import vm
 from relvm.errors import RelvmError, RelvmIndexError, RelvmShapeError
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
-from relvm.ir.reference import evaluate
+from relvm.ir.interpreter import evaluate
+from relvm.ir.type_inference import infer_types
 
 
 @dataclass(frozen=True)

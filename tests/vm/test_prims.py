@@ -16,7 +16,7 @@ from relvm.errors import RelvmArithmeticError, RelvmError, RelvmTypeError
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import BOOL, F64, I64
 from relvm.ir.expr import Block, Function, Module, PrimCall, Var
-from relvm.ir.prims import DTYPE_OF_LETTER, evaluate_row, find_row
+from relvm.ir.scalar_ops import DTYPE_OF_LETTER, evaluate_row, find_row
 from relvm.ir.types import PrimType
 from relvm.tables import PRIM_OPERATORS
 

@@ -9,13 +9,13 @@ import pytest
 from modes import WAYS, plain
 
 from relvm import script, vm
+from relvm.bytecode.asm_parser import parse_text
 from relvm.errors import RelvmNameError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
 from relvm.ir.builder import Builder
 from relvm.ir.dtypes import F32
 from relvm.ir.printer import print_module
 from relvm.ir.types import TensorType
-from relvm.vm.runtime.assembly_parser import parse_text
 
 # It calls itself and takes a closure, so that no pass can do without it.
 RECURSIVE = """

@@ -17,7 +17,7 @@ from modes import MODES
 from relvm import vm
 from relvm.errors import RelvmBusyError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
-from relvm.vm.runtime.upgrade import Upgrade
+from relvm.runtime.background_compile import Upgrade
 
 TEXT = """
 def main(x: f32[n, n]) -> f32[n] { return sum(tanh(matmul(x, x)), axes=(1,)) }

@@ -17,7 +17,7 @@ from random_programs.host import register
 from random_programs.outcomes import Outcome, check, reference_outcome
 from random_programs.replay import as_text, canonical_text, from_text
 
-from relvm.ir.structure import structural_equal
+from relvm.ir.visitor import structural_equal
 
 FIRST, LAST = map(int, os.environ.get("RELVM_PROGRAM_BLOCKS", "0:10").split(":"))
 C_SHARE = 8  # one module in so many has its kernels compiled, too

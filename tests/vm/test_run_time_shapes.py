@@ -9,8 +9,8 @@ from modes import machines, run_everywhere
 from relvm import vm
 from relvm.errors import RelvmShapeError
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
-from relvm.ir.reference import evaluate
+from relvm.ir.interpreter import evaluate
+from relvm.ir.type_inference import infer_types
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -9,12 +9,12 @@ import pytest
 from modes import C_WAYS, machines, plain, run_everywhere
 
 from relvm import vm
+from relvm.bytecode import asm_parser, decode, encode
 from relvm.errors import RelvmArithmeticError, RelvmFormatError, RelvmIndexError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
 from relvm.ir.printer import print_module
-from relvm.ir.structure import structural_equal
-from relvm.vm.runtime import assembly_parser, decode, encode
+from relvm.ir.type_inference import infer_types
+from relvm.ir.visitor import structural_equal
 
 
 def strings(*texts: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
@@ -133,7 +133,7 @@ def test_constants_in_text_and_in_executables() -> None:
     wanted = ['a"b\n', [["", "ä"], ["\0", "\udcff"]], [], MANY.tolist()]
     assert [each.tolist() for each in run_everywhere(again)] == wanted
     executable = vm.build(module)
-    encoded = encode.encode(assembly_parser.parse_text(executable.as_text())).tobytes()
+    encoded = encode.encode(asm_parser.parse_text(executable.as_text())).tobytes()
     assert encoded == encode.encode(executable.program).tobytes() == encode.encode(decode.decode(encoded)).tobytes()
     rebuilt: dict = {}
     exec(executable.as_python(), rebuilt)

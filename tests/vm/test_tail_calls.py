@@ -11,9 +11,9 @@ from modes import MODES, run_everywhere
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmInterrupted, RelvmRecursionError
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
-from relvm.ir.reference import evaluate
-from relvm.vm.runtime import register_func
+from relvm.ir.interpreter import evaluate
+from relvm.ir.type_inference import infer_types
+from relvm.runtime.packed_func import register_func
 
 X = np.ones(3, np.float32)
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from relvm import vm
+from relvm._native import lib
+from relvm.compiler.target import LEVELS, described, level_of
 from relvm.errors import RelvmToolchainError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
+from relvm.runtime.executable import Executable
 from relvm.tables import CPU_FEATURES
-from relvm.vm.runtime import Executable
-from relvm.vm.runtime._native import lib
-from relvm.vm.target import LEVELS, described, level_of
 
 MODULE = parse_module("def main(x: f32[n]) -> f32[n] { return relu(add(x, x)) }")
 X = np.float32([-1, 0, 2])

@@ -29,7 +29,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
 )
 from relvm.frontend.text import parse_module
-from relvm.vm.runtime import Executable
+from relvm.runtime.executable import Executable
 
 TEXT = """
 def main(x: f32[n, 32], w: f32[32, 32]) -> f32[n] { return sum(tanh(matmul(x, w)), axes=(1,)) }

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from relvm import vm
-from relvm.codegen.c import CSource
+from relvm.codegen.c.module import CSource
+from relvm.compiler import toolchain
 from relvm.errors import RelvmArgumentError, RelvmToolchainError
 from relvm.frontend.text import parse_module
-from relvm.vm import toolchain
 
 MODULE = parse_module("def main(x: f32[n]) -> f32[n] { return add(x, x) }")
 

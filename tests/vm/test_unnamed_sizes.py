@@ -10,9 +10,9 @@ from modes import assert_close, plain
 from simple_programs import Generator, arguments
 
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
+from relvm.ir.interpreter import evaluate
 from relvm.ir.printer import print_module
-from relvm.ir.reference import evaluate
+from relvm.ir.type_inference import infer_types
 from relvm.vm import VirtualMachine, build
 
 SIZES = ((2, 3), (1, 1), (0, 2))

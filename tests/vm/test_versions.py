@@ -11,7 +11,7 @@ import pytest
 
 import relvm
 from relvm import vm
-from relvm.vm.runtime._native import ffi, lib
+from relvm._native import ffi, lib
 
 VERSIONS = Path(__file__).parent / "versions"
 sys.path.insert(0, str(VERSIONS))

@@ -16,12 +16,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from relvm.bytecode.asm_parser import parse_text
+from relvm.bytecode.asm_printer import HEADLINE
+from relvm.bytecode.program import Shape
 from relvm.errors import RelvmShapeError, RelvmTimeoutError
+from relvm.runtime.executable import Executable
+from relvm.runtime.virtual_machine import VirtualMachine
 from relvm.tables import BUILTINS, PATTERNS, TYPE_CODES, numbers
-from relvm.vm.runtime import Executable, VirtualMachine
-from relvm.vm.runtime.assembly import HEADLINE
-from relvm.vm.runtime.assembly_parser import parse_text
-from relvm.vm.runtime.program import Shape
 
 LIMIT, SOON = 0.1, 1.0
 _TYPES, _PATTERNS = numbers(TYPE_CODES), numbers(PATTERNS)

@@ -59,7 +59,7 @@ def of_runner(function: Callable[[ThreadPoolRunner], Any]) -> Any:
         (lambda: vm.VirtualMachine(EXECUTABLE, print_hook=0), "print_hook: expected a callable, got int"),
         (lambda: EXECUTABLE.save(5), "path: expected a str or PathLike, got int"),
         (lambda: EXECUTABLE.save(b"m.rvm"), "path: expected a str or PathLike, got bytes"),
-        (lambda: EXECUTABLE.export_library(5), "path: expected a str or PathLike, got int"),
+        (lambda: vm.export_library(EXECUTABLE, 5), "path: expected a str or PathLike, got int"),
         (lambda: vm.Executable.from_bytes("text"), "from_bytes: expected bytes, got str"),
         (lambda: vm.Executable.from_program(EXECUTABLE), "from_program: expected a Program, got Executable"),
     ],

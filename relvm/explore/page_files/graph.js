@@ -1,7 +1,7 @@
 "use strict";
 // A graph of boxes inside each other: a click opens or closes one, and the rest moves to make room.
 const data = JSON.parse(document.getElementById("data").textContent);
-const { letter, line, pad, gap } = data.measures; // inches, as relvm/explore/graph.py has them
+const { letter, line, pad, gap } = data.measures; // inches, as relvm/explore/draw/graph.py has them
 const SCALE = 120; // pixels an inch
 const svg = document.getElementById("graph"), scroller = document.getElementById("scroller");
 const items = new Map(); // key -> item, of all

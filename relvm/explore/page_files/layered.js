@@ -1,5 +1,5 @@
 "use strict";
-// Where the nodes of a directed graph are drawn: relvm/explore/layered.py says how, and this computes the same numbers.
+// Where the nodes of a directed graph are drawn: relvm/explore/draw/sugiyama.py says how, and this computes the same numbers.
 
 // sizes: Map of node -> [width, height].  edges: of [source, target], between different nodes, no two the same.
 // Gives {centres: Map of node -> [x, y], bends: for each edge its points, width, height}.

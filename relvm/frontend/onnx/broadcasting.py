@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import relvm.ops as ops
 from relvm.frontend.onnx.registry import Node
-from relvm.ir.dims import AnyDim, Dim, DimOp, difference, dim_op
 from relvm.ir.expr import Expr, Shape
+from relvm.ir.symbolic import AnyDim, Dim, DimOp, difference, dim_op
 from relvm.ir.types import TensorType
 
 # Operators whose inputs broadcast to each other along every axis.

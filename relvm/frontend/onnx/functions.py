@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
-from relvm.frontend.onnx.forms import Key, graphs_in, key_of, opsets_of
-from relvm.frontend.onnx.host import HostValue
+from relvm.frontend.onnx.context import ImportContext
+from relvm.frontend.onnx.model_checker import Key, graphs_in, key_of, opsets_of
+from relvm.frontend.onnx.node_checker import schema_of
 from relvm.frontend.onnx.registry import Converter, Node, converter_for
-from relvm.frontend.onnx.schemas import schema_of
+from relvm.frontend.onnx.values import HostValue
 from relvm.ir.expr import Expr
 from relvm.ir.types import TensorType
-
-if TYPE_CHECKING:
-    from relvm.frontend.onnx.importer import GraphImporter
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +30,7 @@ class _Call:
     defaults: Mapping[str, Any]
 
 
-def converter_of(graph: GraphImporter, proto: Any, opset: int) -> Converter | None:
+def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | None:
     """What converts a node: its function in the model, its converter, or its function in ONNX; None: nothing does."""
     key = key_of(proto)
     if own := graph.functions.get(key):

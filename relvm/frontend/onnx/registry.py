@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.host import HostValue
-from relvm.ir.dims import AnyDim, exact_quotient
+from relvm.frontend.onnx import ops
+from relvm.frontend.onnx.context import ImportContext
+from relvm.frontend.onnx.values import HostValue
 from relvm.ir.expr import Constant, Expr, Shape
 from relvm.ir.operator import SizeClaim
+from relvm.ir.symbolic import AnyDim, exact_quotient
 from relvm.ir.types import TensorType
-
-if TYPE_CHECKING:
-    from relvm.frontend.onnx.importer import GraphImporter
 
 Converter = Callable[["Node"], Any]
 
@@ -32,7 +33,7 @@ class Fork(Exception):
     cond: an expression.  ways: of where it holds and where it does not, each gives the node's values in a graph.
     """
 
-    def __init__(self, cond: Expr, ways: tuple[Callable[[GraphImporter], list[Any]], ...]) -> None:
+    def __init__(self, cond: Expr, ways: tuple[Callable[[ImportContext], list[Any]], ...]) -> None:
         self.cond = cond
         self.ways = ways
 
@@ -47,6 +48,12 @@ def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converte
         return function
 
     return declare
+
+
+def import_converters() -> None:
+    """Import every module of relvm.frontend.onnx.ops, each of which declares converters."""
+    for module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
+        importlib.import_module(module.name)
 
 
 def converter_for(domain: str, op_type: str) -> Converter | None:
@@ -66,7 +73,7 @@ class Node:
     here: for messages: the model, the node, the operator and the opset.
     """
 
-    graph: GraphImporter
+    graph: ImportContext
     proto: Any
     opset: int
     here: str

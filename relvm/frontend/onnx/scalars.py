@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError
-from relvm.frontend.onnx.host import HostValue
-from relvm.ir.dims import AnyDim, Dim
+from relvm.frontend.onnx.context import ImportContext
+from relvm.frontend.onnx.values import HostValue
 from relvm.ir.expr import Constant, DimValue, Expr, Shape, prim
-
-if TYPE_CHECKING:
-    from relvm.frontend.onnx.importer import GraphImporter
+from relvm.ir.symbolic import AnyDim, Dim
 
 
-def scalar_of(graph: GraphImporter, value: Expr | HostValue) -> Expr:
+def scalar_of(graph: ImportContext, value: Expr | HostValue) -> Expr:
     """The element of a tensor of one element, as a scalar: bool or i64."""
     match value:
         case Constant(value=array) | HostValue(array=array) if array.size != 1:

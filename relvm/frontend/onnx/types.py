@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError
-from relvm.frontend.onnx.host import HostValue
-from relvm.ir.dims import AnyDim
+from relvm.frontend.onnx.context import ImportContext
+from relvm.frontend.onnx.values import HostValue
+from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import ListType, OptionalType, TensorType, TupleType, Type
 
-if TYPE_CHECKING:
-    from relvm.frontend.onnx.importer import GraphImporter
 
-
-def graph_input(graph: GraphImporter, info: Any) -> Type:
+def graph_input(graph: ImportContext, info: Any) -> Type:
     """The type of a graph input (onnx.ValueInfoProto), with a dimension variable for each `dim_param` of a tensor,
     shared by name.
 
@@ -30,23 +27,6 @@ def graph_input(graph: GraphImporter, info: Any) -> Type:
     if not tensor.HasField("shape"):
         return TensorType(dtype)
     return TensorType(dtype, tuple(graph.dimension(dim, info.name, i) for i, dim in enumerate(tensor.shape.dim)))
-
-
-def expect_possible(type_: Type) -> None:
-    """RelvmUnsupportedError for a tensor of more axes, or of more bytes, than there can be."""
-    if not isinstance(type_, TensorType) or type_.rank is None:
-        return
-    if type_.rank > _MOST_AXES:
-        raise RelvmUnsupportedError(f"a tensor of {type_.rank} axes, at most {_MOST_AXES}")
-    sizes = [dim for dim in type_.shape or () if isinstance(dim, int)]
-    if math.prod(sizes) * (type_.dtype.size_bytes if type_.dtype else 1) >= _TOO_MANY_BYTES or any(
-        size >= _TOO_MANY_BYTES for size in sizes
-    ):
-        raise RelvmUnsupportedError(f"a tensor of type {type_}: it has more than 2^63 bytes")
-
-
-_MOST_AXES = 64  # as NumPy has
-_TOO_MANY_BYTES = 2**63
 
 
 def expect_declared(value: Any, proto: Any, here: str) -> None:
@@ -76,7 +56,7 @@ def expect_declared(value: Any, proto: Any, here: str) -> None:
         raise RelvmTypeError(f"{here} is {got}, and the model states the element type {names.get(number, number)}")
 
 
-def type_of(graph: GraphImporter, proto: Any, what: str) -> Type:
+def type_of(graph: ImportContext, proto: Any, what: str) -> Type:
     """The type that an onnx.TypeProto states.  Of a tensor inside a sequence or an optional value only the rank is kept
     where sizes have names: each may have others.
 
@@ -99,7 +79,7 @@ def type_of(graph: GraphImporter, proto: Any, what: str) -> Type:
     )
 
 
-def _tensor(graph: GraphImporter, tensor: Any, what: str) -> TensorType:
+def _tensor(graph: ImportContext, tensor: Any, what: str) -> TensorType:
     dtype = graph.element_type(tensor.elem_type, what)
     if not tensor.HasField("shape"):
         return TensorType(dtype)
@@ -107,8 +87,8 @@ def _tensor(graph: GraphImporter, tensor: Any, what: str) -> TensorType:
     return TensorType(dtype, None if None in sizes else tuple(sizes), len(sizes))
 
 
-def _map(graph: GraphImporter, map_: Any, what: str) -> TupleType:
-    """A map is the tuple of its keys and its values, vectors (relvm/frontend/onnx/ml_labels.py)."""
+def _map(graph: ImportContext, map_: Any, what: str) -> TupleType:
+    """A map is the tuple of its keys and its values, vectors (relvm/frontend/onnx/ops/ml/label_encoder.py)."""
     value = type_of(graph, map_.value_type, what)
     if not isinstance(value, TensorType):
         raise RelvmUnsupportedError(f"{graph.place}: {what} is a map of values of type {value}, expected tensors")
@@ -121,7 +101,7 @@ def is_map(proto: Any) -> bool:
     return inner.HasField("map_type")
 
 
-def _size(graph: GraphImporter, dim: Any) -> AnyDim | None:
+def _size(graph: ImportContext, dim: Any) -> AnyDim | None:
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return dim.dim_value
     return graph.fixed_dims.get(dim.dim_param)

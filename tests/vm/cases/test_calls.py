@@ -11,9 +11,9 @@ from relvm import script, vm
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
 from relvm.ir.printer import print_module
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
-from relvm.vm.runtime import register_func
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
+from relvm.runtime.packed_func import register_func
 
 X, Y = np.float32([1, -2, 3]), np.float32([10, 20, 30])
 

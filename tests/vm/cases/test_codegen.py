@@ -14,15 +14,15 @@ import pytest
 from modes import MODES
 
 from relvm import vm
-from relvm.codegen.routine import lower_to_routines
+from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.text import parse_module
-from relvm.ir.infer import infer_types
-from relvm.lir.kernel import Kernel
+from relvm.ir.type_inference import infer_types
+from relvm.kernels.loop_ir import Kernel
 from relvm.lir.printer import format_module
-from relvm.transform.normalize import normalize
-from relvm.transform.passes import run_passes
-from relvm.transform.pipelines import build_pipeline
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
+from relvm.passes.to_anf import normalize
 
 X = np.float32([[1, -2, 3], [4, 5, -6]])
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from relvm import vm
+from relvm.bytecode.program import Argument
 from relvm.errors import (
     RelvmArgumentError,
     RelvmAssertionError,
@@ -18,7 +19,6 @@ from relvm.errors import (
     RelvmTypeError,
 )
 from relvm.tables import OPCODES
-from relvm.vm.runtime.program import Argument
 
 A, B = np.float32([1, 2, 3]), np.float32([10, 20, 30])
 

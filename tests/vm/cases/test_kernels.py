@@ -12,16 +12,16 @@ from modes import WAYS, run_everywhere
 from pipeline_parts import module_after
 
 from relvm import vm
-from relvm.codegen.c_kernel import print_kernel
+from relvm.codegen.c.kernel import print_kernel
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import Binding, BuiltinCall, KernelRun, Module
-from relvm.ir.infer import infer_types
 from relvm.ir.node import walk
-from relvm.ir.stages import Stage, verify
-from relvm.lir.kernel import Buffer, Kernel, KernelBuilder
+from relvm.ir.type_inference import infer_types
+from relvm.ir.verifier import Stage, verify
+from relvm.kernels.loop_ir import Buffer, Kernel, KernelBuilder
+from relvm.passes.memory.plan_memory import plan_memory
 from relvm.tables import csrc_directory
-from relvm.transform.plan_memory import plan_memory
 
 X = np.random.default_rng(1).standard_normal((3, 5)).astype(np.float32)
 

@@ -22,7 +22,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
 )
 from relvm.frontend.text import parse_module
-from relvm.vm.runtime import Executable
+from relvm.runtime.executable import Executable
 
 MODULE = parse_module("""
 def loop(n: i64) -> i64 = if n > 0 then @loop(n - 1) else 7

@@ -10,13 +10,7 @@ import pytest
 from modes import MODES, assert_same_bits, plain
 
 from relvm import vm
-from relvm.errors import (
-    RelvmArgumentError,
-    RelvmBusyError,
-    RelvmNameError,
-    RelvmShapeError,
-    RelvmTypeError,
-)
+from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmNameError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
 
 MODULE = parse_module("""

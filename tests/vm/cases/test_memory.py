@@ -13,10 +13,10 @@ from pipeline_parts import module_after
 from relvm import vm
 from relvm.errors import RelvmError, RelvmNameError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
-from relvm.ir.dims import AnyDim
 from relvm.ir.expr import BuiltinCall, Constant, Function, KernelRun, Kill, Prim, Shape, Var
 from relvm.ir.node import walk
-from relvm.vm.runtime import register_func
+from relvm.ir.symbolic import AnyDim
+from relvm.runtime.packed_func import register_func
 
 X = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
 

@@ -9,8 +9,8 @@ import numpy as np
 from random_programs.scalars import BOOLS, FLOATS, INTEGERS
 from random_programs.state import PARAMETER_LIMIT, Callee, Source
 from relvm import vm
-from relvm.ir.dims import AnyDim, DimVar, evaluate_with
 from relvm.ir.dtypes import DType
+from relvm.ir.symbolic import AnyDim, DimVar, evaluate_with
 from relvm.ir.types import OBJECT, PrimType, ShapeType, TensorType, TupleType, Type
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from random_programs.state import has_function
-from relvm.ir.dims import AnyDim, as_var, dim_vars
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import (
     Binding,
@@ -25,11 +24,12 @@ from relvm.ir.expr import (
     Tuple,
     Var,
 )
-from relvm.ir.infer import plain_dim_vars
 from relvm.ir.node import Node, walk
-from relvm.ir.prims import find_row
-from relvm.ir.stages import RULES, Stage
+from relvm.ir.scalar_ops import find_row
+from relvm.ir.symbolic import AnyDim, as_var, dim_vars
+from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type, dims_of
+from relvm.ir.verifier import RULES, Stage
 from relvm.tables import PRIM_OPERATORS
 
 # Builtins are what operators become: the front ends' programs have none.

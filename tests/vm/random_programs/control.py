@@ -7,9 +7,9 @@ from collections.abc import Callable
 from random_programs.scalars import condition
 from random_programs.state import DIM_LIMIT, State, has_function, is_known
 from random_programs.types import value_type
-from relvm.ir.dims import AnyDim, as_var, dim_var
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr, If, Tuple, TupleItem
+from relvm.ir.symbolic import AnyDim, as_var, dim_var
 from relvm.ir.types import ObjectType, PrimType, ShapeType, TensorType, TupleType, Type, mismatch
 
 Statements = Callable[[State, int], None]  # adds statements to the block that is open: at most so many

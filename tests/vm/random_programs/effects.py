@@ -6,9 +6,9 @@ from random_programs.control import largest, renamed
 from random_programs.scalars import scalar
 from random_programs.state import PLAIN_COST, State, has_function
 from random_programs.types import FUNCTIONS
-from relvm.ir.dims import dim_var
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Call, DTypeValue, Expr, Null, PackedCall, PackedRef, String, Var, prim
+from relvm.ir.symbolic import dim_var
 from relvm.ir.types import OBJECT, PrimType, TensorType
 
 INTEGER = PrimType(I64)

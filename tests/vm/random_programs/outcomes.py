@@ -14,8 +14,8 @@ from random_programs.replay import Run, as_text, only
 from random_programs.state import has_function
 from relvm.errors import RelvmTypeError
 from relvm.ir.expr import Module
-from relvm.ir.infer import infer_types
-from relvm.ir.reference import evaluate
+from relvm.ir.interpreter import evaluate
+from relvm.ir.type_inference import infer_types
 from relvm.ir.types import FuncType, PrimType, TensorType, TupleType, Type
 
 TOLERANCE = 1e-4  # of f32, which is in [-1, 1]

@@ -7,7 +7,7 @@ from random_programs.types import dimension
 from relvm.ir.dtypes import BOOL, F64, I64, U8, DType
 from relvm.ir.expr import Block, DimValue, Expr, If, OpCall, PrimCall, prim
 from relvm.ir.operator import find_operator
-from relvm.ir.prims import DTYPE_OF_LETTER
+from relvm.ir.scalar_ops import DTYPE_OF_LETTER
 from relvm.ir.types import PrimType, TensorType
 from relvm.tables import PRIM_OPERATORS
 

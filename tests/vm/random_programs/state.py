@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from relvm.ir.builder import Builder
-from relvm.ir.dims import AnyDim, DimVar, dim_vars, evaluate_with, var_dim
 from relvm.ir.expr import Expr, Var
-from relvm.ir.infer import plain_dim_vars
+from relvm.ir.symbolic import AnyDim, DimVar, dim_vars, evaluate_with, var_dim
+from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import FuncType, TensorType, TupleType, Type, dims_of, format_type, is_proven
 
 T = TypeVar("T")

@@ -10,10 +10,10 @@ import relvm.ops  # declares the operators  # noqa: F401
 from random_programs.scalars import scalar
 from random_programs.state import DIM_LIMIT, State
 from random_programs.types import dimension, tensor_type
-from relvm.ir.dims import AnyDim, product
 from relvm.ir.dtypes import BOOL, F32, F64, I32, I64, U8, DType
 from relvm.ir.expr import Constant, Expr, OpCall, PrimCall, Shape, constant, prim
 from relvm.ir.operator import find_operator
+from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import ShapeType, TensorType, Type
 
 INTEGERS = (I64, I32, U8)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from random_programs.state import State
-from relvm.ir.dims import AnyDim, dim_op, dim_var
 from relvm.ir.dtypes import BOOL, F32, F64, I32, I64, U8
+from relvm.ir.symbolic import AnyDim, dim_op, dim_var
 from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type
 
 SCALARS = (PrimType(I64), PrimType(F64), PrimType(BOOL))

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from relvm.vm.runtime import Executable, VirtualMachine
-from relvm.vm.runtime.assembly import HEADLINE
-from relvm.vm.runtime.assembly_parser import parse_text
-from relvm.vm.runtime.program import Program
+from relvm.bytecode.asm_parser import parse_text
+from relvm.bytecode.asm_printer import HEADLINE
+from relvm.bytecode.program import Program
+from relvm.runtime.executable import Executable
+from relvm.runtime.virtual_machine import VirtualMachine
 
 BUILTINS = """
 f0 = packed vm.builtin.copy

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from relvm.bytecode.container import pack_sections
+from relvm.bytecode.encode import CONSTANT_RECORD, FUNCTION_RECORD
+from relvm.numpy_dtypes import dtype_number
 from relvm.tables import KINDS, OPCODES, TAGS, numbers
-from relvm.vm.runtime.container import pack_sections
-from relvm.vm.runtime.dtypes import dtype_number
-from relvm.vm.runtime.encode import CONSTANT_RECORD, FUNCTION_RECORD
 
 _KINDS, _OPS, _TAGS = numbers(KINDS), {row.name: row.index for row in OPCODES}, numbers(TAGS)
 _STR, _I64 = dtype_number(np.dtype(object)), dtype_number(np.dtype("i8"))

@@ -8,13 +8,13 @@ from handmade import BUILTINS, EVERYTHING, program_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from relvm.bytecode.asm_parser import parse_text
+from relvm.bytecode.asm_printer import HEADLINE, as_text
+from relvm.bytecode.encode import encode
+from relvm.bytecode.program import Argument, FunctionEntry, Instruction, NativeCode, Program, Shape
 from relvm.errors import RelvmNameError, RelvmSyntaxError
+from relvm.numpy_dtypes import numpy_dtype
 from relvm.tables import ARGUMENTS, DTYPES, OPCODES, PRIM_OPERATORS
-from relvm.vm.runtime.assembly import HEADLINE, as_text
-from relvm.vm.runtime.assembly_parser import parse_text
-from relvm.vm.runtime.dtypes import numpy_dtype
-from relvm.vm.runtime.encode import encode
-from relvm.vm.runtime.program import Argument, FunctionEntry, Instruction, NativeCode, Program, Shape
 
 
 def assert_round_trips(program: Program) -> str:

@@ -10,23 +10,24 @@ import numpy as np
 import pytest
 from handmade import EVERYTHING, program_of, same_program
 
-from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
-from relvm.tables import SECTIONS
-from relvm.vm.runtime import Executable, Shape
-from relvm.vm.runtime.container import aligned_buffer, crc32c, pack_sections, unpack_sections
-from relvm.vm.runtime.decode import decode
-from relvm.vm.runtime.encode import encode
-from relvm.vm.runtime.program import (
+from relvm.bytecode.container import aligned_buffer, crc32c, pack_sections, unpack_sections
+from relvm.bytecode.decode import decode
+from relvm.bytecode.encode import encode
+from relvm.bytecode.program import (
     Argument,
     FunctionEntry,
     Instruction,
     NativeCode,
     Program,
+    Shape,
     call,
     goto,
     register,
     ret,
 )
+from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
+from relvm.runtime.executable import Executable
+from relvm.tables import SECTIONS
 
 PROGRAM = program_of(EVERYTHING)
 WITH_NATIVE = Program(PROGRAM.functions, PROGRAM.constants, NativeCode(b"\x7fELF?", "x86_64-linux-gnu", "x86-64-v3"))

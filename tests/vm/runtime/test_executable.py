@@ -12,9 +12,13 @@ import pytest
 from handmade import COMMON, EVERYTHING, program_of, same_program
 from modes import MODES
 
+from relvm.bytecode.asm_parser import parse_text
+from relvm.bytecode.program import Shape
 from relvm.errors import RelvmFormatError, RelvmNameError, RelvmUnsupportedError
-from relvm.vm.runtime import ExecBuilder, Executable, Shape, VirtualMachine, load, register_func
-from relvm.vm.runtime.assembly_parser import parse_text
+from relvm.runtime.exec_builder import ExecBuilder
+from relvm.runtime.executable import Executable, load
+from relvm.runtime.packed_func import register_func
+from relvm.runtime.virtual_machine import VirtualMachine
 
 ANY = ["*"]  # functions of the host
 
@@ -109,11 +113,11 @@ def test_what_runs_imports_nothing_that_is_only_for_people_or_compilers(tmp_path
     code = """
 import sys, numpy
 before = set(sys.modules)
-from relvm.vm.runtime import VirtualMachine, load
+from relvm.vm import VirtualMachine, load
 VirtualMachine(load(sys.argv[1], functions=["*"]))
 print(*sorted(set(sys.modules) - before))"""
     done = subprocess.run([sys.executable, "-c", code, path], cwd=tmp_path, capture_output=True, text=True, check=True)
-    kept_out = {"hashlib", "logging", "pathlib", "statistics", "relvm.ir", "relvm.vm.runtime.exec_builder"}
+    kept_out = {"hashlib", "logging", "pathlib", "statistics", "relvm.ir", "relvm.runtime.exec_builder"}
     assert not kept_out & set(done.stdout.split())
 
 

@@ -14,21 +14,20 @@ from pathlib import Path
 
 import pytest
 
+from relvm.compiler.toolchain import find_compiler
 from relvm.errors import RelvmError, RelvmFormatError
-from relvm.vm.runtime.files import complete_file, map_executable
-from relvm.vm.toolchain import find_compiler
+from relvm.runtime.file_io import complete_file, map_executable
 
 # Each writes more than 500 bytes to the path `target`.
 WRITERS = {
-    "save": "from relvm.vm.runtime import Executable\nExecutable.from_program(program).save(target)",
-    "export_library": "from relvm.vm.runtime import Executable\n"
-    "Executable.from_program(program).export_library(target)",
-    "archive": "from relvm.aot.archive import write_archive\nwrite_archive(target, 'x', {'y': bytes(9000)})",
+    "save": "from relvm.vm import Executable\nExecutable.from_program(program).save(target)",
+    "export_library": "from relvm import vm\nvm.export_library(vm.Executable.from_program(program), target)",
+    "archive": "from relvm.aot.project.tar import write_archive\nwrite_archive(target, 'x', {'y': bytes(9000)})",
     "export": "from relvm import aot\nfrom relvm.frontend.text import parse_module\n"
     "module = parse_module('def main(x: f32[4]) -> f32[4] { return exp(x) }')\n"
     "aot.build(module).write(Path(target).parent)",
-    "cache": "from relvm.vm.cache import write\nwrite(Path(target), bytes(9000))",
-    "arrays": "import numpy as np\nfrom relvm.vm.runtime.arrays import save_arrays\n"
+    "cache": "from relvm.compiler.disk_cache import write\nwrite(Path(target), bytes(9000))",
+    "arrays": "import numpy as np\nfrom relvm.runtime.array_files import save_arrays\n"
     "save_arrays(target, {'y': np.zeros(9000)})",
 }
 TARGETS = {"export": "metadata.json"}  # one of several files that it writes
@@ -38,7 +37,7 @@ PROLOGUE = """
 import os, resource, signal, sys
 from pathlib import Path
 import numpy as np
-from relvm.vm.runtime.program import Program
+from relvm.bytecode.program import Program
 program = Program((), (np.arange(2000),))
 target = sys.argv[1]
 """
@@ -48,7 +47,7 @@ replace = os.replace
 os.replace = lambda old, new: os.kill(os.getpid(), signal.SIGKILL) if str(new) == target else replace(old, new)
 """
 HALF_WRITTEN = """
-from relvm.vm.runtime.files import complete_file
+from relvm.runtime.file_io import complete_file
 with complete_file(target) as partial:
     partial.write_bytes(bytes(100))
     os.kill(os.getpid(), signal.SIGKILL)

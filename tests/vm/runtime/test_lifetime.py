@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 from handmade import COMMON, machine_of, program_of
 
+from relvm._native import ffi
 from relvm.errors import RelvmInterrupted
-from relvm.vm.runtime import Executable, VirtualMachine, register_func
-from relvm.vm.runtime._native import ffi
-from relvm.vm.runtime.binding import hold
-from relvm.vm.runtime.runner import Runner
+from relvm.runtime.binding import hold
+from relvm.runtime.executable import Executable
+from relvm.runtime.invoke import Runner
+from relvm.runtime.packed_func import register_func
+from relvm.runtime.virtual_machine import VirtualMachine
 
 
 @pytest.fixture
@@ -26,8 +28,8 @@ def destroyed(monkeypatch) -> list[str]:
     """What was destroyed in C, in order; "executable" when its bytes were given back."""
     seen: list[str] = []
     watched = lambda held: _Watched(held, seen) if isinstance(held, ffi.CData) else held  # noqa: E731
-    monkeypatch.setattr("relvm.vm.runtime.binding.hold", lambda held: hold(watched(held)))
-    monkeypatch.setattr("relvm.vm.runtime.machine.Runner", lambda *given: _watched_runner(seen, *given))
+    monkeypatch.setattr("relvm.runtime.binding.hold", lambda held: hold(watched(held)))
+    monkeypatch.setattr("relvm.runtime.virtual_machine.Runner", lambda *given: _watched_runner(seen, *given))
     return seen
 
 

@@ -10,7 +10,9 @@ import pytest
 from handmade import machine_of
 
 from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmNameError, RelvmTypeError
-from relvm.vm.runtime import Tensor, VirtualMachine, get_func, register_func, register_library, unregister_func
+from relvm.runtime.packed_func import get_func, register_func, register_library, unregister_func
+from relvm.runtime.tensor import Tensor
+from relvm.runtime.virtual_machine import VirtualMachine
 
 CALL = """
 f13 = packed test.packed.f

@@ -23,7 +23,8 @@ from relvm.errors import (
     RelvmShapeError,
     RelvmTypeError,
 )
-from relvm.vm.runtime import Executable, VirtualMachine
+from relvm.runtime.executable import Executable
+from relvm.runtime.virtual_machine import VirtualMachine
 
 
 def body(*lines: str, parameters: str = "x", registers: int = 4, constants: str = "") -> str:

@@ -7,10 +7,10 @@ import pytest
 from handmade import EVERYTHING, program_of
 
 from relvm import vm
+from relvm.bytecode.program import Argument, FunctionEntry, Instruction, NativeCode, Program, ret
+from relvm.bytecode.python_printer import as_python
 from relvm.errors import RelvmUnsupportedError
 from relvm.tables import ARGUMENTS, OPCODES
-from relvm.vm.runtime.program import Argument, FunctionEntry, Instruction, NativeCode, Program, ret
-from relvm.vm.runtime.python_program import as_python
 
 vm.register_func("no name; (of Python)", lambda: None, override=True)
 vm.register_func("test.two", lambda a, b: a, override=True)

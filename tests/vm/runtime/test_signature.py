@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from relvm import vm
+from relvm.bytecode.program import stated_signature
 from relvm.cli.main import main
 from relvm.distributed import Runner
 from relvm.errors import RelvmArgumentError, RelvmFormatError
 from relvm.frontend.text import parse_module
-from relvm.vm.runtime.arrays import named_outputs
-from relvm.vm.runtime.program import stated_signature
+from relvm.runtime.array_files import named_outputs
 
 EXECUTABLE = vm.build(parse_module("def main(x: f32[n], k: i64) -> (f32[n], i64) = (x, k + 1)"), target="numpy")
 RIGHT = EXECUTABLE.signature["main"]

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from slow_files import SLOW_FILES
 
+from relvm.bytecode.asm_printer import listing
+from relvm.bytecode.encode import encode
+from relvm.bytecode.program import FunctionEntry, Program
 from relvm.errors import RelvmError, RelvmFormatError
-from relvm.vm.runtime import Executable
-from relvm.vm.runtime.assembly import listing
-from relvm.vm.runtime.encode import encode
-from relvm.vm.runtime.program import FunctionEntry, Program
+from relvm.runtime.executable import Executable
 
 LOADED_BYTES, SHOWN_BYTES = 4_000_000, 400_000
 SECONDS_FOR_A_BYTE = 10 * 1 / 10_000_000

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from relvm import vm
+from relvm.bytecode.container import section_places
+from relvm.bytecode.encode import encode
+from relvm.bytecode.program import Program
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
-from relvm.vm.runtime.container import section_places
-from relvm.vm.runtime.encode import encode
-from relvm.vm.runtime.files import map_executable
-from relvm.vm.runtime.program import Program
+from relvm.runtime.file_io import map_executable
 
 TEXT = 'def main(x: f32[n]) => f32[n] { y = exp(x); return packed("test.trust", relu(y)) : f32[n] }'
 X = np.ones(3, np.float32)

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from handmade import machine_of
 
+from relvm.bytecode.program import Shape
 from relvm.errors import RelvmError, RelvmTypeError, RelvmUnsupportedError
+from relvm.numpy_dtypes import numpy_dtype
+from relvm.runtime.closure import Closure
+from relvm.runtime.convert import MOST_NESTED
+from relvm.runtime.tensor import Tensor
 from relvm.tables import DTYPES
-from relvm.vm.runtime import Closure, Shape, Tensor
-from relvm.vm.runtime.dtypes import numpy_dtype
-from relvm.vm.runtime.values import MOST_NESTED
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,69 @@
+"""Constants printed as C: one struct, each a member at its alignment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from relvm.aot.lower.assign_storage import Storage
+from relvm.codegen.c.kernel import literal
+from relvm.ir.dtypes import dtype_of
+from relvm.passes.memory.arena_allocator import align
+
+_ROW = 12  # numbers in a line
+
+
+def constants_bytes(constants: Sequence[Storage], alignment: int) -> int:
+    """What the struct takes."""
+    return sum(align(_size(storage), alignment) for storage in constants)
+
+
+def print_constants_type(constants: Sequence[Storage], prefix: str, alignment: int) -> str:
+    """The struct's type and its declaration."""
+    members = [
+        f"  RVM_ALIGNED({alignment}) {storage.dtype.ctype} c{number}[{_count(storage)}];"
+        for number, storage in enumerate(constants)
+    ]
+    lines = [f"struct {prefix}_constants {{", *members, "};"]
+    return "\n".join([*lines, f"extern const struct {prefix}_constants {prefix}_constants;"])
+
+
+def print_constants(constants: Sequence[Storage], prefix: str) -> str:
+    """The struct's definition."""
+    lines = [f"const struct {prefix}_constants {prefix}_constants = {{"]
+    for number, storage in enumerate(constants):
+        lines.append(f"  /* c{number} */ {{")
+        lines += array_lines(storage.value, "    ")
+        lines.append("  },")
+    return "\n".join([*lines, "};"])
+
+
+def array_lines(array: np.ndarray, indent: str) -> list[str]:
+    """An array's elements as C constants, in lines; one zero where there are none."""
+    texts = _texts(array.reshape(-1)) or ["0"]
+    return [f"{indent}{', '.join(texts[i : i + _ROW])}," for i in range(0, len(texts), _ROW)]
+
+
+def _texts(flat: np.ndarray) -> list[str]:
+    dtype = dtype_of(flat.dtype)
+    if dtype.name == "f32" and np.isfinite(flat).all():
+        return [_hexadecimal(value) + "f" for value in flat.astype(np.float64).tolist()]
+    return [literal(value, dtype) for value in flat.tolist()]
+
+
+def _hexadecimal(value: float) -> str:
+    """The shortest hexadecimal text of a number; whole ones as decimals."""
+    if value == int(value) and abs(value) < 1e6:
+        return f"{value:.1f}"
+    mantissa, _, exponent = value.hex().partition("p")
+    return f"{mantissa.rstrip('0')}p{exponent}".replace(".p", "p")
+
+
+def _count(storage: Storage) -> int:
+    return max(1, math.prod(storage.shape))
+
+
+def _size(storage: Storage) -> int:
+    return _count(storage) * storage.dtype.size_bytes

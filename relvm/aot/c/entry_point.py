@@ -1,0 +1,217 @@
+"""The function of an export that callers call: it checks what it is given, and runs the lowered entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from relvm.aot.c.expressions import CTYPES, dim_text, guards_in
+from relvm.aot.c.functions import stated_sizes
+from relvm.aot.c.header import packed_signature, run_signature
+from relvm.aot.c.mangling import Names
+from relvm.aot.config import AotConfig, CallKind
+from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
+from relvm.aot.metadata_model import packed_inputs, port_dtype, port_shape
+from relvm.ir.symbolic import AnyDim, DimVar, as_var
+
+
+def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> str:
+    """The pools, where they are the export's own, the entry, and its descriptor.
+
+    Parameters
+    ----------
+    pool_bytes
+        What a run needs of each pool.
+    """
+    printer = _PackedEntry if config.interface == "packed" else _StructEntry
+    return printer(module, pool_bytes, names, config).text()
+
+
+class _Entry:
+    """What both interfaces have in common."""
+
+    def __init__(self, module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> None:
+        self.module = module
+        self.entry: LoweredFunction = module.functions[-1]
+        self.config = config
+        self.pools = list(zip(config.pools, pool_bytes, strict=True))
+        self.symbol = names.function(self.entry.name)
+
+    def text(self) -> str:
+        static = [
+            f"static RVM_ALIGNED({self.config.base_alignment}) uint8_t {self.config.name}_pool_{pool.name}[{size}];"
+            for pool, size in self.pools
+            if size and not self.config.workspace_is_given
+        ]
+        return "\n\n".join([*(["\n".join(static)] if static else []), "\n".join(self.function()), self.descriptor()])
+
+    def pool_arguments(self) -> list[str]:
+        """The memory of each pool that is needed."""
+        return [self.pool(number) for number, (_, size) in enumerate(self.pools) if size]
+
+    def pool(self, number: int) -> str:
+        if self.config.workspace_is_given:
+            return self.given_pool(number)
+        return f"{self.config.name}_pool_{self.pools[number][0].name}"
+
+    def expect_aligned(self) -> list[str]:
+        """The checks of pools that the caller gives."""
+        if not self.config.workspace_is_given:
+            return []
+        mask = self.config.base_alignment - 1
+        return [
+            f"  if (((uintptr_t){pool} & {mask}) != 0) return RVM_ARGUMENT_ERROR;" for pool in self.pool_arguments()
+        ]
+
+    def bounds(self, size_of) -> Iterator[str]:
+        """The checks of sizes.  size_of: the C of one."""
+        for var, low, high in self.entry.sizes:
+            size = size_of(var)
+            above = "" if high is None else f" || {size} > {high}"
+            yield f"  if ({size} < {low}{above}) return RVM_SHAPE_ERROR;"
+
+    def call(self, tensors: list[str], size_of, scalars: list[str], results: list[str]) -> str:
+        first = [] if self.module.calls is CallKind.UNPACKED else ["result"]
+        sizes = [size_of(var) for var, _, _ in self.entry.sizes]
+        return f"{self.symbol}({', '.join([*first, *self.pool_arguments(), *tensors, *sizes, *scalars, *results])})"
+
+
+class _StructEntry(_Entry):
+    """One that takes a struct of inputs and one of outputs."""
+
+    def given_pool(self, number: int) -> str:
+        return f"workspaces->{self.pools[number][0].name}"
+
+    def function(self) -> list[str]:
+        inputs, outputs = _by_value(self.module.inputs), _by_value(self.module.outputs)
+        tensors = [f"inputs->{inputs[number]}" for number in self.entry.inputs]
+        tensors += [f"outputs->{outputs[number]}" for number in self.entry.outputs]
+        results = [f"outputs->{outputs[var]}" for var in self.entry.results]
+        pointers = [*tensors, *results]
+        wanted = ["!inputs", "!outputs"]
+        if self.config.workspace_is_given:
+            wanted.append("!workspaces")
+            pointers += self.pool_arguments()
+        body = [f"  if ({' || '.join(wanted)}) return RVM_ARGUMENT_ERROR;"]
+        if pointers:
+            body.append(f"  if ({' || '.join(f'!{each}' for each in pointers)}) return RVM_ARGUMENT_ERROR;")
+
+        def size_of(var: DimVar) -> str:
+            return f"inputs->{inputs[var]}"
+
+        scalars = [f"inputs->{inputs[var]}" for var in self.entry.scalars]
+        body += [*self.expect_aligned(), *self.bounds(size_of)]
+        call = self.call(tensors, size_of, scalars, results)
+        return [f"{run_signature(self.config)} {{", *body, f"  return {call};", "}"]
+
+    def descriptor(self) -> str:
+        name = self.config.name
+        given = ", workspaces" if self.config.workspace_is_given else ""
+        return "\n".join(
+            [
+                f"static int32_t {name}_run_any(const void *inputs, const void *outputs, const void *workspaces) {{",
+                *([] if given else ["  (void)workspaces;"]),
+                f"  return {name}_run(inputs, outputs{given});",
+                "}",
+                "",
+                f"const struct relvm_aot_model {name}_model = "
+                f'{{"{name}", {name}_run_any, {len(self.module.inputs)}, {len(self.module.outputs)}}};',
+            ]
+        )
+
+
+class _PackedEntry(_Entry):
+    """One that takes tensors: the inputs', the outputs', and the pools' where they are given."""
+
+    def __init__(self, *args) -> None:
+        super().__init__(*args)
+        inputs = packed_inputs(self.module)
+        self.ports = [*inputs, *self.module.outputs]
+        self.place = {port.value: number for number, port in enumerate(inputs)}
+        self.out = {port.value: len(inputs) + number for number, port in enumerate(self.module.outputs)}
+        self.codes: dict[AnyDim, int] = {}  # dimensions that the check finds out -> their numbers
+
+    def given_pool(self, number: int) -> str:
+        return self.data("uint8_t", len(self.ports) + number)
+
+    def data(self, ctype: str, number: int) -> str:
+        """What an argument points to."""
+        return f"({ctype} *)arguments[{number}].as.tensor->dl.data"
+
+    def function(self) -> list[str]:
+        rows = [
+            ", ".join([f"RVM_DTYPE_{port_dtype(port, self.entry)}", *self.shape(port_shape(port, self.entry))])
+            for port in self.ports
+        ]
+        if self.config.workspace_is_given:
+            rows += [f"RVM_DTYPE_u8, 1, {size}" for _, size in self.pools]
+        check = f"rvm_kernel_check(expected, {len(rows)}, {len(self.codes)}, sizes, arguments, count, result)"
+        body = [
+            f"  static const int64_t expected[] = {{{', '.join(rows) or '0'}}};",
+            f"  int64_t sizes[{max(1, len(self.codes))}];",
+            f"  rvm_status status = {check};",
+            *self.bool_variables(),
+            "  (void)self;",
+            "  if (status != RVM_OK) return status;",
+            "  if (!rvm_are_plain(arguments, count)) return RVM_ARGUMENT_ERROR;",
+            *self.expect_aligned(),
+            *self.bounds(self.size_of),
+            *self.compound(),
+        ]
+        tensors = [self.pointer(number, self.place[number], "const ") for number in self.entry.inputs]
+        tensors += [self.pointer(number, self.out[number], "") for number in self.entry.outputs]
+        scalars = [self.read(var, self.place[var]) for var in self.entry.scalars]
+        results = [self.result(var) for var in self.entry.results]
+        body.append(f"  status = {self.call(tensors, self.size_of, scalars, results)};")
+        for var in self.entry.results:
+            if var.letter == "b":
+                body.append(f"  *{self.data('uint8_t', self.out[var])} = (uint8_t){self.variable(var)};")
+        return [f"{packed_signature(self.config)} {{", *body, "  return status;", "}"]
+
+    def shape(self, dims: tuple[AnyDim, ...]) -> list[str]:
+        """A rank and dimensions as `rvm_kernel_check` takes them."""
+        texts = [str(len(dims))]
+        for dim in dims:
+            texts.append(str(dim if isinstance(dim, int) else -1 - self.codes.setdefault(dim, len(self.codes))))
+        return texts
+
+    def size_of(self, var: DimVar) -> str:
+        for dim, number in self.codes.items():
+            if as_var(dim) is var:
+                return f"sizes[{number}]"
+        return self.read(ScalarVar("", "i"), self.place[var])
+
+    def compound(self) -> Iterator[str]:
+        """The checks of dimensions that are more than a size."""
+        for dim, number in self.codes.items():
+            if as_var(dim) is None:
+                for guard in guards_in(dim, self.size_of, stated_sizes(self.entry)):
+                    yield f"  if ({guard}) return RVM_SHAPE_ERROR;"
+                yield f"  if (sizes[{number}] != {dim_text(dim, self.size_of)}) return RVM_SHAPE_ERROR;"
+
+    def pointer(self, storage: int, number: int, const: str) -> str:
+        return self.data(f"{const}{self.entry.storages[storage].dtype.ctype}", number)
+
+    def read(self, var: ScalarVar, number: int) -> str:
+        if var.letter == "b":
+            return f"*{self.data('const uint8_t', number)} != 0"
+        return f"*{self.data(f'const {CTYPES[var.letter]}', number)}"
+
+    def variable(self, var: ScalarVar) -> str:
+        return f"result{self.out[var]}"
+
+    def bool_variables(self) -> list[str]:
+        """Results that are int64 inside, and a byte outside."""
+        return [f"  int64_t {self.variable(var)} = 0;" for var in self.entry.results if var.letter == "b"]
+
+    def result(self, var: ScalarVar) -> str:
+        return f"&{self.variable(var)}" if var.letter == "b" else self.data(CTYPES[var.letter], self.out[var])
+
+    def descriptor(self) -> str:
+        name = self.config.name
+        pools = len(self.pools) if self.config.workspace_is_given else 0
+        counts = f"{len(self.ports) - len(self.module.outputs)}, {len(self.module.outputs)}, {pools}"
+        return f'const struct relvm_aot_packed_model {name}_model = {{"{name}", {name}_run, {counts}}};'
+
+
+def _by_value(ports: tuple[Port, ...]) -> dict[object, str]:
+    return {port.value: port.name for port in ports}

@@ -1,0 +1,107 @@
+"""Sizes, scalars and elements of storages as C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from relvm.aot.lower.ir import DimScalar, Immediate, Scalar, ScalarVar
+from relvm.codegen.c.kernel import KernelBody
+from relvm.codegen.c.operands import float_text
+from relvm.ir.dtypes import BOOL, F64, I64, DType
+from relvm.ir.symbolic import AnyDim, DimVar, as_var
+from relvm.ir.value_ranges import Range, range_of
+from relvm.kernels import loop_ir as lir
+
+_DTYPES = {"i": I64, "f": F64, "b": BOOL}
+CTYPES = {"i": "int64_t", "f": "double", "b": "int64_t"}
+
+NameOf = Callable[[DimVar], str]
+
+
+def dim_text(dim: AnyDim, name_of: NameOf) -> str:
+    """A size as a C expression of int64, in parentheses where it is a sum."""
+    if isinstance(dim, int):
+        return integer_text(dim)
+    terms = []
+    for monomial, coefficient in dim.terms:
+        factors = [_atom(atom, name_of) for atom in monomial]
+        if coefficient != 1 or not factors:
+            factors.append(integer_text(coefficient))
+        terms.append(" * ".join(factors))
+    return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
+
+
+def _atom(atom, name_of: NameOf) -> str:
+    if isinstance(atom, DimVar):
+        return name_of(atom)
+    left, right = dim_text(atom.left, name_of), dim_text(atom.right, name_of)
+    return f"rvm_prim_{atom.function}_i64_value({left}, {right})"
+
+
+def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> Iterator[str]:
+    """C conditions, each of which means that a size has no value: what it divides by is 0, or it is no int64.  Those of
+    its parts come first.  Sums and products wrap around, so that what is between them need not fit."""
+    if isinstance(dim, int):
+        return
+    for atom in (atom for monomial, _ in dim.terms for atom in monomial if not isinstance(atom, DimVar)):
+        yield from guards_in(atom.left, name_of, ranges)
+        yield from guards_in(atom.right, name_of, ranges)
+        if atom.function in ("floordiv", "mod") and not isinstance(atom.right, int):
+            yield f"{dim_text(atom.right, name_of)} == 0"
+    found = range_of(dim, ranges)
+    if as_var(dim) is None and not (found.low >= -(2**63) and found.high < 2**63):
+        yield f"!rvm_prim_fits_i64({_double_text(dim, name_of)})"
+
+
+def _double_text(dim: AnyDim, name_of: NameOf) -> str:
+    """About the same in floating point."""
+    terms = []
+    for monomial, coefficient in dim.terms:
+        factors = [f"(double){_atom(atom, name_of)}" for atom in monomial]
+        terms.append(" * ".join([*factors, f"{float(coefficient)!r}"]))
+    return " + ".join(terms)
+
+
+def integer_text(value: int) -> str:
+    """An int64 constant; one that fits into 31 bits as an int."""
+    if value == -(2**63):
+        return "INT64_MIN"
+    text = str(abs(value)) if abs(value) < 2**31 else f"INT64_C({abs(value)})"
+    return text if value >= 0 else f"(-{text})"
+
+
+def scalar_text(scalar: Scalar, name_of: NameOf) -> str:
+    match scalar:
+        case ScalarVar(name):
+            return name
+        case DimScalar(dim):
+            return dim_text(dim, name_of)
+        case Immediate(bool() as value):
+            return str(int(value))
+        case Immediate(int() as value):
+            return integer_text(value)
+    return float_text(scalar.value) if scalar.value >= 0 else f"({float_text(scalar.value)})"
+
+
+def element_as(letter: str, storage: str, dtype: DType, position: int) -> str:
+    """The element at a position as a scalar of the letter's type, converted as kernels convert."""
+    buffer = lir.Buffer(storage, dtype, (1,))
+    body = KernelBody("", {}, {storage: ""})
+    return body.scalar(lir.Load(buffer, (lir.Literal(position, I64),)).to(_DTYPES[letter]))
+
+
+def as_element(text: str, letter: str, dtype: DType) -> str:
+    """A C expression of a letter's type as an element of a dtype."""
+    body = KernelBody("", {}, {})
+    return body.scalar(lir.Local(text, _DTYPES[letter]).to(dtype))
+
+
+def letter_of(scalar: Scalar) -> str:
+    match scalar:
+        case ScalarVar(letter=letter):
+            return letter
+        case Immediate(bool()):
+            return "b"
+        case Immediate(float()):
+            return "f"
+    return "i"

@@ -1,0 +1,312 @@
+"""Lowered functions printed as C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+
+from relvm.aot.c.expressions import (
+    CTYPES,
+    as_element,
+    dim_text,
+    element_as,
+    guards_in,
+    integer_text,
+    letter_of,
+    scalar_text,
+)
+from relvm.aot.c.kernels import can_fail, scratch_bytes
+from relvm.aot.c.mangling import Names
+from relvm.aot.c.packed_kernels import packed_call
+from relvm.aot.config import CallKind
+from relvm.aot.lower.assign_storage import Place
+from relvm.aot.lower.ir import (
+    Branch,
+    CallFunction,
+    Check,
+    CheckRange,
+    CheckSizes,
+    Compute,
+    Copy,
+    DimScalar,
+    LoweredFunction,
+    LoweredModule,
+    ReadItem,
+    Repeat,
+    Run,
+    Scalar,
+    SetScalar,
+    SetSize,
+    Statement,
+    WriteItem,
+    goes_on,
+)
+from relvm.aot.lower.place_storage import FunctionPlacement
+from relvm.ir.symbolic import AnyDim, DimVar
+from relvm.ir.value_ranges import Range, range_of
+from relvm.tables import PRIM_OPERATORS
+
+_CHECKS = {  # of rows that may have no value for their operands
+    "floordiv_i64": "rvm_prim_divides({1})",
+    "mod_i64": "rvm_prim_divides({1})",
+    "shl_i64": "rvm_prim_shifts({1})",
+    "shr_i64": "rvm_prim_shifts({1})",
+    "i64_of_f64": "rvm_prim_fits_i64({0})",
+}
+assert set(_CHECKS) == {row.name for row in PRIM_OPERATORS if row.fails}
+
+
+def print_function(
+    function: LoweredFunction, module: LoweredModule, placements: Mapping[str, FunctionPlacement], names: Names
+) -> str:
+    """The C text of one function.
+
+    Names of scalars end with a number, so that no variable of the model's is called as one that ends with a word is.
+
+    Its parameters: where kernels of tensors leave their errors, the memory of each pool that it needs, its input and
+    output tensors, sizes, scalars, and where scalar results go.
+    """
+    return _Printer(function, module, placements, names).text()
+
+
+def signature(function: LoweredFunction, placement: FunctionPlacement, names: Names, calls: CallKind) -> str:
+    """The declaration of what `print_function` defines."""
+    parts = [] if calls is CallKind.UNPACKED else ["rvm_value *result"]
+    parts += [f"uint8_t *pool{pool}" for pool, size in enumerate(placement.size_bytes) if size]
+    for number in function.inputs:
+        parts.append(f"const {function.storages[number].dtype.ctype} *s{number}")
+    for number in function.outputs:
+        parts.append(f"{function.storages[number].dtype.ctype} *s{number}")
+    names_of_sizes = _size_names(function)
+    parts += [f"int64_t {names_of_sizes[var]}" for var, _, _ in function.sizes]
+    parts += [f"{CTYPES[var.letter]} {var.name}" for var in function.scalars]
+    parts += [f"{CTYPES[var.letter]} *{var.name}_out" for var in function.results]
+    return f"static int32_t {names.function(function.name)}({', '.join(parts) or 'void'})"
+
+
+def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
+    """The C names of sizes, those that the function is given first: numbers, as two may be called the same."""
+    given = [var for var, _, _ in function.sizes]
+    found = []
+    for statement in function.statements():
+        match statement:
+            case SetSize(target):
+                found.append(target)
+            case Repeat(sizes=sizes):
+                found += [var for var, _ in sizes]
+    return {var: f"n{i}" for i, var in enumerate(dict.fromkeys((*given, *found)))}
+
+
+def stated_sizes(function: LoweredFunction) -> dict[DimVar, Range]:
+    """What the sizes can be that a function is given."""
+    return {var: Range(low, inf if high is None else high) for var, low, high in function.sizes}
+
+
+class _Printer:
+    def __init__(
+        self,
+        function: LoweredFunction,
+        module: LoweredModule,
+        placements: Mapping[str, FunctionPlacement],
+        names: Names,
+    ) -> None:
+        self.function = function
+        self.module = module
+        self.placements = placements
+        self.placement = placements[function.name]
+        self.names = names
+        self.point = -1
+        self.lines: list[str] = []
+        self.used: set[str] = set()
+        self.guards: dict[str, None] = {}  # what must not hold of sizes in the present statement
+        self.ranges = stated_sizes(function)
+        self.size_names = _size_names(function)
+
+    def text(self) -> str:
+        end = [f"  *{var.name}_out = {var.name};" for var in self.function.results]
+        targets = {s.section for s in self.function.statements() if isinstance(s, Repeat)}
+        for number, section in enumerate(self.function.sections):
+            self.lines += [f"section{number}:;"] if number in targets else []
+            self.block(section, "  ")
+            self.lines += [] if goes_on(section) else [*end, "  return RVM_OK;"]
+        body, self.lines = self.lines, []
+        self.declarations()
+        head = f"{signature(self.function, self.placement, self.names, self.module.calls)} {{"
+        return "\n".join([head, *self.lines, *body, "}"])
+
+    def declarations(self) -> None:
+        function = self.function
+        for number, storage in enumerate(function.storages):
+            name, ctype = f"s{number}", storage.dtype.ctype
+            if storage.place is Place.INPUT and number not in function.inputs and name in self.used:
+                self.lines.append(f"  const {ctype} *{name} = 0;")
+            elif storage.place is Place.CONSTANT and name in self.used:
+                self.lines.append(f"  const {ctype} *const {name} = {self.names.constant(storage)};")
+            elif storage.place is Place.WORKSPACE and name in self.used:
+                slot = self.placement.slots["storage", number]
+                self.lines.append(f"  {ctype} *const {name} = ({ctype} *)(void *)(pool{slot.pool} + {slot.offset});")
+        for var in dict.fromkeys(self.scalars()):
+            self.lines.append(f"  {CTYPES[var.letter]} {var.name} = 0;")
+        found = list(self.size_names.values())[len(function.sizes) :]
+        self.lines += [f"  int64_t {name} = 0;" for name in found]
+        given = [] if self.module.calls is CallKind.UNPACKED else ["result"]
+        given += [f"pool{pool}" for pool, size in enumerate(self.placement.size_bytes) if size]
+        given += [f"s{number}" for number in (*function.inputs, *function.outputs)]
+        given += [self.size_names[var] for var, _, _ in function.sizes] + [var.name for var in function.scalars]
+        text = " ".join(self.lines)
+        self.lines += [f"  (void){name};" for name in given if name not in self.used and f"({name} +" not in text]
+
+    def scalars(self):
+        """The scalar variables that are not parameters."""
+        given = set(self.function.scalars)
+        for statement in self.function.statements():
+            match statement:
+                case ReadItem(target) | Compute(target) | SetScalar(target):
+                    yield target
+                case Repeat(scalars=scalars):
+                    yield from (var for var, _ in scalars if var not in given)
+                case CallFunction(results=results):
+                    yield from results
+        yield from self.function.results
+
+    # ---- statements ----
+
+    def block(self, body: tuple[Statement, ...], indent: str) -> None:
+        for statement in body:
+            self.point += 1
+            outer, self.guards = self.guards, {}
+            lines = self.statement(statement, indent)
+            checks = (f"if ({guard}) return RVM_SHAPE_ERROR;" for guard in self.guards)
+            self.lines += [indent + line for line in (*checks, *lines)]
+            self.guards = outer
+
+    def statement(self, statement: Statement, indent: str) -> list[str]:
+        match statement:
+            case Run():
+                return self.run(statement)
+            case Copy(source, target, size):
+                return [f"memcpy({self.at(target)}, {self.at(source)}, (size_t){self.dim(size)});"]
+            case ReadItem(target, storage, position):
+                dtype = self.function.storages[storage].dtype
+                return [f"{target.name} = {element_as(target.letter, self.at(storage), dtype, position)};"]
+            case WriteItem(storage, position, value):
+                dtype = self.function.storages[storage].dtype
+                element = as_element(self.scalar(value), letter_of(value), dtype)
+                return [f"{self.at(storage)}[{position}] = {element};"]
+            case Compute(target, row, args):
+                return self.compute(target.name, row, args)
+            case SetScalar(target, value):
+                return [f"{target.name} = {self.scalar(value)};"]
+            case SetSize(target, value):
+                text, name = self.scalar(value), self.size_names[target]
+                return [f"if ({text} < 0) return RVM_SHAPE_ERROR;", f"{name} = {text};"]
+            case CheckSizes(left, right):
+                return [f"if ({self.dim(left)} != {self.dim(right)}) return RVM_SHAPE_ERROR;"]
+            case CheckRange(value, low, high):
+                text = self.scalar(value)
+                return [f"if ({text} < {integer_text(low)} || {text} > {integer_text(high)}) return RVM_TYPE_ERROR;"]
+            case Check(cond, status):
+                return [f"if (!{self.scalar(cond)}) return RVM_{status};"]
+            case Branch(cond, then, orelse):
+                return self.branch(cond, then, orelse, indent)
+            case CallFunction():
+                return self.call(statement)
+            case Repeat():
+                return self.repeat(statement)
+        raise AssertionError(f"no C for {statement!r}")
+
+    def run(self, run: Run) -> list[str]:
+        kernel = self.module.kernels[run.kernel]
+        for size in run.sizes:
+            text = self.dim(size)
+            if range_of(size, self.ranges).low < 0:
+                self.guards[f"{text} < 0"] = None
+        if self.module.calls is not CallKind.UNPACKED:
+            self.used.add("result")
+            return packed_call(run, kernel, self.module.calls, self.names, self.at, self.dim)
+        parts = [self.at(number) for number in run.storages] + [self.dim(size) for size in run.sizes]
+        if scratch_bytes(kernel):
+            slot = self.placement.slots["scratch", self.point]
+            parts.append(self.pool(slot.pool, slot.offset))
+        call = f"{self.names.kernel(run.kernel)}({', '.join(parts)})"
+        return [f"RVM_TRY({call});" if can_fail(kernel) else f"{call};"]
+
+    def compute(self, target: str, row: str, args: tuple[Scalar, ...]) -> list[str]:
+        operands = [self.scalar(arg) for arg in args]
+        line = f"{target} = rvm_prim_{row}_value({', '.join((*operands, '0')[:2])});"
+        if row not in _CHECKS:
+            return [line]
+        return [f"if (!{_CHECKS[row].format(*operands)}) return RVM_ARITHMETIC_ERROR;", line]
+
+    def branch(
+        self, cond: Scalar, then: tuple[Statement, ...], orelse: tuple[Statement, ...], indent: str
+    ) -> list[str]:
+        text = self.scalar(cond)
+        outer, self.lines = self.lines, []
+        self.block(then, "  ")
+        first, self.lines = self.lines, []
+        self.block(orelse, "  ")
+        second, self.lines = self.lines, outer
+        if not second:
+            return [f"if ({text}) {{", *first, "}"]
+        return [f"if ({text}) {{", *first, "} else {", *second, "}"]
+
+    def call(self, call: CallFunction) -> list[str]:
+        needed = self.placements[call.function].size_bytes
+        parts = []
+        if self.module.calls is not CallKind.UNPACKED:
+            self.used.add("result")
+            parts.append("result")
+        for pool, size in enumerate(needed):
+            if size:
+                slot = self.placement.slots[f"frame {pool}", self.point]
+                parts.append(self.pool(pool, slot.offset))
+        parts += [self.at(number) for number in call.storages]
+        parts += [self.dim(size) for size in call.sizes] + [self.scalar(value) for value in call.scalars]
+        parts += [f"&{var.name}" for var in call.results]
+        return [f"RVM_TRY({self.names.function(call.function)}({', '.join(parts)}));"]
+
+    def repeat(self, repeat: Repeat) -> list[str]:
+        storages = self.function.storages
+        copied = [move for move in repeat.moves if move.home is not None]
+        lines = [f"memcpy({self.at(m.home)}, {self.at(m.source)}, (size_t){self.dim(m.size_bytes)});" for m in copied]
+        lines += [
+            f"const {storages[m.source].dtype.ctype} *const next{m.param} = {self.at(m.source)};"
+            for m in repeat.moves
+            if m.home is None
+        ]
+        lines += [f"const int64_t {self.size_names[var]}_next = {self.dim(dim)};" for var, dim in repeat.sizes]
+        lines += [
+            f"const {CTYPES[var.letter]} {var.name}_next = {self.scalar(value)};" for var, value in repeat.scalars
+        ]
+        for move in repeat.moves:
+            new = f"next{move.param}" if move.home is None else self.at(move.home)
+            lines.append(f"{self.at(move.param)} = {new};")
+        lines += [f"{self.size_names[var]} = {self.size_names[var]}_next;" for var, _ in repeat.sizes]
+        lines += [f"{var.name} = {var.name}_next;" for var, _ in repeat.scalars]
+        return ["{", *(f"  {line}" for line in lines), f"  goto section{repeat.section};", "}"]
+
+    # ---- operands ----
+
+    def at(self, number: int) -> str:
+        self.used.add(f"s{number}")
+        return f"s{number}"
+
+    def pool(self, number: int, offset: int) -> str:
+        self.used.add(f"pool{number}")
+        return f"pool{number} + {offset}"
+
+    def dim(self, dim: AnyDim) -> str:
+        self.guards.update(dict.fromkeys(guards_in(dim, self.size, self.ranges)))
+        return dim_text(dim, self.size)
+
+    def size(self, var: DimVar) -> str:
+        self.used.add(self.size_names[var])
+        return self.size_names[var]
+
+    def scalar(self, scalar: Scalar) -> str:
+        if isinstance(scalar, DimScalar):
+            return self.dim(scalar.dim)
+        text = scalar_text(scalar, self.size)
+        self.used.add(text)
+        return text

@@ -1,0 +1,141 @@
+"""The header of an export that callers include."""
+
+from __future__ import annotations
+
+from relvm.aot.c.expressions import CTYPES
+from relvm.aot.config import AotConfig
+from relvm.aot.lower.ir import LoweredModule, Port, ScalarVar
+from relvm.aot.metadata_model import Metadata, TensorInfo, dim_text
+from relvm.ir.symbolic import DimVar
+from relvm.quoting import c_comment
+from relvm.tables import STATUS
+
+
+def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, constants_bytes: int) -> str:
+    """Its text: a struct of inputs and one of outputs, or how the arguments of a packed entry are laid out."""
+    name = config.name
+    is_packed = config.interface == "packed"
+    parts = [f"/* {name}.h: a model, made by relvm.  Inputs and outputs must not overlap. */", *_guard(name)]
+    parts.append('#include "relvm_views.h"' if is_packed else "#include <stdint.h>")
+    parts += (
+        ['/* Memory for workspaces, if you like. */\n#include "relvm_stack.h"'] if config.workspace_is_given else []
+    )
+    parts.append('#ifdef __cplusplus\nextern "C" {\n#endif')
+    parts.append(_sizes(metadata, constants_bytes))
+    if is_packed:
+        parts += [_arguments(metadata, config), f"{packed_signature(config)};", _packed_descriptor(name)]
+    else:
+        entry = module.functions[-1]
+        parts += [_status_codes(), _struct("inputs", module.inputs, entry, config)]
+        parts += [_struct("outputs", module.outputs, entry, config)]
+        parts += [_workspaces(config)] if config.workspace_is_given else []
+        parts += [f"/* RVM_OK, or why the run ended. */\n{run_signature(config)};", _descriptor(name)]
+    parts += ["#ifdef __cplusplus\n}\n#endif", f"#endif /* {name.upper()}_H */"]
+    return "\n\n".join(parts) + "\n"
+
+
+def print_metadata_header(name: str) -> str:
+    """That of the metadata."""
+    guard = f"{name}_metadata"
+    declaration = f"extern const rvm_metadata {name}_metadata;"
+    end = f"#endif /* {guard.upper()}_H */"
+    return "\n\n".join([*_guard(guard), '#include "relvm_metadata.h"', declaration, end]) + "\n"
+
+
+def run_signature(config: AotConfig) -> str:
+    """The declaration of an entry of interface "c"."""
+    name = config.name
+    parts = [f"const struct {name}_inputs *inputs", f"const struct {name}_outputs *outputs"]
+    if config.workspace_is_given:
+        parts.append(f"const struct {name}_workspaces *workspaces")
+    return f"int32_t {name}_run({', '.join(parts)})"
+
+
+def packed_signature(config: AotConfig) -> str:
+    """The declaration of an entry of interface "packed"."""
+    return f"rvm_status {config.name}_run(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)"
+
+
+def _guard(name: str) -> list[str]:
+    return [f"#ifndef {name.upper()}_H\n#define {name.upper()}_H"]
+
+
+def _sizes(metadata: Metadata, constants_bytes: int) -> str:
+    upper = metadata.mod_name.upper()
+    lines = ["/* Bytes that a run needs besides inputs and outputs, and the constants. */"]
+    lines += [f"#define {upper}_{pool.name.upper()}_BYTES {pool.shape[0]}" for pool in metadata.pools]
+    return "\n".join([*lines, f"#define {upper}_CONSTANTS_BYTES {constants_bytes}"])
+
+
+def _struct(what: str, ports: tuple[Port, ...], entry, config: AotConfig) -> str:
+    const = "const " if what == "inputs" else ""
+    lines = [f"struct {config.name}_{what} {{"]
+    for port in ports:
+        match port.value:
+            case int() as number:
+                storage = entry.storages[number]
+                type_ = f"{storage.dtype}[{', '.join(map(dim_text, storage.shape))}]"
+                lines.append(f"  {const}{storage.dtype.ctype} *{port.name}; /* {c_comment(type_)} */")
+            case ScalarVar(letter=letter):
+                star = "" if what == "inputs" else "*"
+                lines.append(f"  {CTYPES[letter]} {star}{port.name};")
+            case DimVar() as var:
+                low, high = next((low, high) for known, low, high in entry.sizes if known is var)
+                lines.append(f"  int64_t {port.name}; /* {low} to {'any' if high is None else high} */")
+    if not ports:
+        lines.append("  char none; /* C has no empty struct */")
+    return "\n".join([*lines, "};"])
+
+
+def _workspaces(config: AotConfig) -> str:
+    lines = [f"/* Memory of {config.base_alignment} bytes alignment that nothing else uses during a run. */"]
+    lines.append(f"struct {config.name}_workspaces {{")
+    lines += [f"  void *{pool.name};" for pool in config.pools]
+    return "\n".join([*lines, "};"])
+
+
+def _descriptor(name: str) -> str:
+    return (
+        "#ifndef RELVM_AOT_MODEL\n#define RELVM_AOT_MODEL\n"
+        "/* A model for callers who do not know its types: run takes its structs. */\n"
+        "struct relvm_aot_model {\n"
+        "  const char *name;\n"
+        "  int32_t (*run)(const void *inputs, const void *outputs, const void *workspaces);\n"
+        "  int32_t inputs;\n  int32_t outputs;\n};\n#endif\n"
+        f"extern const struct relvm_aot_model {name}_model;"
+    )
+
+
+def _status_codes() -> str:
+    rows = ",\n".join(f"  RVM_{row.name} = {row.index}" for row in STATUS)
+    return f"#ifndef RELVM_STATUS\n#define RELVM_STATUS\nenum relvm_status {{\n{rows}\n}};\n#endif"
+
+
+def _arguments(metadata: Metadata, config: AotConfig) -> str:
+    """What a packed entry takes, as a comment."""
+    lines = ["/* RVM_OK, or why the run ended.  The arguments are tensors, compact and row-major:"]
+    listed: list[tuple[str, TensorInfo]] = [("input", info) for info in metadata.inputs]
+    listed += [("output", info) for info in metadata.outputs]
+    if config.workspace_is_given:
+        listed += [(f"memory of {metadata.alignment} bytes alignment", info) for info in metadata.pools]
+    for number, (what, info) in enumerate(listed):
+        shape = ", ".join(map(str, info.shape))
+        lines.append(f"     {number}: {what} {c_comment(f'{info.name}, {info.dtype}[{shape}]')}")
+    lines += [
+        f"   {c_comment(size.name)} is {size.least} to {'any' if size.most is None else size.most}."
+        for size in metadata.sizes
+    ]
+    lines.append("   result is left NIL; self is not looked at. */")
+    return "\n".join(lines)
+
+
+def _packed_descriptor(name: str) -> str:
+    return (
+        "#ifndef RELVM_AOT_PACKED_MODEL\n#define RELVM_AOT_PACKED_MODEL\n"
+        "/* A model for callers who do not know its types. */\n"
+        "struct relvm_aot_packed_model {\n"
+        "  const char *name;\n"
+        "  rvm_packed_function run;\n"
+        "  int32_t inputs;\n  int32_t outputs;\n  int32_t pools; /* that the caller gives */\n};\n#endif\n"
+        f"extern const struct relvm_aot_packed_model {name}_model;"
+    )

@@ -1,0 +1,135 @@
+"""Kernels printed as plain C functions: pointers, then sizes, then memory of their own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from relvm.codegen.c.kernel import KernelBody, size_names
+from relvm.ir.symbolic import DimVar
+from relvm.kernels.loop_ir import (
+    Allocate,
+    Assign,
+    Branch,
+    Buffer,
+    Declare,
+    Fail,
+    Kernel,
+    Local,
+    Loop,
+    Parallel,
+    Statement,
+    scalars_in,
+    statements_in,
+)
+from relvm.passes.memory.arena_allocator import align
+from relvm.quoting import c_comment
+
+SCRATCH_ALIGNMENT = 16  # of a kernel's arrays in its scratch memory, in bytes
+_ON_STACK_BYTES = 256  # arrays of a kernel that are no larger are variables
+
+
+def scratch_bytes(kernel: Kernel) -> int:
+    """The memory that a kernel is given besides its tensors."""
+    return _Scratch(kernel).size_bytes
+
+
+def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
+    """The C text of one kernel, as `plain_signature` declares it."""
+    scratch = _Scratch(kernel)
+    pointers, sizes = _pointers(kernel), size_names((*kernel.inputs, *kernel.outputs))
+    body = _PlainBody(symbol, sizes, pointers, scratch)
+    body.statements(kernel.body, "  ")
+    named = [*(buffer.name for buffer in (*kernel.inputs, *kernel.outputs)), *sizes.values()]
+    unused = [f"  (void){name};" for name in named if name not in body.used]
+    end = ["  return RVM_OK;"] if can_fail(kernel) else []
+    head = f"{plain_signature(kernel, symbol)} {{"
+    return "\n".join([f"/* {c_comment(kernel.comment)} */", head, *unused, *body.lines, *end, "}"])
+
+
+def plain_signature(kernel: Kernel, symbol: str) -> str:
+    """The declaration: of a status where the kernel can fail."""
+    parts = [*_pointers(kernel).values()]
+    parts += [f"int64_t {name}" for name in size_names((*kernel.inputs, *kernel.outputs)).values()]
+    if scratch_bytes(kernel):
+        parts.append("void *restrict scratch")
+    return f"{'int32_t' if can_fail(kernel) else 'void'} {symbol}({', '.join(parts)})"
+
+
+def can_fail(kernel: Kernel) -> bool:
+    return any(isinstance(statement, Fail) for statement in statements_in(kernel.body))
+
+
+def _pointers(kernel: Kernel) -> dict[str, str]:
+    restrict = "" if kernel.in_place else "restrict "
+    declared = {buffer.name: f"const {buffer.dtype.ctype} *{buffer.name}" for buffer in kernel.inputs}
+    return declared | {b.name: f"{b.dtype.ctype} *{restrict}{b.name}" for b in kernel.outputs}
+
+
+def without_unread(kernel: Kernel) -> Kernel:
+    """A kernel without the statements that give values to variables which nothing reads."""
+    body = kernel.body
+    while True:
+        read = {s.name for statement in statements_in(body) for s in scalars_in(statement) if isinstance(s, Local)}
+        less = _kept(body, read)
+        if less == body:
+            return replace(kernel, body=body)
+        body = less
+
+
+def _kept(body: tuple[Statement, ...], read: set[str]) -> tuple[Statement, ...]:
+    kept = []
+    for statement in body:
+        match statement:
+            case Declare(local) | Assign(local) if local.name not in read:
+                continue
+            case Loop(body=inner) | Parallel(body=inner):
+                less = _kept(inner, read)
+                kept.append(statement if less == inner else replace(statement, body=less))
+            case Branch(_, then, orelse):
+                branches = _kept(then, read), _kept(orelse, read)
+                kept.append(statement if branches == (then, orelse) else Branch(statement.cond, *branches))
+            case _:
+                kept.append(statement)
+    return tuple(kept)
+
+
+class _Scratch:
+    """Where a kernel's larger arrays are in its scratch memory."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.offsets: dict[Buffer, int] = {}
+        self.size_bytes = 0
+        for statement in statements_in(kernel.body):
+            if isinstance(statement, Allocate):
+                buffer = statement.buffer
+                size = math.prod(buffer.shape) * buffer.dtype.size_bytes
+                if size > _ON_STACK_BYTES:
+                    self.offsets[buffer] = self.size_bytes
+                    self.size_bytes += align(size, SCRATCH_ALIGNMENT)
+
+
+class _PlainBody(KernelBody):
+    """Statements for one thread, without a machine that could be told why a kernel fails."""
+
+    def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str], scratch: _Scratch) -> None:
+        super().__init__(symbol, sizes, pointers)
+        self.scratch = scratch
+
+    def allocate(self, buffer: Buffer) -> str:
+        ctype, name = buffer.dtype.ctype, buffer.name
+        if buffer in self.scratch.offsets:
+            return f"{ctype} *const {name} = ({ctype} *)(void *)((char *)scratch + {self.scratch.offsets[buffer]});"
+        return f"RVM_ALIGNED(16) {ctype} {name}[{math.prod(buffer.shape)}];"
+
+    def fail(self, fail: Fail) -> str:
+        return f"return RVM_{fail.status};"
+
+    def parallel(self, loop: Parallel, indent: str) -> None:
+        """All parts as one; none where there is nothing to do, which the body may rely on."""
+        first, last = loop.first.name, loop.last.name
+        self.own |= {first, last}
+        self.lines.append(f"{indent}if ({self.scalar(loop.count)} > 0) {{")
+        self.lines.append(f"{indent}  const int64_t {first} = 0, {last} = {self.scalar(loop.count)};")
+        self.statements(loop.body, indent + "  ")
+        self.lines.append(f"{indent}}}")

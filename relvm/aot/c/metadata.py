@@ -1,0 +1,51 @@
+"""Metadata printed as constants in C, of the types of csrc/relvm_metadata.h."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relvm.aot.metadata_model import Metadata, TensorInfo
+from relvm.quoting import c_string
+
+
+def print_metadata(metadata: Metadata) -> str:
+    """The definitions: `NAME_metadata`, and what it points to."""
+    parts, names = [], {}
+    for what in ("inputs", "outputs", "pools"):
+        infos = getattr(metadata, what)
+        parts += [_dims(info, f"{what}{number}") for number, info in enumerate(infos)]
+        rows = [_row(info, f"{what}{number}") for number, info in enumerate(infos)]
+        parts += [_array(f"static const rvm_tensor_info {what}[]", rows)] if rows else []
+        names[what] = what if rows else "0"
+    rows = [f"{{{c_string(s.name)}, {s.least}, {-1 if s.most is None else s.most}}}" for s in metadata.sizes]
+    parts += [_array("static const rvm_size_info sizes[]", rows)] if rows else []
+    names["sizes"] = "sizes" if rows else "0"
+    lists = (metadata.inputs, metadata.outputs, metadata.pools, metadata.sizes)
+    rows = [
+        f"RVM_METADATA_VERSION, {metadata.alignment}",
+        c_string(metadata.mod_name),
+        ", ".join(str(len(each)) for each in lists),
+        ", ".join(names.values()),
+    ]
+    parts.append(_array(f"const rvm_metadata {metadata.mod_name}_metadata", rows))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _dims(info: TensorInfo, name: str) -> str:
+    """What a row of a tensor with dimensions points to."""
+    if not info.shape:
+        return ""
+    numbers = ", ".join(str(dim if isinstance(dim, int) else -1) for dim in info.shape)
+    texts = ", ".join(c_string(str(dim)) for dim in info.shape)
+    return (
+        f"static const int64_t {name}_shape[] = {{{numbers}}};\nstatic const char *const {name}_dims[] = {{{texts}}};"
+    )
+
+
+def _row(info: TensorInfo, name: str) -> str:
+    pointers = f"{name}_shape, {name}_dims" if info.shape else "0, 0"
+    return f"{{{c_string(info.name)}, {c_string(info.dtype)}, {len(info.shape)}, {pointers}}}"
+
+
+def _array(declaration: str, rows: Sequence[str]) -> str:
+    return "\n".join([f"{declaration} = {{", *(f"    {row}," for row in rows), "};"])

@@ -1,0 +1,104 @@
+"""Kernels that take tensors, as those of a machine do, and what calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from relvm.aot.c.mangling import Names
+from relvm.aot.config import AotConfig, CallKind
+from relvm.aot.lower.ir import Run
+from relvm.codegen.c.kernel import size_names
+from relvm.ir.symbolic import AnyDim, as_var
+from relvm.kernels.loop_ir import Kernel
+from relvm.quoting import c_identifier_part, c_string
+
+_TABLE = """\
+static struct {{
+  const char *name;
+  rvm_packed_function function;
+  void *self;
+}} packed[] = {{
+{rows}
+}};"""
+
+_CALL = """\
+/* A kernel by its number, as `relvm_open` found it. */
+static rvm_status call_packed(int32_t number, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  return packed[number].function(packed[number].self, arguments, count, result);
+}"""
+
+
+def packed_call(
+    run: Run, kernel: Kernel, calls: CallKind, names: Names, at: Callable[[int], str], dim: Callable[[AnyDim], str]
+) -> list[str]:
+    """The call of a kernel with views of storages.
+
+    Parameters
+    ----------
+    at, dim
+        The C of a storage, and of a size.
+    """
+    buffers = (*kernel.inputs, *kernel.outputs)
+    sizes = dict(zip(size_names(buffers), run.sizes, strict=True))
+    count = len(buffers)
+    shapes, views = [], []
+    for number, (buffer, storage) in enumerate(zip(buffers, run.storages, strict=True)):
+        dims = [dim(sizes[var] if (var := as_var(each)) else each) for each in buffer.shape]
+        if dims:
+            shapes.append(f"  int64_t shape{number}[] = {{{', '.join(dims)}}};")
+        shape = f"shape{number}" if dims else "0"
+        view = f"rvm_view(&tensors[{number}], RVM_DTYPE_{buffer.dtype}, {len(dims)}, {shape}, {at(storage)})"
+        views.append(f"  arguments[{number}] = {view};")
+    callee = f"{names.kernel(run.kernel)}(0, "
+    if calls is CallKind.PACKED:
+        callee = f"call_packed({_number(run.kernel)}, "
+    call = f"  RVM_TRY({callee}arguments, {count}, result));"
+    return ["{", *shapes, f"  rvm_tensor tensors[{count}];", f"  rvm_value arguments[{count}];", *views, call, "}"]
+
+
+def print_table(kernels: Mapping[str, Kernel], names: Names, config: AotConfig) -> str:
+    """The table of what `call_packed` calls, each under its name, and the function that opens it."""
+    if not kernels:
+        return _OPEN.format(find="")
+    numbers = ", ".join(map(_number, kernels))
+    rows = "\n".join(f"    {{{c_string(f'{config.name}.{name}')}, {names.kernel(name)}, 0}}," for name in kernels)
+    return "\n\n".join(
+        [
+            f"enum {{ {numbers} }};",
+            _TABLE.format(rows=rows),
+            _CALL,
+            _OPEN.format(find=_FIND),
+        ]
+    )
+
+
+def print_library(config: AotConfig) -> str:
+    """What the shared library exports.  RELVM_AOT_CPU: the processors that it is compiled for, where that is known."""
+    name = config.name
+    return (
+        "#ifndef RELVM_AOT_CPU\n#define RELVM_AOT_CPU 0\n#endif\n"
+        "extern const rvm_aot_library relvm_aot_library;\n"
+        "const rvm_aot_library relvm_aot_library = "
+        f"{{RVM_ABI_VERSION, RELVM_AOT_CPU, relvm_open, {name}_run, &{name}_metadata}};"
+    )
+
+
+_FIND = """
+  for (size_t number = 0; number < sizeof packed / sizeof packed[0]; number++) {
+    rvm_packed_function found;
+    void *self;
+    if (!api->find(packed[number].name, &found, &self)) continue;
+    packed[number].function = found;
+    packed[number].self = self;
+  }"""
+
+_OPEN = """\
+const rvm_native_api *rvm_api;
+
+static void relvm_open(const rvm_native_api *api) {{
+  rvm_api = api;{find}
+}}"""
+
+
+def _number(kernel: str) -> str:
+    return f"KERNEL_{c_identifier_part(kernel)}"

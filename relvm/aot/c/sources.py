@@ -1,0 +1,200 @@
+"""The C sources of an export."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from relvm.aot.c.constants import constants_bytes, print_constants, print_constants_type
+from relvm.aot.c.entry_point import print_entry
+from relvm.aot.c.functions import print_function, signature
+from relvm.aot.c.header import print_header, print_metadata_header
+from relvm.aot.c.kernels import plain_signature, print_plain_kernel, without_unread
+from relvm.aot.c.mangling import Names
+from relvm.aot.c.metadata import print_metadata
+from relvm.aot.c.packed_kernels import print_library, print_table
+from relvm.aot.config import AotConfig, CallKind
+from relvm.aot.lower.assign_storage import Storage
+from relvm.aot.lower.ir import LoweredModule
+from relvm.aot.lower.place_storage import FunctionPlacement
+from relvm.aot.metadata_model import Metadata, metadata_of
+from relvm.codegen.c.kernel import is_exact, kernel_prototype, print_kernel
+from relvm.errors import RelvmMemoryError
+from relvm.tables import csrc_directory
+
+# Which header has what kernels call, by the names.
+_NARROW = r"(b?f16|f8e\w+|f6e\w+|f4e\w+|[iu][24])"
+_HEADERS = {
+    "attention.h": r"rvm_attention\(",
+    "byte_tile.h": r"rvm_(tile|taps)_bytes\(|rvm_words_of_",
+    "kernel_math.h": r"rvm_((exp|log|log1p|tanh|erf|sin|cos)_f32|bits_of_\w+|\w+_of_bits)\(",
+    "kernel_numbers.h": r"rvm_([iu](8|16|32|64)_of_f(32|64)|saturate_\w+|power_\w+)\(",
+    "narrow.h": rf"rvm_(\w+_of_{_NARROW}|{_NARROW}_of_\w+|odd_f32_of_f64)\(",
+    "packed.h": r"rvm_kernel_check\(",
+    "tile.h": r"rvm_(tile|taps|columns)_f32\(|rvm_copy_bytes\(|rvm_transposed_tile\(",
+    "winograd.h": r"rvm_winograd_",
+}
+EXACT = "exact_"  # in the name of the file of kernels in which no product and sum may be rounded together
+# What no person would write, and a program that prints C does: a maximum of one number, a value that nobody reads, a
+# division by 0 where there is nothing to do.
+_QUIET = "\n".join(
+    [
+        "#ifdef __GNUC__",
+        *(
+            f'#pragma GCC diagnostic ignored "-W{name}"'
+            for name in (
+                "div-by-zero",
+                "parentheses",
+                "tautological-compare",
+                "type-limits",
+                "unused-but-set-variable",
+                "unused-variable",
+            )
+        ),
+        "#endif",
+    ]
+)
+_INCLUDE = re.compile(r'^#include "([a-z_]+\.(?:h|def))"$', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """An export's C.
+
+    Attributes
+    ----------
+    files
+        Texts, by their path.
+    pool_bytes, constants_bytes
+        What it needs of each pool, and for constants.
+    constants
+        Those, in the order in which the export has them.
+    metadata
+        What it says of itself.
+    """
+
+    files: dict[str, str]
+    pool_bytes: tuple[int, ...]
+    constants_bytes: int
+    constants: tuple[Storage, ...]
+    metadata: Metadata
+
+
+def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacement], config: AotConfig) -> Sources:
+    """The header that callers include, the model, its kernels, its constants, its metadata, and what of relvm they
+    include."""
+    name, names = config.name, Names(config.name)
+    functions = [print_function(function, module, placements, names) for function in module.functions]
+    pool_bytes = placements[module.functions[-1].name].size_bytes
+    size = _expect_constants(names, config)
+    metadata = metadata_of(module, config, pool_bytes)
+    files = {
+        f"include/{name}.h": print_header(module, metadata, config, size),
+        f"include/{name}_metadata.h": print_metadata_header(name),
+        f"src/{name}_internal.h": _internal(module, names, config),
+        f"src/{name}_metadata.c": f'#include "{name}_metadata.h"\n\n{print_metadata(metadata)}\n',
+        f"src/{name}.c": _model(module, placements, names, config, functions),
+        **_kernels(module, names, config),
+    }
+    if names.constants:
+        included = f'#include <math.h>\n\n#include "{name}_internal.h"\n\n'
+        files[f"src/{name}_constants.c"] = included + print_constants(names.constants, name) + "\n"
+    _add_included(files, is_bare=config.runtime == "bare")
+    return Sources(dict(sorted(files.items())), pool_bytes, size, tuple(names.constants), metadata)
+
+
+def _add_included(files: dict[str, str], *, is_bare: bool) -> None:
+    """Adds what of csrc is included, beside the headers of callers where those need it."""
+    for folder in ("include", "src"):
+        waiting = [name for path, text in files.items() if path.startswith(folder) for name in _INCLUDE.findall(text)]
+        while waiting:
+            name = waiting.pop()
+            if f"src/{name}" in files or f"include/{name}" in files:
+                continue
+            text = files[f"{folder}/{name}"] = _shared(name, is_bare=is_bare)
+            waiting += _INCLUDE.findall(text)
+
+
+def _shared(name: str, *, is_bare: bool) -> str:
+    """A file of csrc."""
+    directory = csrc_directory()
+    bare = directory / "bare" / name
+    return (bare if is_bare and bare.exists() else directory / name).read_text()
+
+
+def _expect_constants(names: Names, config: AotConfig) -> int:
+    """The bytes of the constants.  Raises RelvmMemoryError: more than the limit."""
+    size, limit = constants_bytes(names.constants, config.alignment), config.constants_limit_bytes
+    if limit is not None and size > limit:
+        largest = max(names.constants, key=lambda storage: storage.value.nbytes)
+        dims = ", ".join(map(str, largest.shape))
+        raise RelvmMemoryError(
+            f"constants take {size} bytes, {size - limit} more than the limit of {limit}; the largest is "
+            f"{largest.dtype}[{dims}], {largest.value.nbytes} bytes"
+        )
+    return size
+
+
+def _internal(module: LoweredModule, names: Names, config: AotConfig) -> str:
+    if module.calls is CallKind.UNPACKED:
+        prototypes = [plain_signature(kernel, names.kernel(name)) + ";" for name, kernel in module.kernels.items()]
+    else:
+        prototypes = [kernel_prototype(names.kernel(name)) for name in module.kernels]
+    guard = f"{config.name.upper()}_INTERNAL_H"
+    parts = [
+        f"#ifndef {guard}\n#define {guard}",
+        f'#include "compiler.h"\n#include "{config.name}.h"',
+        _QUIET,
+        *([print_constants_type(names.constants, config.name, config.alignment)] if names.constants else []),
+        "\n".join(prototypes),
+        f"#endif /* {guard} */",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _kernels(module: LoweredModule, names: Names, config: AotConfig) -> dict[str, str]:
+    """The files of kernels."""
+    divided: dict[bool, list[str]] = {False: [], True: []}
+    for name, kernel in module.kernels.items():
+        symbol, kernel = names.kernel(name), without_unread(kernel)
+        is_plain = module.calls is CallKind.UNPACKED
+        text = print_plain_kernel(kernel, symbol) if is_plain else print_kernel(kernel, symbol)
+        divided[is_exact(kernel)].append(text)
+    files = {}
+    for exact, texts in divided.items():
+        if texts:
+            files[f"src/{config.name}_{EXACT if exact else ''}kernels.c"] = _unit(texts, config)
+    return files
+
+
+def _unit(kernels: list[str], config: AotConfig) -> str:
+    body = "\n\n".join(kernels)
+    headers = [header for header, used in _HEADERS.items() if re.search(used, body)]
+    lines = [f'#include "{name}"' for name in sorted([f"{config.name}_internal.h", *headers])]
+    return "\n\n".join(["#include <math.h>\n#include <string.h>", "\n".join(lines), body]) + "\n"
+
+
+def _model(
+    module: LoweredModule,
+    placements: Mapping[str, FunctionPlacement],
+    names: Names,
+    config: AotConfig,
+    functions: list[str],
+) -> str:
+    calls, pool_bytes = module.calls, placements[module.functions[-1].name].size_bytes
+    headers = [f"{config.name}_internal.h", "prim_values.h"]
+    headers += ["packed.h"] if config.interface == "packed" else []
+    headers += [f"{config.name}_metadata.h"] if config.runtime == "hosted" else []
+    parts = [
+        "#include <math.h>\n#include <string.h>",
+        "\n".join(f'#include "{header}"' for header in sorted(headers)),
+        "#define RVM_TRY(call) \\\n  do { \\\n    const int32_t status_ = (call); \\\n"
+        "    if (status_ != RVM_OK) return status_; \\\n  } while (0)",
+        *([print_table(module.kernels, names, config)] if calls is CallKind.PACKED else []),
+        "\n".join(signature(f, placements[f.name], names, calls) + ";" for f in module.functions),
+        *functions,
+        print_entry(module, pool_bytes, names, config),
+        *([print_library(config)] if config.runtime == "hosted" else []),
+    ]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,356 @@
+"""Runs a hosted export: inputs are set, it runs, outputs are taken."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from relvm._native import ffi
+from relvm.aot.hosted.library import AotLibrary
+from relvm.aot.metadata_model import TensorInfo
+from relvm.aot.project.self_test import expect_number
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmBusyError,
+    RelvmIndexError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmTypeError,
+    near_matches,
+)
+from relvm.frontend.text.parser import parse_type
+from relvm.ir.dtypes import dtype_of
+from relvm.ir.symbolic import AnyDim, as_var, evaluate_with
+from relvm.runtime.status import failure
+from relvm.tables import DTYPES, TAGS, numbers
+
+_CPU = 1  # kDLCPU
+_ROWS = numbers(DTYPES)
+_TENSOR = numbers(TAGS)["TENSOR"]
+
+
+class AotExecutor:
+    """A model that was compiled ahead of time, with memory of its own for its runs.
+
+    Any number of executors of one factory may run at the same time, each in a thread: nothing is shared but code and
+    constants.
+
+    Parameters
+    ----------
+    factory
+        Of `compile_library` or `load_module`.
+    """
+
+    def __init__(self, factory: AotLibrary) -> None:
+        if not isinstance(factory, AotLibrary):
+            raise RelvmTypeError(f"expected an ExecutorFactory, as load_module gives it, got {factory!r}")
+        metadata = factory.metadata
+        self._factory = factory  # keeps the library
+        self._inputs, self._outputs = metadata.inputs, metadata.outputs
+        self._given: list[np.ndarray | None] = [None] * len(metadata.inputs)
+        self._bound: dict[int, np.ndarray] = {}  # outputs that are written to the caller's memory
+        self._made: list[np.ndarray] | None = None
+        self._bounds = {size.name: size for size in metadata.sizes}
+        self._pools = [_aligned(pool.shape[0], metadata.alignment) for pool in metadata.pools]
+        self._running = threading.Lock()
+
+    def get_num_inputs(self) -> int:
+        """How many inputs there are."""
+        return len(self._inputs)
+
+    def get_num_outputs(self) -> int:
+        """How many outputs there are."""
+        return len(self._outputs)
+
+    def get_input_index(self, name: str) -> int:
+        """The place of an input.  Raises RelvmNameError: none has the name; RelvmTypeError: that is no str."""
+        if not isinstance(name, str):
+            raise RelvmTypeError(f"the name of an input: expected a str, got {name!r}")
+        return _place(self._inputs, name, "input")
+
+    def get_input_name(self, index: int) -> str:
+        """The name of the input at `index`.  Raises RelvmIndexError: there is none there."""
+        return self._inputs[_index(self._inputs, index, "input")].name
+
+    def get_output_index(self, name: str) -> int:
+        """The place of an output.  Raises RelvmNameError: none has the name; RelvmTypeError: that is no str."""
+        if not isinstance(name, str):
+            raise RelvmTypeError(f"the name of an output: expected a str, got {name!r}")
+        return _place(self._outputs, name, "output")
+
+    def get_input_info(self) -> dict[str, TensorInfo]:
+        """The shape and dtype of each input, by name; a dimension that is a text is a size of the model's."""
+        return {info.name: info for info in self._inputs}
+
+    def get_output_info(self) -> dict[str, TensorInfo]:
+        """The same of outputs."""
+        return {info.name: info for info in self._outputs}
+
+    def set_input(self, key: int | str, value: Any) -> None:
+        """Give a value to an input; it is copied.
+
+        Parameters
+        ----------
+        key
+            Its index or its name.
+        value
+            An array of its dtype and shape; for an input without dimensions a number will do.
+
+        Raises
+        ------
+        RelvmNameError, RelvmIndexError, RelvmTypeError
+            There is no such input, or the key is neither an int nor a str.
+        RelvmTypeError
+            An array of another dtype.
+        RelvmShapeError
+            One of another rank, or with another dimension where that is a number.
+        """
+        place = _place(self._inputs, key, "input")
+        self._given[place] = _fitting(self._inputs[place], value)
+
+    def set_input_zero_copy(self, key: int | str, array: np.ndarray) -> None:
+        """Have runs read an input from the caller's memory, which is not copied.
+
+        Parameters
+        ----------
+        key
+            Its index or its name.
+        array
+            Dense, row-major and aligned, of its dtype and shape.  It must not change during a run.
+
+        Raises
+        ------
+        RelvmTypeError
+            An array that is laid out in another way, or is none.
+        RelvmError
+            As `set_input` does.
+        """
+        place = _place(self._inputs, key, "input")
+        self._given[place] = _plain(f"input {self._inputs[place].name}", self._inputs[place], array)
+
+    def set_output_zero_copy(self, key: int | str, array: np.ndarray | None) -> None:
+        """Have runs write an output to the caller's memory.
+
+        Parameters
+        ----------
+        key
+            Its index or its name.
+        array
+            Writable, dense, row-major and aligned, of its dtype and shape, apart from inputs and other outputs; None:
+            each run makes memory of its own again.
+
+        Raises
+        ------
+        RelvmTypeError
+            An array that cannot be written, is laid out in another way, or is none.
+        RelvmError
+            As `set_input` does.
+        """
+        place = _place(self._outputs, key, "output")
+        self._bound.pop(place, None)
+        if array is None:
+            return
+        what = f"output {self._outputs[place].name}"
+        array = _plain(what, self._outputs[place], array)
+        if not array.flags.writeable:
+            raise RelvmTypeError(f"{what}: expected an array that can be written, got a read-only one")
+        self._bound[place] = array
+
+    def get_input(self, key: int | str) -> np.ndarray | None:
+        """What an input was set to, a copy; None: nothing yet.  Raises as `set_input` does of its key."""
+        given = self._given[_place(self._inputs, key, "input")]
+        return None if given is None else given.copy()
+
+    def run(self, /, **inputs: Any) -> None:
+        """Run the model on its inputs.
+
+        Parameters
+        ----------
+        **inputs
+            Set before, by name.
+
+        Raises
+        ------
+        RelvmArgumentError
+            An input has no value.
+        RelvmShapeError
+            Inputs whose sizes do not go together, or are outside their bounds.
+        RelvmBusyError
+            Another thread is running this executor.
+        RelvmError
+            What the model fails with, of the class that the machine would raise.
+        """
+        if not self._running.acquire(blocking=False):
+            raise RelvmBusyError("the executor is being run by another thread: each thread needs one of its own")
+        try:
+            for name, value in inputs.items():
+                self.set_input(name, value)
+            self._made = self._run()
+        finally:
+            self._running.release()
+
+    def get_output(self, key: int | str, out: np.ndarray | None = None) -> np.ndarray:
+        """An output of the last run, by index or name; later runs leave it as it is, unless it is bound to the caller's
+        memory (`set_output_zero_copy`).
+
+        Parameters
+        ----------
+        key
+            The output's index or name.
+        out
+            An array that it is copied to, and which is returned.
+
+        Raises
+        ------
+        RelvmTypeError, RelvmShapeError
+            `out` is of another dtype or shape, or read-only.
+        RelvmArgumentError
+            Nothing has run yet, or the last run failed.
+        RelvmNameError, RelvmIndexError, RelvmTypeError
+            There is no such output, or the key is neither an int nor a str.
+        """
+        place = _place(self._outputs, key, "output")
+        if self._made is None:
+            raise RelvmArgumentError("there is no output: no run has succeeded since the last one began")
+        made = self._made[place]
+        if out is None:
+            return made
+        if not isinstance(out, np.ndarray) or out.dtype != made.dtype or not out.flags.writeable:
+            raise RelvmTypeError(f"get_output: out: expected a writable array of dtype {made.dtype}, got {out!r:.80}")
+        if out.shape != made.shape:
+            raise RelvmShapeError(f"get_output: out: expected shape {made.shape}, got {out.shape}")
+        np.copyto(out, made)
+        return out
+
+    def _run(self) -> list[np.ndarray]:
+        self._made = None
+        missing = [info.name for info, given in zip(self._inputs, self._given, strict=True) if given is None]
+        if missing:
+            raise RelvmArgumentError(f"run: no value for {', '.join(missing)}")
+        sizes = self._sizes()
+        outputs = [self._output(place, _shape(info, sizes)) for place, info in enumerate(self._outputs)]
+        for place, array in self._bound.items():
+            others = [*self._given, *outputs[:place], *outputs[place + 1 :]]
+            if any(np.may_share_memory(array, other) for other in others):
+                raise RelvmArgumentError(f"output {self._outputs[place].name}: it lies in memory of another tensor")
+        tensors = [*self._given, *outputs, *self._pools]
+        views, keep = ffi.new("rvm_tensor[]", max(1, len(tensors))), []
+        arguments, result = ffi.new("rvm_value[]", max(1, len(tensors))), ffi.new("rvm_value *")
+        for number, tensor in enumerate(tensors):
+            keep.append(_view(views[number], tensor))
+            arguments[number].tag = _TENSOR
+            getattr(arguments[number], "as").tensor = views + number
+        status = self._factory.run(ffi.NULL, arguments, len(tensors), result)
+        if status:
+            raise failure(status, result, self._factory.metadata.mod_name)
+        return outputs
+
+    def _output(self, place: int, shape: tuple[int, ...]) -> np.ndarray:
+        bound, info = self._bound.get(place), self._outputs[place]
+        if bound is None:
+            return np.empty(shape, dtype_of(info.dtype).numpy)
+        if bound.shape != shape:
+            raise RelvmShapeError(f"output {info.name}: this run gives shape {shape}, it is bound to {bound.shape}")
+        return bound
+
+    def _sizes(self) -> dict[str, int]:
+        """The sizes that the inputs have."""
+        sizes: dict[str, int] = {}
+        for info, array in zip(self._inputs, self._given, strict=True):
+            if not info.shape and info.name in self._bounds:
+                sizes.setdefault(info.name, int(array))
+            for dim, have in zip(_dims(info), array.shape, strict=True):
+                if var := as_var(dim):
+                    sizes.setdefault(var.name, have)
+        for info, array in zip(self._inputs, self._given, strict=True):
+            if (want := _shape(info, sizes)) != array.shape:
+                raise RelvmShapeError(f"input {info.name}: expected shape {want}, got {array.shape}")
+        for name, size in sizes.items():
+            bounds = self._bounds[name]
+            if size < bounds.least or (bounds.most is not None and size > bounds.most):
+                most = "any" if bounds.most is None else bounds.most
+                raise RelvmShapeError(f"size {name}: expected {bounds.least} to {most}, got {size}")
+        return sizes
+
+
+def _place(infos: tuple[TensorInfo, ...], key: int | str, what: str) -> int:
+    if isinstance(key, str):
+        names = [info.name for info in infos]
+        if key not in names:
+            raise RelvmNameError(f"no {what} {key}: there are {', '.join(names)}{near_matches(key, names)}")
+        return names.index(key)
+    return _index(infos, key, what)
+
+
+def _index(infos: tuple[TensorInfo, ...], key: int, what: str) -> int:
+    if not isinstance(key, int | np.integer) or isinstance(key, bool):
+        raise RelvmTypeError(f"the key of an {what}: expected an index or a name, got {key!r}")
+    if not 0 <= key < len(infos):
+        raise RelvmIndexError(f"no {what} {key}: there are {len(infos)}")
+    return int(key)
+
+
+def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
+    """A copy of a value as an input takes it."""
+    dtype = dtype_of(info.dtype).numpy
+    if not info.shape and isinstance(value, bool | int | float):
+        return np.array(expect_number(f"input {info.name}", dtype_of(info.dtype), value), dtype)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise RelvmTypeError(f"input {info.name}: expected an array: {error}") from None
+    _expect_fit(f"input {info.name}", info, array)
+    return np.array(array, order="C", copy=True)
+
+
+def _plain(what: str, info: TensorInfo, array: Any) -> np.ndarray:
+    """An array that C reads or writes in place."""
+    if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or not array.flags.aligned:
+        raise RelvmTypeError(f"{what}: expected a dense, row-major, aligned array, got {array!r:.80}")
+    _expect_fit(what, info, array)
+    return array
+
+
+def _expect_fit(what: str, info: TensorInfo, array: np.ndarray) -> None:
+    """Raises RelvmTypeError, RelvmShapeError: the array is of another dtype or shape than the model says."""
+    if array.dtype != dtype_of(info.dtype).numpy:
+        raise RelvmTypeError(f"{what}: expected dtype {info.dtype}, got {array.dtype}")
+    fits = len(array.shape) == len(info.shape) and all(
+        isinstance(want, str) or want == have for want, have in zip(info.shape, array.shape, strict=True)
+    )
+    if not fits:
+        want = ", ".join(map(str, info.shape))
+        raise RelvmShapeError(f"{what}: expected shape ({want}), got {array.shape}")
+
+
+def _dims(info: TensorInfo) -> tuple[AnyDim, ...]:
+    return parse_type(f"{info.dtype}[{', '.join(map(str, info.shape))}]").shape
+
+
+def _shape(info: TensorInfo, sizes: dict[str, int]) -> tuple[int, ...]:
+    """The dimensions where sizes are known.  Raises RelvmShapeError: one is below 0, or divides by 0."""
+    found = tuple(evaluate_with(dim, lambda var: sizes[var.name]) for dim in _dims(info))
+    if any(not isinstance(dim, int) or dim < 0 for dim in found):
+        raise RelvmShapeError(f"{info.name}: no shape ({', '.join(map(str, info.shape))}) of sizes {sizes}")
+    return found
+
+
+def _aligned(size_bytes: int, alignment: int) -> np.ndarray:
+    block = np.empty(size_bytes + alignment, np.uint8)
+    skipped = -block.ctypes.data % alignment
+    return block[skipped : skipped + size_bytes]
+
+
+def _view(view: Any, array: np.ndarray) -> Any:
+    """Makes a tensor of C a view of an array; what it returns must live as long."""
+    row = _ROWS[dtype_of(array.dtype).name]
+    shape = ffi.new("int64_t[]", array.shape or (0,))
+    view.base.tag, view.base.references = _TENSOR, -1
+    view.dtype = row
+    dl = view.dl
+    dl.data = ffi.cast("void *", array.ctypes.data)
+    dl.device_type, dl.ndim, dl.shape = _CPU, array.ndim, shape
+    dl.dtype.code, dl.dtype.bits, dl.dtype.lanes = DTYPES[row].code, DTYPES[row].bits, 1
+    return shape

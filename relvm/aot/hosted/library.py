@@ -1,0 +1,107 @@
+"""The shared library of a hosted export, loaded into this process."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import tempfile
+import threading
+from typing import Any
+
+from relvm._native import ffi, lib
+from relvm.aot.metadata_model import VERSION, Metadata, SizeInfo, TensorInfo
+from relvm.errors import RelvmFormatError, expect_type
+from relvm.runtime.status import failure
+
+_SYMBOL = "relvm_aot_library"  # csrc/relvm.h
+
+
+class AotLibrary:
+    """A loaded library.
+
+    Parameters
+    ----------
+    library
+        A shared library, as bytes.
+
+    Attributes
+    ----------
+    library
+        The shared library, as bytes.
+    metadata
+        Its inputs, outputs, memory pools and dimensions, read from its constants.
+
+    Raises
+    ------
+    RelvmFormatError
+        It cannot be loaded, or is no hosted export.
+    """
+
+    def __init__(self, library: bytes) -> None:
+        expect_type("library", library, bytes, "the bytes of a library")
+        self.library = library
+        self._handle = _opened(library)
+        found = ffi.cast("rvm_aot_library *", _address(self._handle))
+        error = ffi.new("rvm_value *")
+        if status := lib.rvm_aot_open(found, error):
+            raise failure(status, error)
+        self._found = found
+        self.metadata = _metadata(found.metadata)
+
+    @property
+    def run(self) -> Any:
+        """The entry, as cffi has it: a `rvm_packed_function`."""
+        return self._found.run
+
+
+_lock = threading.Lock()
+_handles: dict[bytes, ctypes.CDLL] = {}  # for ever: machines and executors may hold functions of them
+
+
+def _opened(library: bytes) -> ctypes.CDLL:
+    """The library in this process, once for each."""
+    with _lock:
+        if library not in _handles:
+            with tempfile.NamedTemporaryFile(prefix="relvm-", suffix=".so") as file:
+                file.write(library)
+                file.flush()
+                try:
+                    _handles[library] = ctypes.CDLL(file.name, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+                except OSError as error:
+                    raise RelvmFormatError(f"not loadable: {error}") from None
+        return _handles[library]
+
+
+def _address(handle: ctypes.CDLL) -> int:
+    with contextlib.suppress(ValueError):
+        return ctypes.addressof(ctypes.c_char.in_dll(handle, _SYMBOL))
+    raise RelvmFormatError(f"a shared library without {_SYMBOL}: no hosted export")
+
+
+def _metadata(found: Any) -> Metadata:
+    """Constants in C as the object that they were printed from."""
+    if found.version != VERSION:
+        raise RelvmFormatError(f"metadata of version {found.version}; expected {VERSION}")
+    return Metadata(
+        _text(found.mod_name),
+        tuple(_tensor(found.inputs[i]) for i in range(found.input_count)),
+        tuple(_tensor(found.outputs[i]) for i in range(found.output_count)),
+        tuple(_tensor(found.pools[i]) for i in range(found.pool_count)),
+        tuple(_size(found.sizes[i]) for i in range(found.size_count)),
+        found.alignment,
+        found.version,
+    )
+
+
+def _tensor(info: Any) -> TensorInfo:
+    shape = (info.shape[i] if info.shape[i] >= 0 else _text(info.dims[i]) for i in range(info.rank))
+    return TensorInfo(_text(info.name), tuple(shape), _text(info.dtype))
+
+
+def _size(info: Any) -> SizeInfo:
+    return SizeInfo(_text(info.name), info.least, None if info.most < 0 else info.most)
+
+
+def _text(text: Any) -> str:
+    return ffi.string(text).decode()

@@ -1,0 +1,52 @@
+"""Bounds of sizes that only a run finds out: what the program asserts of them before anything is of that size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relvm.aot.lower.ir import (
+    Check,
+    CheckRange,
+    CheckSizes,
+    Compute,
+    DimScalar,
+    Immediate,
+    ReadItem,
+    Scalar,
+    SetScalar,
+    SetSize,
+    Statement,
+)
+from relvm.ir.symbolic import DimVar, as_var
+
+_WITHOUT_TENSORS = (Check, CheckRange, CheckSizes, Compute, ReadItem, SetScalar, SetSize)
+
+
+def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int] | None:
+    """The size that a condition bounds from above, and its greatest value; None where it says no such thing.
+
+    Parameters
+    ----------
+    body
+        The statements of a block up to an assertion of the condition.  The size must be found among them, and no tensor
+        written after that: whatever has that size comes after the assertion.
+    """
+    made = next((s for s in reversed(body) if isinstance(s, Compute) and s.target is cond), None)
+    match made:
+        case Compute(_, "le_i64", (DimScalar(dim), Immediate(most))) | Compute(
+            _, "ge_i64", (Immediate(most), DimScalar(dim))
+        ):
+            pass
+        case Compute(_, "lt_i64", (DimScalar(dim), Immediate(above))) | Compute(
+            _, "gt_i64", (Immediate(above), DimScalar(dim))
+        ):
+            most = above - 1
+        case _:
+            return None
+    var = as_var(dim)
+    for statement in reversed(body):
+        if isinstance(statement, SetSize) and statement.target is var:
+            return var, most
+        if not isinstance(statement, _WITHOUT_TENSORS):
+            return None
+    return None

@@ -1,0 +1,285 @@
+"""Storage assignment: which tensors of a function are the same memory, before it is known where that is.
+
+An expression's storages are the tensors in it, from left to right.  A name shares its value's; a tuple concatenates its
+fields', and an item of it picks; a view is its argument's; both branches of an `if` write into the storages of the
+`if`; what a function returns is written into the storages of its results, unless it is something that the function has
+not made itself, or of which only a run finds that it has as many elements: that is copied there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from relvm.aot.lower.unsupported import refuse
+from relvm.ir.dtypes import DType
+from relvm.ir.expr import Block, BuiltinCall, Constant, Expr, Function, If, MatchCast, Prim, Tuple, TupleItem, Var
+from relvm.ir.node import walk
+from relvm.ir.symbolic import AnyDim, difference, product
+from relvm.ir.types import TensorType, TupleType, Type
+from relvm.quoting import terminal
+
+DEVICE = 0  # the CPU, the only one
+
+
+class Place(Enum):
+    """Where a storage's memory comes from."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    CONSTANT = "constant"
+    WORKSPACE = "workspace"
+
+
+@dataclass(frozen=True, eq=False)
+class Storage:
+    """Memory for one tensor at a time.  name, origin: of what is in it first.  value: what a
+    constant is."""
+
+    name: str
+    place: Place
+    dtype: DType
+    shape: tuple[AnyDim, ...]
+    device: int = DEVICE
+    value: np.ndarray | None = None
+    origin: str = ""
+
+
+@dataclass(frozen=True)
+class StorageInfo:
+    """The storages of an expression.
+
+    Attributes
+    ----------
+    ids
+        Their numbers, one for each tensor in the expression.
+    devices
+        The device that each is on.
+    sizes_bytes
+        How large each is: a number, or a dimension of the function's sizes.
+    """
+
+    ids: tuple[int, ...] = ()
+    devices: tuple[int, ...] = ()
+    sizes_bytes: tuple[AnyDim, ...] = ()
+
+
+@dataclass
+class StorageMap:
+    """What `assign_storage` finds of a function.
+
+    Attributes
+    ----------
+    storages
+        By number: those of the parameters, of the results, then in order of first use.
+    infos
+        The storages of every variable.
+    constants
+        The number of each constant.
+    results
+        The storages of the results.
+    """
+
+    storages: list[Storage] = field(default_factory=list)
+    infos: dict[Var, StorageInfo] = field(default_factory=dict)
+    constants: dict[Constant, int] = field(default_factory=dict)
+    results: StorageInfo = StorageInfo()
+
+    def of(self, expr: Expr) -> StorageInfo:
+        """The storages of a variable or a constant; none of anything else that may be an argument."""
+        match expr:
+            case Var():
+                return self.infos[expr]
+            case Constant():
+                return self.info((self.constants[expr],))
+        return StorageInfo()
+
+    def info(self, ids: Sequence[int]) -> StorageInfo:
+        """The numbers, devices and sizes in bytes of the storages with these numbers."""
+        found = [self.storages[number] for number in ids]
+        sizes_bytes = (product((*storage.shape, storage.dtype.size_bytes)) for storage in found)
+        return StorageInfo(tuple(ids), tuple(storage.device for storage in found), tuple(sizes_bytes))
+
+
+def assign_storage(function: Function, after: StorageMap | None = None) -> StorageMap:
+    """The storages of every value of a function.
+
+    Parameters
+    ----------
+    function
+        At stage LEGAL.
+    after
+        The map of a function that ends with a call of this one: to be continued, and its results are this one's.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        A value that is no tensor, scalar, shape or tuple of these, or whose shape is not known; the message says where.
+    """
+    found = after or StorageMap()
+    assigner = _Assigner(function, found)
+    for param in function.params:
+        assigner.origin = param.origin
+        found.infos[param] = assigner.new(param.name, param.type, Place.INPUT)
+    assigner.origin = function.origin
+    if after is None:
+        found.results = assigner.new("result", function.result_type, Place.OUTPUT)
+    assigner.block(function.body, found.results.ids)
+    return found
+
+
+def tensor_leaves(type_: Type) -> Iterator[TensorType]:
+    """The tensors in a type, from left to right."""
+    match type_:
+        case TensorType():
+            yield type_
+        case TupleType(fields):
+            for item in fields:
+                yield from tensor_leaves(item)
+
+
+def _tensor_count(type_: Type) -> int:
+    return sum(1 for _ in tensor_leaves(type_))
+
+
+def format_storage(found: StorageMap) -> str:
+    """A line for each storage, then one for each variable."""
+    lines = []
+    for number, storage in enumerate(found.storages):
+        dims, name = ", ".join(map(str, storage.shape)), terminal(storage.name)
+        lines.append(f"s{number}: {storage.place.value} {name}: {storage.dtype}[{dims}] on device {storage.device}")
+    lines += [f"{terminal(var.name)} -> {_ids(info)}" for var, info in found.infos.items()]
+    return "\n".join([*lines, f"result -> {_ids(found.results)}"]) + "\n"
+
+
+def _ids(info: StorageInfo) -> str:
+    return ", ".join(f"s{number}" for number in info.ids) or "no storage"
+
+
+Wanted = tuple[int | None, ...]  # for each tensor in a value, the storage that it should be made in
+
+
+class _Assigner:
+    def __init__(self, function: Function, found: StorageMap) -> None:
+        self.name = function.name
+        self.origin = function.origin  # of what is being looked at, or near it
+        self.found = found
+
+    def new(self, name: str, type_: Type, place: Place, wanted: Wanted = ()) -> StorageInfo:
+        """Storages for the tensors in a type: those wanted, else new ones."""
+        leaves = list(tensor_leaves(type_))
+        ids = []
+        for position, leaf in enumerate(leaves):
+            given = wanted[position] if wanted else None
+            if given is None:
+                if leaf.dtype is None or leaf.shape is None:
+                    refuse(self.name, name, f"tensor whose shape is not known while compiling ({leaf})", self.origin)
+                if leaf.dtype.is_string:
+                    refuse(self.name, name, "tensor of strings", self.origin)
+                given = len(self.found.storages)
+                label = name if len(leaves) == 1 else f"{name}_{position}"
+                self.found.storages.append(Storage(label, place, leaf.dtype, leaf.shape, origin=self.origin))
+            ids.append(given)
+        return self.found.info(ids)
+
+    def block(self, block: Block, wanted: Wanted) -> None:
+        """Assigns storages to what a block binds, such that its result is in those wanted where that can be."""
+        made = _wishes(block, wanted)
+        for binding in block.bindings:
+            self.constants(binding.value)
+            self.found.infos[binding.var] = self.binding(binding, made.get(binding.var, ()))
+        self.constants(block.result)
+
+    def binding(self, binding, wanted: Wanted) -> StorageInfo:
+        var, value = binding.var, binding.value
+        if isinstance(binding, MatchCast):
+            return self.found.of(value)
+        self.origin = var.origin or self.origin
+        match value:
+            case Var() | Constant():
+                return self.found.of(value)
+            case Tuple(fields):
+                return self.found.info([number for item in fields for number in self.found.of(item).ids])
+            case TupleItem(tuple_, index):
+                before = sum(_tensor_count(item) for item in tuple_.type.fields[:index])
+                count = _tensor_count(var.type)
+                return self.found.info(self.found.of(tuple_).ids[before : before + count])
+            case BuiltinCall("reshape", (tensor, _)):
+                return self.found.of(tensor)
+            case BuiltinCall("to_device", (tensor, Prim(device))):
+                if device != DEVICE:
+                    refuse(self.name, var.name, f"device {device}: {DEVICE}, the CPU, is the only one", self.origin)
+                return self.found.of(tensor)
+            case If(_, then, orelse):
+                info = self.new(var.name, var.type, Place.WORKSPACE, wanted)
+                self.block(then, info.ids)
+                self.block(orelse, info.ids)
+                return info
+        return self.new(var.name, var.type, Place.WORKSPACE, wanted)
+
+    def constants(self, value: Expr) -> None:
+        """Gives storages to the constants that an expression names itself."""
+        if isinstance(value, If):
+            return
+        for part in walk(value):
+            if isinstance(part, Constant) and part not in self.found.constants:
+                number = len(self.found.storages)
+                storage = Storage(
+                    f"constant_{number}", Place.CONSTANT, part.type.dtype, part.value.shape, value=part.value
+                )
+                self.found.storages.append(storage)
+                self.found.constants[part] = number
+
+
+def _wishes(block: Block, wanted: Wanted) -> dict[Var, list[int | None]]:
+    """Where the values that end up in a block's result should be made.  What two parts of it are is made in the first,
+    and copied; so is what the block has not bound itself."""
+    bound = {binding.var for binding in block.bindings}
+    wishes: dict[Var, list[int | None]] = {}
+
+    def wish(value: Expr, ids: Wanted) -> None:
+        if isinstance(value, Var) and value in bound:
+            old = wishes.setdefault(value, [None] * len(ids))
+            wishes[value] = [number if before is None else before for before, number in zip(old, ids, strict=True)]
+
+    wish(block.result, wanted)
+    for binding in reversed(block.bindings):
+        ids = tuple(wishes.get(binding.var, ()))
+        if not ids:
+            continue
+        if isinstance(binding, MatchCast):
+            wish(binding.value, _fitting(ids, binding.value.type, binding.var.type))
+            continue
+        match binding.value:
+            case Var():
+                wish(binding.value, ids)
+            case Tuple(fields):
+                for item in fields:
+                    count = _tensor_count(item.type)
+                    wish(item, ids[:count])
+                    ids = ids[count:]
+            case TupleItem(tuple_, index):
+                counts = [_tensor_count(item) for item in tuple_.type.fields]
+                before = sum(counts[:index])
+                wish(tuple_, (None,) * before + ids + (None,) * (sum(counts) - before - len(ids)))
+            case BuiltinCall("reshape" | "to_device", args):
+                wish(args[0], _fitting(ids, args[0].type, binding.var.type))
+    return wishes
+
+
+def _fitting(ids: Wanted, made: Type, checked: Type) -> Wanted:
+    """The storages for tensors of type `checked` in which tensors of type `made` can be made, None for others: where
+    only a run finds that there are as many elements, nothing may be written before that."""
+    if _tensor_count(made) != len(ids):
+        return ()
+    leaves = zip(ids, tensor_leaves(made), tensor_leaves(checked), strict=True)
+    return tuple(number if _is_as_large(have, want) else None for number, have, want in leaves)
+
+
+def _is_as_large(have: TensorType, want: TensorType) -> bool:
+    if have.shape is None or want.shape is None:
+        return False
+    return difference(product(have.shape), product(want.shape)) == 0

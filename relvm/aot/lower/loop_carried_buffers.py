@@ -1,0 +1,89 @@
+"""Where the tensors are that a loop carries from round to round.
+
+A parameter that is only ever given constants, what the caller gave, or other such parameters, points to those.  Any
+other has a home: memory of its own that new values are copied to, as what they were computed in is written again in the
+next round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from relvm.aot.lower.assign_storage import Place, Storage
+from relvm.aot.lower.ir import Branch, Copy, Move, Repeat, Statement, statements_in
+
+Body = tuple[Statement, ...]
+
+
+def give_homes(bodies: Sequence[Body], storages: list[Storage]) -> list[Body]:
+    """The sections of a function with homes for the moves of their repetitions, and copies before them where one would
+    be written before it is read.
+
+    Parameters
+    ----------
+    bodies
+        Sections in which no move has a home yet.
+    storages
+        The function's; those of homes are appended.
+    """
+    moves = [m for body in bodies for s in statements_in(body) if isinstance(s, Repeat) for m in s.moves]
+    homes = _Homes(storages, _moving(moves, storages))
+    return [homes.body(body) for body in bodies]
+
+
+def _moving(moves: Sequence[Move], storages: Sequence[Storage]) -> set[int]:
+    """The parameters that need homes."""
+    moving: set[int] = set()
+    while True:
+        more = {m.param for m in moves if m.source in moving or not _stays(storages[m.source])} - moving
+        if not more:
+            return moving
+        moving |= more
+
+
+def _stays(storage: Storage) -> bool:
+    return storage.place in (Place.INPUT, Place.CONSTANT)
+
+
+class _Homes:
+    def __init__(self, storages: list[Storage], moving: set[int]) -> None:
+        self.storages = storages
+        self.moving = moving
+        self.homes: dict[int, int] = {}
+
+    def body(self, body: Body) -> Body:
+        made: list[Statement] = []
+        for statement in body:
+            match statement:
+                case Branch(cond, then, orelse):
+                    made.append(Branch(cond, self.body(then), self.body(orelse)))
+                case Repeat():
+                    made += self.repeat(statement)
+                case _:
+                    made.append(statement)
+        return tuple(made)
+
+    def repeat(self, repeat: Repeat) -> list[Statement]:
+        copied = {m.param for m in repeat.moves if self.is_copied(m)}
+        before: list[Statement] = []
+        moves = []
+        for move in repeat.moves:
+            if move.param not in copied:
+                moves.append(move)
+                continue
+            source = move.source
+            if source in copied:
+                source = self.add(f"{self.storages[source].name}_before", move.param)
+                before.append(Copy(move.source, source, move.size_bytes))
+            if move.param not in self.homes:
+                self.homes[move.param] = self.add(f"{self.storages[move.param].name}_next", move.param)
+            moves.append(replace(move, source=source, home=self.homes[move.param]))
+        return [*before, replace(repeat, moves=tuple(moves))]
+
+    def is_copied(self, move: Move) -> bool:
+        return move.source in self.moving or not _stays(self.storages[move.source])
+
+    def add(self, name: str, like: int) -> int:
+        self.storages.append(replace(self.storages[like], name=name, place=Place.WORKSPACE))
+        return len(self.storages) - 1

@@ -1,0 +1,571 @@
+"""`main`, and the functions that it calls, over storages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from relvm.aot.config import AotConfig
+from relvm.aot.lower.assert_bounds import asserted_bound
+from relvm.aot.lower.assign_storage import Place, Storage, StorageMap, assign_storage
+from relvm.aot.lower.call_graph import Loop, call_order
+from relvm.aot.lower.ir import (
+    Branch,
+    CallFunction,
+    Check,
+    CheckRange,
+    CheckSizes,
+    Compute,
+    Copy,
+    DimScalar,
+    Immediate,
+    LoweredFunction,
+    LoweredModule,
+    Move,
+    ReadItem,
+    Repeat,
+    Run,
+    Scalar,
+    ScalarVar,
+    SetScalar,
+    SetSize,
+    Statement,
+    WriteItem,
+    goes_on,
+)
+from relvm.aot.lower.loop_carried_buffers import give_homes
+from relvm.aot.lower.signature import ports_of
+from relvm.aot.lower.unsupported import refuse
+from relvm.aot.lower.values import Closure, Fields, Sizes, Tensor, Value, is_size, scalars_of, tensors_of, with_sizes
+from relvm.errors import RelvmNameError, near_matches
+from relvm.ir.dtypes import I64, U64
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    Constant,
+    DimValue,
+    Expr,
+    Function,
+    FunctionRef,
+    If,
+    KernelCall,
+    MatchCast,
+    Module,
+    Null,
+    PackedCall,
+    Prim,
+    PrimCall,
+    Shape,
+    Tuple,
+    TupleItem,
+    Var,
+)
+from relvm.ir.scalar_ops import find_row
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, difference, dim_op, evaluate_with, product, var_dim
+from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type, type_vars
+from relvm.ir.value_ranges import Range, range_of, stated_ranges
+from relvm.kernels.loop_ir import Kernel
+from relvm.quoting import c_identifier
+
+_LETTERS = {"bool": "b", "i64": "i", "f64": "f"}
+_NAMED = {"list": "list", "string": "tensor of strings", "random": "random numbers", "print": "printing"}
+
+
+def lower_main(module: Module, config: AotConfig, entry: str = "main") -> LoweredModule:
+    """A function and all that it calls as functions over storages.
+
+    Tensors are storages (relvm/aot/lower/assign_storage.py), and scalars are C variables.  There are no tuples and no
+    shapes.  A self tail call jumps to the start of the function.
+
+    Parameters
+    ----------
+    module
+        At stage LEGAL.
+    entry
+        The function's name.
+
+    Raises
+    ------
+    RelvmNameError
+        There is no such function.
+    RelvmUnsupportedError
+        Something needs a heap, a closure that escapes, recursion or a size without a bound; the message says what and
+        where.
+    RelvmArgumentError
+        Two inputs, or two outputs, have the same name in C.
+    """
+    functions = {function.name: function for function in module.functions}
+    if entry not in functions:
+        raise RelvmNameError(f"no function {entry}{near_matches(entry, functions)}")
+    ranges: dict[str, dict[DimVar, Range]] = {entry: stated_ranges(functions[entry])}
+    lowered = []
+    kernels = dict(module.kernels)
+    for loop in call_order(functions, entry):
+        lowered.append(_Lowering(functions, kernels, loop, ranges, is_entry=loop.head == entry).function())
+    inputs, outputs = ports_of(functions[entry], lowered[0])
+    run = (s.kernel for function in lowered for s in function.statements() if isinstance(s, Run))
+    used = {name: kernels[name] for name in dict.fromkeys(run)}
+    return LoweredModule(tuple(reversed(lowered)), used, config.calls, inputs, outputs)
+
+
+@dataclass
+class _Section:
+    """What a function of a loop is given: its sizes, its scalar parameters and its input storages, in order."""
+
+    number: int
+    source: Function
+    sizes: tuple[DimVar, ...]
+    scalars: list[ScalarVar]
+    inputs: tuple[int, ...]
+
+
+class _Lowering:
+    """One function, with those that it goes on with."""
+
+    def __init__(
+        self,
+        functions: Mapping[str, Function],
+        kernels: Mapping[str, object],
+        loop: Loop,
+        ranges: dict[str, dict[DimVar, Range]],
+        *,
+        is_entry: bool,
+    ) -> None:
+        self.is_entry = is_entry
+        self.functions = functions
+        self.kernels = kernels
+        self.loop = loop
+        self.found: StorageMap | None = None
+        self.of_functions = ranges
+        self.ranges = ranges.setdefault(loop.head, {})
+        self.dims: dict[DimVar, AnyDim] = {}
+        self.values: dict[Var, Value] = {}
+        self.sections: dict[str, _Section] = {}
+        self.current = loop.head  # the function whose statements are being made
+        self.origin = functions[loop.head].origin  # in the source, of what is being lowered, or near it
+        self.scalars: list[ScalarVar] = []  # of parameters that are being made
+        self.body: list[Statement] = []
+        self.names: dict[str, int] = {}
+
+    @property
+    def storages(self) -> list[Storage]:
+        return self.found.storages
+
+    # ---- the function ----
+
+    def function(self) -> LoweredFunction:
+        head = self.section(self.loop.head)
+        type_ = with_sizes(head.source.result_type) if self.is_entry else head.source.result_type
+        results: list[ScalarVar] = []
+        target = self.target("result", type_, list(self.found.results.ids), results)
+        bodies: list[tuple[Statement, ...]] = []
+        while len(bodies) < len(self.sections):  # which grow while they are read
+            section = list(self.sections.values())[len(bodies)]
+            self.current, self.origin = section.source.name, section.source.origin
+            bodies.append(self.inner(section.source.body, target, tail=True))
+        if self.is_entry:
+            bodies[0] = (*self.stated_values(head), *bodies[0])
+        bodies = give_homes(bodies, self.storages)
+        return LoweredFunction(
+            head.source.name,
+            head.inputs,
+            self.found.results.ids,
+            tuple((var, *_bounds(self.ranges.get(var, Range()))) for var in head.sizes),
+            tuple(head.scalars),
+            tuple(results),
+            tuple(self.storages),
+            tuple(map(self.size_bytes, range(len(self.storages)))),
+            tuple(bodies),
+        )
+
+    def section(self, name: str) -> _Section:
+        """The section of a function of the loop; when it is asked for first, what it is given gets its places."""
+        if name not in self.sections:
+            source = self.functions[name]
+            self.found = assign_storage(source, self.found)
+            sizes = tuple(dict.fromkeys(var for param in source.params for var in type_vars(param.type)))
+            self.dims |= {var: var_dim(var) for var in sizes}
+            self.scalars = []
+            for param in source.params:
+                self.values[param] = self.parameter(param.name, param.type, list(self.found.infos[param].ids))
+            inputs = tuple(number for param in source.params for number in self.found.infos[param].ids)
+            self.sections[name] = _Section(len(self.sections), source, sizes, self.scalars, inputs)
+        return self.sections[name]
+
+    def stated_values(self, head: _Section) -> Iterator[Statement]:
+        """The checks of the entry's scalar parameters whose type states their value; of sizes nothing is to check."""
+        params = head.source.params
+        for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
+            if type_.value is not None:
+                equal = self.scalar(f"{var.name}_as_stated", "b")
+                yield Compute(equal, "eq_i64", (var, DimScalar(self.dim(type_.value))))
+                yield Check(equal, "SHAPE_ERROR")
+
+    def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
+        """The value of a parameter; takes its storages from `ids`."""
+        match type_:
+            case TensorType(shape=shape):
+                return Tensor(ids.pop(0), tuple(map(self.dim, shape)))
+            case PrimType(dtype) if not is_size(type_):
+                var = self.scalar(name, _LETTERS[dtype.name])
+                self.scalars.append(var)
+                return var
+            case PrimType(value=value):
+                return DimScalar(self.dim(value))
+            case ShapeType(dims) if dims is not None:
+                return Sizes(tuple(map(self.dim, dims)))
+            case TupleType(fields):
+                return Fields(tuple(self.parameter(name, item, ids) for item in fields))
+        return self.refuse(name, f"parameter of type {type_}")
+
+    def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
+        """What a value of a type is delivered into; takes tensors' storages from `ids`, appends to `scalars`."""
+        match type_:
+            case TensorType(shape=shape):
+                return Tensor(ids.pop(0), tuple(map(self.dim, shape)))
+            case PrimType(dtype):
+                scalars.append(self.scalar(name, _LETTERS[dtype.name]))
+                return scalars[-1]
+            case ShapeType(dims) if dims is not None:
+                return Sizes(tuple(map(self.dim, dims)))
+            case TupleType(fields):
+                return Fields(tuple(self.target(name, item, ids, scalars) for item in fields))
+            case FuncType():
+                self.refuse(name, "closure that escapes: a function, or a branch of an if, gives it")
+        return self.refuse(name, f"value of type {type_} that a function or an if gives")
+
+    def size_bytes(self, number: int) -> int:
+        """The most bytes that a storage's tensor takes; 0 where the caller gives it."""
+        storage = self.storages[number]
+        if storage.place in (Place.INPUT, Place.OUTPUT):
+            return 0
+        shape = tuple(map(self.dim, storage.shape))
+        high = range_of(product((*shape, storage.dtype.size_bytes)), self.ranges).high
+        if isinstance(high, float):
+            unbounded = [str(dim) for dim in shape if isinstance(range_of(dim, self.ranges).high, float)]
+            self.origin = storage.origin
+            self.refuse(
+                storage.name,
+                f"tensor of {storage.dtype}[{', '.join(map(str, storage.shape))}] unless {unbounded[0]} "
+                "has an upper bound",
+            )
+        return max(0, int(high))
+
+    # ---- blocks ----
+
+    def block(self, block: Block, target: Value, *, tail: bool) -> None:
+        """Appends the statements of a block, the last of which deliver its result where a way ends there."""
+        for position, binding in enumerate(block.bindings):
+            self.origin = binding.var.origin or self.origin
+            last = tail and position + 1 == len(block.bindings) and block.result is binding.var
+            if isinstance(binding, MatchCast):
+                value = self.value(binding.value)
+                self.unify(binding.var.type, value)
+                self.values[binding.var] = value
+                continue
+            if last and self.repeated(binding):
+                return
+            self.values[binding.var] = self.binding(binding, last)
+            if last and goes_on(self.body):
+                return
+        self.deliver(self.value(block.result), target, block.result)
+
+    def inner(self, block: Block, target: Value, *, tail: bool) -> tuple[Statement, ...]:
+        outer, self.body = self.body, []
+        self.block(block, target, tail=tail)
+        inner, self.body = self.body, outer
+        return tuple(inner)
+
+    def deliver(self, value: Value, target: Value, expr: Expr) -> None:
+        match value, target:
+            case Tensor(storage, dims), Tensor(into):
+                if storage != into:
+                    self.body.append(Copy(storage, into, product((*dims, self.storages[storage].dtype.size_bytes))))
+            case Fields(items), Fields(into):
+                for item, place in zip(items, into, strict=True):
+                    self.deliver(item, place, expr)
+            case Sizes(dims), Fields(into):  # the entry's
+                for dim, place in zip(dims, into, strict=True):
+                    self.deliver(DimScalar(dim), place, expr)
+            case Sizes(dims), Sizes(into):
+                for have, want in zip(dims, into, strict=True):
+                    self.equate(want, have)
+            case Closure(), _:
+                self.refuse(getattr(expr, "name", "result"), "closure that escapes from where it is made")
+            case ((ScalarVar() | Immediate() | DimScalar()), ScalarVar()):
+                if value is not target:
+                    self.body.append(SetScalar(target, value))
+
+    def binding(self, binding: Binding, last: bool) -> Value:
+        var, value = binding.var, binding.value
+        match value:
+            case KernelCall(kernel, args):
+                return self.kernel(var, kernel, args)
+            case If(cond, then, orelse):
+                target = self.made(var)
+                condition = self.condition(cond)
+                branches = (self.inner(part, target, tail=last) for part in (then, orelse))
+                self.body.append(Branch(condition, *branches))
+                return target
+            case Call(callee, args):
+                return self.call(var, self.value(callee), tuple(map(self.value, args)))
+            case PrimCall(function, args):
+                row = find_row(function, tuple(arg.type.dtype for arg in args))
+                known = isinstance(var.type, PrimType) and var.type.value is not None
+                if known and not row.fails:
+                    return DimScalar(self.dim(var.type.value))
+                target = self.scalar(var.name, row.result)
+                self.body.append(Compute(target, row.name, tuple(map(self.value, args))))
+                return target
+            case Tuple(fields):
+                return Fields(tuple(map(self.value, fields)))
+            case TupleItem(tuple_, index):
+                return self.value(tuple_).items[index]
+            case BuiltinCall(name, args):
+                return self.builtin(var, name, args)
+            case PackedCall(name):
+                return self.refuse(var.name, f"call of the host's function {name}")
+        return self.value(value, var.name)
+
+    def value(self, expr: Expr, place: str = "") -> Value:
+        match expr:
+            case Var():
+                return self.values[expr]
+            case Constant(value=array):
+                return Tensor(self.found.constants[expr], array.shape)
+            case Prim(value=value):
+                return Immediate(value)
+            case DimValue(dim=dim):
+                return DimScalar(self.dim(dim))
+            case Shape(dims=dims):
+                return Sizes(tuple(map(self.dim, dims)))
+            case FunctionRef(name):
+                return Closure(name, ())
+        return self.refuse(place or "a value", "null" if isinstance(expr, Null) else type(expr).__name__)
+
+    # ---- what bindings compute ----
+
+    def kernel(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
+        kernel = self.kernels[name]
+        assert isinstance(kernel, Kernel), f"{name}: a kernel of another target"
+        made = self.made(var)
+        tensors = [*map(self.value, args), *tensors_of(made)]
+        sizes: dict[DimVar, AnyDim] = {}
+        for buffer, tensor in zip((*kernel.inputs, *kernel.outputs), tensors, strict=True):
+            for want, have in zip(buffer.shape, tensor.dims, strict=True):
+                if size := as_var(want):
+                    sizes.setdefault(size, have)
+        self.body.append(Run(name, tuple(tensor.storage for tensor in tensors), tuple(sizes.values())))
+        return made
+
+    def made(self, var: Var) -> Value:
+        """The value of a variable whose tensors are in its storages, and whose scalars in new variables."""
+        return self.target(var.name, var.type, list(self.found.infos[var].ids), [])
+
+    def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
+        match name:
+            case "reshape":
+                tensor, shape = map(self.value, args)
+                self.equate(product(tensor.dims), product(shape.dims))
+                return Tensor(tensor.storage, shape.dims)
+            case "to_device":
+                return self.value(args[0])
+            case "shape_of":
+                return Sizes(self.value(args[0]).dims)
+            case "shape_to_tensor":
+                made = self.made(var)
+                dims = self.value(args[0]).dims
+                self.body += (WriteItem(made.storage, i, DimScalar(dim)) for i, dim in enumerate(dims))
+                return made
+            case "tensor_to_shape":
+                return self.shape_of_elements(var, self.value(args[0]))
+            case "tensor_item":
+                storage = self.value(args[0]).storage
+                item = self.item(var.name, storage)
+                if self.storages[storage].dtype == U64:  # what is too large for an i64 has come out below 0
+                    self.body.append(CheckRange(item, 0, I64.limits[1]))
+                return item
+            case "scalar_to_tensor":
+                made, value = self.made(var), self.value(args[0])
+                dtype = self.storages[made.storage].dtype
+                if dtype.is_integer and dtype != I64:
+                    low, high = dtype.limits
+                    self.body.append(CheckRange(value, low, min(high, I64.limits[1])))
+                self.body.append(WriteItem(made.storage, 0, value))
+                return made
+            case "make_closure":
+                function, *captured = map(self.value, args)
+                return Closure(function.function, (*captured, *function.captured))
+            case "check_equal" | "check_at_most":
+                left, right = (self.dim(arg.dim) for arg in args[:2])
+                self.expect_equal(left if name == "check_equal" else dim_op("max", left, right), right)
+                return Fields(())
+            case "assert":
+                condition = self.condition(args[0])
+                if bound := asserted_bound(self.body, condition):
+                    var, most = bound
+                    self.ranges[var] = Range(self.ranges[var].low, min(self.ranges[var].high, most))
+                self.body.append(Check(condition, "ASSERTION_ERROR"))
+                return Fields(())
+        construct = _NAMED.get(name.partition("_")[0], f"builtin {name}")
+        return self.refuse(var.name, construct)
+
+    def shape_of_elements(self, var: Var, tensor: Tensor) -> Value:
+        (length,) = tensor.dims
+        if not isinstance(length, int):
+            self.refuse(var.name, "shape of unknown rank")
+        dims = []
+        for position in range(length):
+            item = self.item(f"{var.name}_{position}", tensor.storage, position)
+            dims.append(self.size(f"{c_identifier(var.name)}_{position}", item))
+        return Sizes(tuple(dims))
+
+    def item(self, name: str, storage: int, position: int = 0) -> ScalarVar:
+        dtype = self.storages[storage].dtype
+        letter = "b" if dtype.is_bool else "i" if dtype.is_integer else "f"
+        target = self.scalar(name, letter)
+        self.body.append(ReadItem(target, storage, position))
+        return target
+
+    def condition(self, cond: Expr) -> Scalar:
+        value = self.value(cond)
+        return self.item(getattr(cond, "name", "condition"), value.storage) if isinstance(value, Tensor) else value
+
+    def scalar(self, name: str, letter: str) -> ScalarVar:
+        return ScalarVar(self.unique(name), letter)
+
+    def unique(self, name: str) -> str:
+        base = c_identifier(name)
+        count = self.names.get(base, 0)
+        self.names[base] = count + 1
+        return f"{base}_{count}"
+
+    # ---- calls ----
+
+    def call(self, var: Var, callee: Value, args: tuple[Value, ...]) -> Value:
+        assert isinstance(callee, Closure), f"{self.current}: {var.name}: a call of {callee}"
+        function = self.functions[callee.function]
+        args = (*args, *callee.captured)
+        sizes = self.sizes_of(function, args)
+        self.widen(function, sizes)
+        results: list[ScalarVar] = []
+        made = self.target(var.name, var.type, list(self.found.infos[var].ids), results)
+        scalars = tuple(scalar for _, scalar in scalars_of(function.params, args))
+        tensors = (tensor.storage for value in (*args, made) for tensor in tensors_of(value))
+        self.body.append(CallFunction(callee.function, tuple(tensors), tuple(sizes.values()), scalars, tuple(results)))
+        return made
+
+    def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
+        """The values that a function's dimension variables have in a call; appends the checks of those that follow."""
+        sizes: dict[DimVar, AnyDim] = {}
+        checks: list[tuple[AnyDim, AnyDim]] = []
+        for param, arg in zip(function.params, args, strict=True):
+            if isinstance(arg, Closure):
+                self.refuse(param.name, f"closure that escapes: it is an argument of {function.name}")
+            for want, have in self.sizes_in(param.type, arg):
+                var = as_var(want)
+                if var is not None and var not in sizes:
+                    sizes[var] = have
+                else:
+                    checks.append((want, have))
+        for want, have in checks:
+            self.expect_equal(evaluate_with(want, sizes.get), have)
+        order = dict.fromkeys(var for param in function.params for var in type_vars(param.type))
+        return {var: sizes[var] for var in order}
+
+    def sizes_in(self, type_: Type, value: Value):
+        """Pairs of a dimension of a type and what it is in a value."""
+        match type_, value:
+            case TensorType(shape=shape), Tensor(dims=dims) if shape is not None:
+                yield from zip(shape, dims, strict=True)
+            case ShapeType(dims=wanted), Sizes(dims) if wanted is not None:
+                yield from zip(wanted, dims, strict=True)
+            case PrimType(value=wanted), _ if wanted is not None:
+                yield wanted, self.as_dim(value)
+            case TupleType(fields), Fields(items):
+                for field, item in zip(fields, items, strict=True):
+                    yield from self.sizes_in(field, item)
+
+    def as_dim(self, scalar: Scalar) -> AnyDim:
+        match scalar:
+            case DimScalar(dim):
+                return dim
+            case Immediate(value):
+                return int(value)
+        return self.size(scalar.name, scalar)
+
+    def widen(self, function: Function, sizes: Mapping[DimVar, AnyDim]) -> None:
+        """Makes the ranges of a function's sizes hold those of one more call."""
+        known = self.of_functions.setdefault(function.name, {})
+        for var, dim in sizes.items():
+            found = range_of(dim, self.ranges)
+            before = known.get(var, found)
+            known[var] = Range(min(before.low, found.low), max(before.high, found.high))
+
+    def repeated(self, binding: Binding) -> bool:
+        """Whether a binding in tail position calls a function of the loop: then it goes on with that."""
+        value = binding.value
+        if not isinstance(value, Call):
+            return False
+        callee = self.value(value.callee)
+        if not isinstance(callee, Closure) or callee.function not in self.loop.members:
+            return False
+        args = (*map(self.value, value.args), *callee.captured)
+        is_new = callee.function not in self.sections
+        sizes = self.sizes_of(self.functions[callee.function], args)
+        section = self.section(callee.function)
+        for var, dim in sizes.items():
+            found = range_of(dim, self.ranges)
+            have = self.ranges.setdefault(var, found) if is_new else self.ranges.get(var, Range())
+            if found.low < have.low or found.high > have.high:
+                self.refuse(binding.var.name, f"size {var.name} that grows from round to round without a bound")
+        changed = [(var, dim) for var, dim in sizes.items() if difference(var_dim(var), dim) != 0]
+        given = scalars_of(section.source.params, args)
+        scalars = [(var, new) for var, (_, new) in zip(section.scalars, given, strict=True) if new is not var]
+        new = [tensor for arg in args for tensor in tensors_of(arg)]
+        moves = [
+            Move(param, tensor.storage, None, product((*tensor.dims, self.storages[tensor.storage].dtype.size_bytes)))
+            for param, tensor in zip(section.inputs, new, strict=True)
+            if param != tensor.storage
+        ]
+        self.body.append(Repeat(section.number, tuple(moves), tuple(changed), tuple(scalars)))
+        return True
+
+    # ---- sizes ----
+
+    def dim(self, dim: AnyDim) -> AnyDim:
+        """A dimension by what its variables are known to be."""
+        return evaluate_with(dim, self.dims.get)
+
+    def unify(self, type_: Type, value: Value) -> None:
+        """Gives values to the dimension variables of a match_cast, and appends the checks of the others."""
+        for want, have in self.sizes_in(type_, value):
+            self.equate(want, have)
+
+    def equate(self, want: AnyDim, have: AnyDim) -> None:
+        var = as_var(want)
+        if var is not None and var not in self.dims:
+            self.dims[var] = have
+        else:
+            self.expect_equal(self.dim(want), have)
+
+    def expect_equal(self, want: AnyDim, have: AnyDim) -> None:
+        if difference(want, have) != 0:
+            self.body.append(CheckSizes(want, have))
+
+    def size(self, name: str, scalar: Scalar) -> AnyDim:
+        """A new size, which only a run knows."""
+        var = DimVar(name)
+        self.dims[var] = var_dim(var)
+        self.ranges[var] = Range()
+        self.body.append(SetSize(var, scalar))
+        return var_dim(var)
+
+    def refuse(self, place: str, what: str):
+        refuse(self.current, place, what, self.origin)
+
+
+def _bounds(found: Range) -> tuple[int, int | None]:
+    return int(found.low), None if isinstance(found.high, float) else int(found.high)

@@ -1,0 +1,266 @@
+"""Storage placement: offsets in pools, by the allocator of relvm/passes/memory/arena_allocator.py.
+
+The points of a function are its statements in the order in which they are printed; a storage is alive from the first
+that names it to the last.  What a called function needs is one block of its caller's, alive at the call; so the entry's
+pools hold all that is ever needed, and it is known how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from relvm.aot.c.kernels import scratch_bytes
+from relvm.aot.config import AotConfig, CallKind, Pool
+from relvm.aot.lower.assign_storage import Place
+from relvm.aot.lower.ir import (
+    Branch,
+    CallFunction,
+    Copy,
+    LoweredFunction,
+    LoweredModule,
+    ReadItem,
+    Repeat,
+    Run,
+    Statement,
+    WriteItem,
+)
+from relvm.errors import RelvmMemoryError
+from relvm.passes.memory.arena_allocator import Arena, Request, align, plan_arena
+from relvm.quoting import terminal
+
+# What is placed: a storage, by its number; or what a kernel or a called function needs at a statement, by its point.
+Block = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a block is.  pool: by its number."""
+
+    pool: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A block with its lifetime, for people."""
+
+    name: str
+    slot: Slot
+    size_bytes: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class FunctionPlacement:
+    """Where the blocks of a function are.
+
+    Attributes
+    ----------
+    slots
+        ("storage", number) -> where it is; ("scratch", point) where a kernel's own memory is; ("frame P", point) where
+        that of a called function begins in pool P.
+    size_bytes, lower_bound_bytes
+        What the function needs of each pool, and the most bytes that are alive at once in it.
+    placed
+        Everything, in order of first use.
+    """
+
+    slots: dict[Block, Slot]
+    size_bytes: tuple[int, ...]
+    lower_bound_bytes: tuple[int, ...]
+    placed: tuple[Placed, ...]
+
+
+def place_storages(module: LoweredModule, config: AotConfig) -> dict[str, FunctionPlacement]:
+    """The placement of every function of a module, by its name; the entry's is that of the whole.
+
+    Raises
+    ------
+    RelvmMemoryError
+        Something does not fit into any pool; the message names it, and says by how many bytes.
+    """
+    done: dict[str, FunctionPlacement] = {}
+    for function in module.functions:
+        done[function.name] = _Planner(function, module, config, done).placement()
+    return done
+
+
+def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[Pool, ...]) -> str:
+    """Each function's pools, and what is where in them."""
+    lines = []
+    for name, found in placements.items():
+        lines.append(f"{terminal(name)}:")
+        for number, pool in enumerate(pools):
+            size, bound = found.size_bytes[number], found.lower_bound_bytes[number]
+            lines.append(f"  {pool.name}: {size} bytes, {bound} alive at once")
+            for item in found.placed:
+                if item.slot.pool == number:
+                    end = item.slot.offset + item.size_bytes
+                    lines.append(
+                        f"    [{item.slot.offset}, {end}) at {item.first} to {item.last}: {terminal(item.name)}"
+                    )
+    return "\n".join(lines) + "\n"
+
+
+@dataclass
+class _Life:
+    """A block, the points at which it is alive, and the pool that it must be in."""
+
+    block: Block
+    name: str
+    size_bytes: int
+    first: int
+    last: int
+    pool: int | None = None
+
+
+class _Planner:
+    def __init__(
+        self,
+        function: LoweredFunction,
+        module: LoweredModule,
+        config: AotConfig,
+        done: Mapping[str, FunctionPlacement],
+    ) -> None:
+        self.function = function
+        self.module = module
+        self.config = config
+        self.done = done
+        self.lives: dict[Block, _Life] = {}
+        self.same: dict[int, int] = {}  # a storage written over another one -> that
+
+    def placement(self) -> FunctionPlacement:
+        statements = list(self.function.statements())
+        self.lifetimes(statements)
+        self.overwrite(statements)
+        slots: dict[Block, Slot] = {}
+        placed: list[Placed] = []
+        sizes, bounds = [], []
+        waiting = list(self.lives.values())
+        for number, pool in enumerate(self.config.pools):
+            taken, arena, waiting = self.fill(number, pool, waiting)
+            sizes.append(self.whole(arena))
+            bounds.append(arena.lower_bound_bytes)
+            for life, offset in zip(taken, arena.offsets, strict=True):
+                slot = slots[life.block] = Slot(number, offset)
+                placed.append(Placed(life.name, slot, life.size_bytes, life.first, life.last))
+        for number in self.same:
+            slots["storage", number] = slots["storage", self.root(number)]
+        placed.sort(key=lambda item: (item.first, item.last, item.slot.offset))
+        return FunctionPlacement(slots, tuple(sizes), tuple(bounds), tuple(placed))
+
+    # ---- lifetimes ----
+
+    def lifetimes(self, statements: list[Statement]) -> None:
+        for point, statement in enumerate(statements):
+            for number in _storages(statement):
+                self.use(number, point)
+            match statement:
+                case Run(kernel) if self.module.calls is CallKind.UNPACKED:
+                    size = scratch_bytes(self.module.kernels[kernel])
+                    if size:
+                        self.lives["scratch", point] = _Life(
+                            ("scratch", point), f"scratch of {kernel}", size, point, point
+                        )
+                case CallFunction(function):
+                    for pool, size in enumerate(self.done[function].size_bytes):
+                        if size:
+                            block = (f"frame {pool}", point)
+                            self.lives[block] = _Life(block, f"memory of {function}", size, point, point, pool)
+                case Repeat(_, moves):
+                    for move in moves:
+                        if move.home is not None:
+                            self.use(move.home, 0)
+                            self.use(move.home, len(statements))
+
+    def use(self, number: int, point: int) -> None:
+        storage = self.function.storages[number]
+        if storage.place is not Place.WORKSPACE:
+            return
+        life = self.lives.get(("storage", number))
+        if life is None:
+            size = self.function.size_bytes[number]
+            self.lives["storage", number] = _Life(("storage", number), storage.name, size, point, point)
+        else:
+            life.first, life.last = min(life.first, point), max(life.last, point)
+
+    def overwrite(self, statements: list[Statement]) -> None:
+        """Has kernels that may be written over an input that dies there do so."""
+        for point, statement in enumerate(statements):
+            if not isinstance(statement, Run):
+                continue
+            kernel = self.module.kernels[statement.kernel]
+            for position in kernel.in_place:
+                source, result = statement.storages[position], statement.storages[-1]
+                if self.may_follow(source, result, point):
+                    self.same[result] = self.root(source)
+                    life = self.lives.pop(("storage", result))
+                    self.lives["storage", self.root(source)].last = life.last
+                    break
+
+    def may_follow(self, source: int, result: int, point: int) -> bool:
+        """Whether the storage `result`, which a kernel writes first, can be where `source` is, which it reads last."""
+        before = self.lives.get(("storage", self.root(source)))
+        after = self.lives.get(("storage", result))
+        if before is None or after is None or before is after:
+            return False
+        return before.last == after.first == point and before.size_bytes == after.size_bytes
+
+    def root(self, number: int) -> int:
+        return self.same.get(number, number)
+
+    # ---- pools ----
+
+    def request(self, life: _Life) -> Request:
+        kind, number = life.block
+        alignment = self.config.base_alignment
+        if kind == "storage":
+            alignment = max(self.config.alignment, self.function.storages[number].dtype.size_bytes)
+        return Request(life.name, life.size_bytes, life.first, life.last, alignment)
+
+    def whole(self, arena: Arena) -> int:
+        """The bytes of a pool that holds an arena."""
+        return align(arena.size_bytes, self.config.base_alignment)
+
+    def fill(self, number: int, pool: Pool, waiting: list[_Life]) -> tuple[list[_Life], Arena, list[_Life]]:
+        """What goes into a pool, how, and what is left for those behind it: as few of the largest as make the rest
+        fit."""
+        taken = [life for life in waiting if life.pool in (None, number)]
+        left = [life for life in waiting if life.pool not in (None, number)]
+        limit = pool.limit_bytes
+        last = number + 1 == len(self.config.pools)
+        while True:
+            arena = plan_arena([self.request(life) for life in taken])
+            if limit is None or self.whole(arena) <= limit:
+                return taken, arena, left
+            movable = [life for life in taken if life.pool is None]
+            if last or not movable:
+                self.fail(pool, taken, arena)
+            largest = max(movable, key=lambda life: life.size_bytes)
+            taken.remove(largest)
+            left.append(largest)
+
+    def fail(self, pool: Pool, taken: list[_Life], arena: Arena) -> None:
+        need, least = self.whole(arena), arena.lower_bound_bytes
+        largest = max(taken, key=lambda life: life.size_bytes)
+        raise RelvmMemoryError(
+            f"{self.function.name}: pool {pool.name}: {largest.name} ({largest.size_bytes} bytes) does not fit: "
+            f"{need} bytes are needed, {need - pool.limit_bytes} more than the limit of {pool.limit_bytes}; "
+            f"{least} are alive at once"
+        )
+
+
+def _storages(statement: Statement) -> Iterator[int]:
+    match statement:
+        case Run(_, storages) | CallFunction(_, storages):
+            yield from storages
+        case Copy(source, target):
+            yield from (source, target)
+        case ReadItem(_, storage) | WriteItem(storage):
+            yield storage
+        case Repeat(_, moves):
+            yield from (move.source for move in moves)
+        case Branch():
+            pass

@@ -1,0 +1,116 @@
+"""The text of the lowered form, as golden tests pin it and `relvm export --show` prints it."""
+
+from __future__ import annotations
+
+from relvm.aot.lower.assign_storage import Place, Storage
+from relvm.aot.lower.ir import (
+    Branch,
+    CallFunction,
+    Check,
+    CheckRange,
+    CheckSizes,
+    Compute,
+    Copy,
+    DimScalar,
+    Immediate,
+    LoweredFunction,
+    LoweredModule,
+    ReadItem,
+    Repeat,
+    Run,
+    Scalar,
+    SetScalar,
+    SetSize,
+    Statement,
+    WriteItem,
+)
+from relvm.ir.symbolic import format_dim
+from relvm.quoting import terminal, text_string
+
+
+def format_lowered(module: LoweredModule) -> str:
+    """Every function, callees first; the entry with the names of its inputs and outputs."""
+    ports = [f"{terminal(port.name)}={_port(port.value)}" for port in (*module.inputs, *module.outputs)]
+    texts = [format_function(function, module.calls.value) for function in module.functions]
+    return "\n\n".join([*texts, f"entry {terminal(module.functions[-1].name)}: {', '.join(ports)}"]) + "\n"
+
+
+def format_function(function: LoweredFunction, call: str) -> str:
+    """One function: its storages, then its statements."""
+    storages, sizes = function.storages, function.sizes
+    params = [f"s{number}: {_type(storages[number])}" for number in function.inputs]
+    params += [f"{terminal(var.name)} in [{low}, {'...' if high is None else high}]" for var, low, high in sizes]
+    params += [f"{terminal(var.name)}: {var.letter}" for var in function.scalars]
+    results = [f"s{number}: {_type(storages[number])}" for number in function.outputs]
+    results += [f"{terminal(var.name)}: {var.letter}" for var in function.results]
+    lines = [f"{terminal(function.name)}({', '.join(params)}) -> ({', '.join(results)}):"]
+    for number, storage in enumerate(storages):
+        if storage.place in (Place.WORKSPACE, Place.CONSTANT):
+            size = function.size_bytes[number]
+            lines.append(
+                f"  s{number} = {storage.place.value} {_type(storage)}  # {terminal(storage.name)}, {size} bytes"
+            )
+    for number, section in enumerate(function.sections):
+        if len(function.sections) > 1:
+            lines.append(f"  section {number}:")
+        _append(lines, section, "    " if len(function.sections) > 1 else "  ", call)
+    return "\n".join(lines)
+
+
+def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: str) -> None:
+    if not body:
+        lines.append(f"{indent}pass")
+    for statement in body:
+        match statement:
+            case Run(kernel, storages, sizes):
+                parts = [text_string(kernel), *(f"s{number}" for number in storages), *map(format_dim, sizes)]
+                lines.append(f"{indent}{call}({', '.join(parts)})")
+            case Copy(source, target, size):
+                lines.append(f"{indent}s{target} = copy(s{source}, {format_dim(size)})")
+            case ReadItem(target, storage, position):
+                lines.append(f"{indent}{terminal(target.name)} = s{storage}[{position}]")
+            case WriteItem(storage, position, value):
+                lines.append(f"{indent}s{storage}[{position}] = {_scalar(value)}")
+            case Compute(target, row, args):
+                lines.append(f"{indent}{terminal(target.name)} = {row}({', '.join(map(_scalar, args))})")
+            case SetScalar(target, value):
+                lines.append(f"{indent}{terminal(target.name)} = {_scalar(value)}")
+            case SetSize(target, value):
+                lines.append(f"{indent}{terminal(target.name)} = size({_scalar(value)})")
+            case CheckSizes(left, right):
+                lines.append(f"{indent}check {format_dim(left)} == {format_dim(right)}")
+            case CheckRange(value, low, high):
+                lines.append(f"{indent}check {_scalar(value)} in [{low}, {high}]")
+            case Check(cond, status):
+                lines.append(f"{indent}check {_scalar(cond)} else {status}")
+            case Branch(cond, then, orelse):
+                lines.append(f"{indent}if {_scalar(cond)}:")
+                _append(lines, then, indent + "  ", call)
+                lines.append(f"{indent}else:")
+                _append(lines, orelse, indent + "  ", call)
+            case CallFunction(function, storages, sizes, scalars, results):
+                parts = [*(f"s{number}" for number in storages), *map(format_dim, sizes), *map(_scalar, scalars)]
+                into = "".join(f"{terminal(var.name)}, " for var in results)[:-2]
+                lines.append(f"{indent}{into + ' = ' if into else ''}{terminal(function)}({', '.join(parts)})")
+            case Repeat(section, moves, sizes, scalars):
+                parts = [f"s{m.param} = s{m.source}" + ("" if m.home is None else f" in s{m.home}") for m in moves]
+                parts += [f"{terminal(var.name)} = {format_dim(dim)}" for var, dim in sizes]
+                parts += [f"{terminal(var.name)} = {_scalar(value)}" for var, value in scalars]
+                lines.append(f"{indent}go to section {section}{' with ' if parts else ''}{', '.join(parts)}")
+
+
+def _type(storage: Storage) -> str:
+    return f"{storage.dtype}[{', '.join(map(format_dim, storage.shape))}]"
+
+
+def _scalar(scalar: Scalar) -> str:
+    match scalar:
+        case Immediate(value):
+            return str(value).lower() if isinstance(value, bool) else repr(value)
+        case DimScalar(dim):
+            return f"({format_dim(dim)})"
+    return terminal(scalar.name)
+
+
+def _port(value: object) -> str:
+    return f"s{value}" if isinstance(value, int) else terminal(value.name)

@@ -1,0 +1,90 @@
+"""The inputs and outputs of an entry: their names in C."""
+
+from __future__ import annotations
+
+from relvm.aot.lower.ir import LoweredFunction, Port
+from relvm.errors import RelvmArgumentError, RelvmTypeError
+from relvm.ir.dtypes import I64
+from relvm.ir.expr import Function
+from relvm.ir.symbolic import as_var
+from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
+from relvm.quoting import c_identifier
+
+OUTPUT_NAMES = ("output_tensor_names", "output_names")  # attributes of a function that name its outputs
+
+
+def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    """What a caller of the entry gives and takes.
+
+    Inputs have the names of the parameters, fields of tuples those with a number behind, sizes those of their
+    variables, with _size behind where an input has that; outputs the names that the function's attribute
+    output_tensor_names (or output_names) states, with a number behind where that is a tuple, else output, or output0,
+    output1, ...
+
+    Raises
+    ------
+    RelvmArgumentError
+        Two of either kind have the same name in C, or there are not as many names as outputs.
+    RelvmTypeError
+        The attribute is no tuple of texts.
+    """
+    leaves = [leaf for param in function.params for leaf in _named_leaves(param.name, param.type)]
+    tensors, scalars = iter(lowered.inputs), iter(lowered.scalars)
+    given = [(name, next(tensors if isinstance(type_, TensorType) else scalars)) for name, type_ in leaves]
+    names = {c_identifier(name) for name, _ in given}
+    sizes = [var for var, _, _ in lowered.sizes]
+    given += [(f"{var.name}_size" if c_identifier(var.name) in names else var.name, var) for var in sizes]
+    results = [type_ for _, type_ in _named_leaves("", function.result_type)]
+    tensors, scalars = iter(lowered.outputs), iter(lowered.results)
+    taken = [next(tensors if isinstance(type_, TensorType) else scalars) for type_ in results]
+    names = _output_names(function, len(taken))
+    return _ports(function.name, "inputs", given), _ports(
+        function.name, "outputs", list(zip(names, taken, strict=True))
+    )
+
+
+def _named_leaves(name: str, type_: Type):
+    """The tensors and scalars in a type, each with a name.  Of a parameter's those that are sizes are left out, of a
+    result (without a name) shapes are a scalar for each size."""
+    match type_:
+        case TensorType() | PrimType(value=None):
+            yield name, type_
+        case PrimType(value=value) if as_var(value) is None or not name:
+            yield name, type_
+        case ShapeType(rank=int() as rank) if not name:
+            yield from (("", PrimType(I64)) for _ in range(rank))
+        case TupleType(fields):
+            for i, field in enumerate(fields):
+                yield from _named_leaves(f"{name}_{i}" if name else "", field)
+
+
+def _output_names(function: Function, count: int) -> list[str]:
+    attributes = dict(function.attributes)
+    attribute = next((key for key in OUTPUT_NAMES if key in attributes), None)
+    if attribute is None:
+        return ["output"] if count == 1 else [f"output{i}" for i in range(count)]
+    names = attributes[attribute]
+    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+        raise RelvmTypeError(f"{function.name}: {attribute}: expected a tuple of names, got {names!r}")
+    if len(names) == count:
+        return list(names)
+    fields = function.result_type.fields if isinstance(function.result_type, TupleType) else ()
+    if len(names) != len(fields):
+        raise RelvmArgumentError(f"{function.name}: {attribute}: expected {count} names, got {len(names)}")
+    return [leaf for name, field in zip(names, fields, strict=True) for leaf in _numbered(name, field)]
+
+
+def _numbered(name: str, type_: Type) -> list[str]:
+    """A name for each output in a type: the one itself, or each with a number behind."""
+    count = len(list(_named_leaves("", type_)))
+    return [name] if count == 1 else [f"{name}_{i}" for i in range(count)]
+
+
+def _ports(function: str, what: str, named: list[tuple[str, object]]) -> tuple[Port, ...]:
+    before: dict[str, str] = {}
+    for name, _ in named:
+        made = c_identifier(name)
+        if made in before:
+            raise RelvmArgumentError(f"{function}: {what} {before[made]!r} and {name!r} are both {made} in C")
+        before[made] = name
+    return tuple(Port(c_identifier(name), value) for name, value in named)

@@ -1,0 +1,147 @@
+"""An export as a whole: a module through its passes, as files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relvm.aot.c.sources import Sources, print_sources
+from relvm.aot.config import AotConfig
+from relvm.aot.lower.ir import LoweredModule
+from relvm.aot.lower.lower_main import lower_main
+from relvm.aot.lower.place_storage import FunctionPlacement, place_storages
+from relvm.aot.metadata_model import metadata_json
+from relvm.aot.project.makefile import print_makefile
+from relvm.aot.project.self_test import make_trial
+from relvm.aot.project.self_test_c import print_trial
+from relvm.aot.project.tar import is_archive, write_archive
+from relvm.errors import RelvmUnsupportedError, expect_type
+from relvm.ir.expr import Function, Module
+from relvm.ir.printer import print_module
+from relvm.ir.verifier import Stage
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
+from relvm.runtime.array_files import for_file
+from relvm.runtime.file_io import complete_file
+
+
+@dataclass(frozen=True)
+class AotProgram:
+    """A module ahead of time.
+
+    Attributes
+    ----------
+    config
+        What was wanted.
+    module, legal
+        The module that was given, and as it was lowered from, at stage LEGAL.
+    lowered, placements, sources
+        What `lower_main`, `place_storages` and `print_sources` made of it.
+    """
+
+    config: AotConfig
+    module: Module
+    legal: Module
+    lowered: LoweredModule
+    placements: dict[str, FunctionPlacement]
+    sources: Sources
+
+    @property
+    def params(self) -> dict[str, np.ndarray]:
+        """The constants, by their names in C."""
+        return {f"c{number}": storage.value for number, storage in enumerate(self.sources.constants)}
+
+    @property
+    def entry(self) -> Function:
+        """The function that callers run, at stage LEGAL."""
+        return self.legal[self.lowered.functions[-1].name]
+
+    def files(self, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> dict[str, bytes]:
+        """All that an export is, by path.
+
+        Parameters
+        ----------
+        trial
+            Inputs, and what should come out, in the order of the entry's parameters and results: `make test` tries
+            them.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            A trial of a library of the hosted runtime.
+        """
+        if trial and self.config.runtime == "hosted":
+            raise RelvmUnsupportedError('runtime="hosted": there is no trial of it in C; AotExecutor runs it')
+        texts = dict(self.sources.files)
+        texts["Makefile"] = print_makefile(self.config, texts, tests=trial is not None)
+        if trial:
+            texts["test/main.c"] = print_trial(self.lowered, make_trial(self.entry, self.lowered, *trial), self.config)
+        constants = self.sources.constants
+        texts["metadata.json"] = metadata_json(self.sources.metadata, self.lowered, self.placements, constants)
+        texts[f"{self.config.name}.relvm"] = print_module(self.module, elide_constants=True)
+        files = {path: text.encode() for path, text in texts.items()}
+        if constants:
+            parameters = io.BytesIO()
+            np.savez(parameters, **{f"c{number}": for_file(storage.value) for number, storage in enumerate(constants)})
+            files["parameters.npz"] = parameters.getvalue()
+        return files
+
+    def write(self, path: str | Path, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> None:
+        """Write a folder that `make` builds, or an archive of it.
+
+        Parameters
+        ----------
+        path
+            A folder, which is made where it is not there, and in which files of an earlier export are replaced, each
+            as a whole; or where it ends with .tar, an archive, replaced as a whole.
+        trial
+            As `files` takes it.
+        """
+        files = self.files(trial)
+        if is_archive(path):
+            write_archive(path, self.config.name, files)
+            return
+        for name, content in files.items():
+            place = Path(path, name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with complete_file(place) as partial:
+                partial.write_bytes(content)
+
+
+def build(
+    module: Module, config: AotConfig | None = None, *, entry: str = "main", verified: bool = False
+) -> AotProgram:
+    """Compile a function ahead of time.
+
+    Parameters
+    ----------
+    module
+        As a front end made it.
+    config
+        What is wanted; None: the defaults of `AotConfig`.
+    entry
+        The function to be exported, with all that it calls.
+    verified
+        Check the module after every pass.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        Something needs a machine; the message says what and where.
+    RelvmMemoryError
+        Tensors do not fit into the pools.
+    """
+    expect_type("build: module", module, Module, "an ir.Module")
+    config = config or AotConfig()
+    expect_type("build: config", config, AotConfig, "an AotConfig")
+    passes = build_pipeline("c", is_compact=config.is_compact)
+    steps = [step for step in passes if step.to <= Stage.LEGAL]
+    legal = run_passes(module, steps, verified=verified)
+    lowered = lower_main(legal, config, entry)
+    placements = place_storages(lowered, config)
+    return AotProgram(config, module, legal, lowered, placements, print_sources(lowered, placements, config))

@@ -1,0 +1,75 @@
+"""The Makefile of an export."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from relvm.aot.c.sources import EXACT
+from relvm.aot.config import AotConfig
+from relvm.quoting import makefile_word
+
+_MAKEFILE = """\
+# {head}
+CC ?= cc
+AR ?= ar
+CFLAGS ?= -O3
+TOLERANCE ?= 1e-5
+# -fwrapv: integers wrap around.  -ffp-contract=fast, -fopenmp-simd: what the machine's kernels are compiled with;
+# without them results differ in their last bits.  What rounds to whole numbers rounds each product by itself.
+ALL_CFLAGS = {standard} -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast \\
+  -fopenmp-simd -DRVM_OPENMP_SIMD -Iinclude -Isrc $(CFLAGS)
+OBJECTS = {objects}
+
+{library}: $(OBJECTS)
+\t{link}
+
+src/{name}_{exact}kernels.o: ALL_CFLAGS += -ffp-contract=off
+
+%.o: %.c .options $(wildcard include/*.h src/*.h)
+\t$(CC) $(ALL_CFLAGS) -c $< -o $@
+
+# What was compiled otherwise is compiled again.
+.options: FORCE
+\t@echo '$(CC) $(ALL_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS)' > $@
+
+# The bytes of code (text, with the constants) and of static memory (data, bss) of each file.
+size: {library}
+\tsize $(OBJECTS)
+{test}
+clean:
+\trm -f {library} $(OBJECTS) test/main .options
+
+.PHONY: FORCE clean size test
+"""
+
+_TEST = """
+test/main: test/main.c lib{name}.a
+\t$(CC) $(ALL_CFLAGS) -DRELVM_TOLERANCE=$(TOLERANCE) $< lib{name}.a -lm -o $@
+
+test: test/main
+\t./test/main
+"""
+
+
+def print_makefile(config: AotConfig, files: Iterable[str], *, tests: bool) -> str:
+    """Its text.  files: the paths of the sources.  tests: whether there is a trial, which `make test` runs."""
+    name = makefile_word(config.name)
+    objects = " ".join(sorted(makefile_word(path[:-2]) + ".o" for path in files if path.endswith(".c")))
+    if config.runtime == "hosted":
+        library, standard = f"{name}.so", "-std=gnu11 -fPIC"
+        head, link = f"make: the library {library}, for AotExecutor.", "$(CC) -shared $(OBJECTS) -lm -o $@"
+    else:
+        library, standard = f"lib{name}.a", "-std=c99 -Wall -Wextra -Werror -pedantic"
+        head, link = f"make: the library {library}.", "$(AR) rcs $@ $(OBJECTS)"
+        head += "   make test: runs it on the inputs of test/main.c, and compares." if tests else ""
+    test = _TEST.format(name=name) if tests else ""
+    return _MAKEFILE.format(
+        name=name,
+        head=head,
+        standard=standard,
+        library=library,
+        link=link,
+        objects=objects,
+        exact=EXACT,
+        test=test,
+    )

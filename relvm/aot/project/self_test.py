@@ -1,0 +1,167 @@
+"""What an export is tried on: values for its inputs, and what should come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
+from relvm.ir.dtypes import I64, DType, dtype_of
+from relvm.ir.expr import Function
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, evaluate_with
+from relvm.ir.types import PrimType, ShapeType, TupleType, Type
+
+_DTYPES = {"i": "i64", "f": "f64", "b": "bool"}  # of numbers, by their letters
+
+
+@dataclass(frozen=True)
+class Trial:
+    """inputs, outputs: by the names of the ports, an array for a tensor, else a number."""
+
+    inputs: dict[str, Any]
+    outputs: dict[str, Any]
+
+
+def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any], outputs: Sequence[Any]) -> Trial:
+    """A trial of values in the order of an entry's parameters and of its results.
+
+    Parameters
+    ----------
+    function
+        The entry that `module` was lowered from.
+    inputs, outputs
+        Arrays, numbers and tuples of them, as a machine takes and gives them.
+
+    Raises
+    ------
+    RelvmArgumentError
+        There are more or fewer values than the entry has.
+    RelvmTypeError, RelvmShapeError
+        An array of another dtype or shape, or a size that is another than those of arrays; the message names it.
+    """
+    given, sizes = make_inputs(function, module, inputs)
+    return Trial(given, _values(module.functions[-1], module.outputs, list(_flat(outputs)), "output", sizes))
+
+
+def make_inputs(
+    function: Function, module: LoweredModule, inputs: Sequence[Any]
+) -> tuple[dict[str, Any], dict[DimVar, int]]:
+    """The inputs of `make_trial` by name, and the entry's sizes.  Raises what that does."""
+    stated: list[tuple[str, AnyDim, int]] = []
+    if len(inputs) != len(function.params):
+        raise RelvmArgumentError(
+            f"{function.name}: expected {len(function.params)} values of inputs, got {len(inputs)}"
+        )
+    values = []
+    for param, value in zip(function.params, inputs, strict=True):
+        values += _leaves(param.type, value, f"{function.name}: input {param.name}", stated)
+    sizes: dict[DimVar, int] = {}
+    for _, dim, size in stated:
+        if var := as_var(dim):
+            sizes.setdefault(var, size)
+    given = _values(module.functions[-1], module.inputs, values, "input", sizes)
+    for where, dim, size in stated:
+        known: AnyDim = evaluate_with(dim, sizes.get)
+        if known != size:
+            raise RelvmShapeError(f"{where}: expected a size of {known}, got {size}")
+    given |= {port.name: sizes[port.value] for port in module.inputs if isinstance(port.value, DimVar)}
+    return given, sizes
+
+
+def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim, int]]) -> Iterator[Any]:
+    """The values that are inputs in C, from left to right; of those that are only sizes, appends to `stated` where
+    they are, what they are of the entry's sizes, and their numbers."""
+    match type_:
+        case TupleType(items) | ShapeType(dims=tuple(items)):
+            if not isinstance(value, tuple | list) or len(value) != len(items):
+                raise RelvmArgumentError(f"{where}: expected a tuple of {len(items)} items, got {value!r}")
+            for i, (item, part) in enumerate(zip(items, value, strict=True)):
+                if isinstance(type_, ShapeType):
+                    stated.append((f"{where}, item {i}", item, int(expect_number(f"{where}, item {i}", I64, part))))
+                else:
+                    yield from _leaves(item, part, f"{where}, item {i}", stated)
+        case PrimType(value=dim) if dim is not None and as_var(dim) is not None:
+            stated.append((where, dim, int(expect_number(where, I64, value))))
+        case _:
+            yield value
+
+
+def _values(
+    entry: LoweredFunction, ports: tuple[Port, ...], values: Sequence[Any], what: str, sizes: dict[DimVar, int]
+) -> dict[str, Any]:
+    ports = tuple(port for port in ports if not isinstance(port.value, DimVar))
+    if len(values) != len(ports):
+        raise RelvmArgumentError(f"{entry.name}: expected {len(ports)} values of {what}s, got {len(values)}")
+    found = {}
+    for port, value in zip(ports, values, strict=True):
+        found[port.name] = _value(entry, port, value, f"{entry.name}: {what} {port.name}", sizes)
+    for port in ports:
+        _expect_sizes(entry, port, found[port.name], f"{entry.name}: {what} {port.name}", sizes)
+    return found
+
+
+def _flat(values: Sequence[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, tuple | list):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
+    """The value as an array or a number; its dimensions that are a variable's first give that its size."""
+    if isinstance(port.value, ScalarVar):
+        return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)
+    storage = entry.storages[port.value]
+    array = np.ascontiguousarray(value).reshape(np.shape(value))
+    if dtype_of(array.dtype) != storage.dtype:
+        raise RelvmTypeError(f"{where}: expected dtype {storage.dtype}, got {array.dtype}")
+    if array.ndim != len(storage.shape):
+        raise RelvmShapeError(f"{where}: expected rank {len(storage.shape)}, got shape {array.shape}")
+    for want, have in zip(storage.shape, array.shape, strict=True):
+        var = as_var(want)
+        if var is not None:
+            sizes.setdefault(var, have)
+    return array
+
+
+def _expect_sizes(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> None:
+    if isinstance(port.value, ScalarVar):
+        return
+    for want, have in zip(entry.storages[port.value].shape, value.shape, strict=True):
+        known: AnyDim = evaluate_with(want, sizes.get)
+        if known != have:
+            raise RelvmShapeError(f"{where}: expected a dimension of {known}, got shape {value.shape}")
+
+
+def expect_number(where: str, dtype: DType, value: Any) -> bool | int | float:
+    """A number as a dtype has it.
+
+    Raises
+    ------
+    RelvmTypeError
+        It is none, or none that the dtype has; the message begins with `where`.
+    """
+    plain = value.item() if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 else value
+    is_fitting = isinstance(plain, bool | int | float) and isinstance(plain, bool) == dtype.is_bool
+    if is_fitting and dtype.is_integer:
+        low, high = dtype.limits
+        is_fitting = isinstance(plain, int) and low <= plain <= high
+    if is_fitting and dtype.is_float:
+        is_fitting = _has(dtype, plain)
+    if not is_fitting:
+        raise RelvmTypeError(f"{where}: expected a number of dtype {dtype}, got {value!r}")
+    return float(plain) if dtype.is_float else plain
+
+
+def _has(dtype: DType, number: int | float) -> bool:
+    """Whether a dtype of floats has a number near that: not what is only an infinity there."""
+    try:
+        with np.errstate(over="ignore"):
+            return np.isfinite(dtype.numpy.type(number)) or not np.isfinite(float(number))
+    except OverflowError:
+        return False

@@ -1,0 +1,183 @@
+"""A main.c that runs an export on given inputs, and compares what it gives with given outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relvm.aot.c.constants import array_lines
+from relvm.aot.config import AotConfig, Pool
+from relvm.aot.lower.ir import LoweredModule, Port, ScalarVar
+from relvm.aot.metadata_model import packed_inputs, port_dtype
+from relvm.aot.project.self_test import Trial
+from relvm.codegen.c.kernel import literal
+from relvm.codegen.c.operands import float_text
+from relvm.ir.dtypes import dtype_of
+from relvm.quoting import c_string
+
+_HEAD = """\
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+"""
+
+_COMPARE = """\
+/* An output passes whose values differ from those wanted by no more than this times the largest magnitude among them,
+   and times 1 at least. */
+#ifndef RELVM_TOLERANCE
+#define RELVM_TOLERANCE 0.0
+#endif
+
+static void compare(double got, double want, double *largest, double *worst) {
+  const double difference = fabs(got - want);
+  if (fabs(want) > *largest && fabs(want) <= DBL_MAX) *largest = fabs(want);
+  if (got == want || (got != got && want != want)) return;
+  if (!(difference <= *worst)) *worst = difference <= DBL_MAX ? difference : DBL_MAX;
+}
+
+static int report(const char *name, long count, int is_same, double largest, double worst) {
+  printf("%s: %ld values, %s", name, count, is_same ? "the same\\n" : "");
+  if (!is_same) printf("largest difference %g of %g\\n", worst, largest);
+  return !is_same && !(worst <= RELVM_TOLERANCE * largest);
+}"""
+
+
+def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
+    """The C text: its main gives the number of outputs that do not pass, 100 where the run fails, or 101 where
+    memory does not do."""
+    is_packed = config.interface == "packed"
+    data, call = (_packed_call if is_packed else _struct_call)(module, trial, config)
+    body = [*call, "  if (status != RVM_OK) {", '    printf("status %ld\\n", (long)status);', "    return 100;", "  }"]
+    for port in module.outputs:
+        body += [f"  {line}" for line in _comparison(port.name, np.size(trial.outputs[port.name]))]
+    main = "\n".join(["int main(void) {", "  int failures = 0;", *body, "  return failures;", "}"])
+    includes = "\n".join([_HEAD, f'#include "{config.name}.h"', '#include "compiler.h"'])
+    return "\n\n".join([includes, *data, _COMPARE, main]) + "\n"
+
+
+def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
+    """What an entry that takes structs works on, and its call."""
+    name = config.name
+    data = [_data(f"input_{port.name}", trial.inputs[port.name]) for port in module.inputs if _is_array(port)]
+    for port in module.outputs:
+        data += _output(port, trial.outputs[port.name], {"f": np.float64, "i": np.int64, "b": np.int64})
+    body = [f"  struct {name}_inputs inputs;", f"  struct {name}_outputs outputs;"]
+    arguments = "&inputs, &outputs"
+    if config.workspace_is_given:
+        data.append(_memory(config))
+        body.append(f"  struct {name}_workspaces workspaces;")
+        arguments += ", &workspaces"
+    body.append("  int32_t status;")
+    body += _stack(config) if config.workspace_is_given else []
+    if not module.inputs:
+        body.append("  inputs.none = 0;")
+    for port in module.inputs:
+        value = f"input_{port.name}" if _is_array(port) else _number(trial.inputs[port.name])
+        body.append(f"  inputs.{port.name} = {value};")
+    body += [f"  outputs.{port.name} = got_{port.name};" for port in module.outputs]
+    if config.workspace_is_given:
+        body += [f"  workspaces.{pool.name} = pool_{pool.name};" for pool in config.pools]
+    body.append(f"  status = {name}_run({arguments});")
+    return data, [*body, *(_freed(config) if config.workspace_is_given else [])]
+
+
+def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
+    """What an entry that takes tensors works on, and its call."""
+    entry = module.functions[-1]
+    data, views = [], []
+
+    def view(dtype: str, shape: tuple[int, ...], memory: str) -> None:
+        number = len(views)
+        if shape:
+            data.append(f"static int64_t shape{number}[] = {{{', '.join(map(str, shape))}}};")
+        sizes = f"shape{number}" if shape else "0"
+        views.append(
+            f"  arguments[{number}] = rvm_view(&tensors[{number}], RVM_DTYPE_{dtype}, {len(shape)}, {sizes}, {memory});"
+        )
+
+    for port in packed_inputs(module):
+        dtype = port_dtype(port, entry)
+        array = np.asarray(trial.inputs[port.name], dtype_of(dtype).numpy)
+        data.append(_data(f"input_{port.name}", np.atleast_1d(array)))
+        view(dtype, array.shape, f"input_{port.name}")
+    for port in module.outputs:
+        value = trial.outputs[port.name]
+        data += _output(port, value, {"f": np.float64, "i": np.int64, "b": np.bool_})
+        view(port_dtype(port, entry), np.shape(value), f"got_{port.name}")
+    if config.workspace_is_given:
+        data.append(_memory(config))
+        for pool in config.pools:
+            view("u8", (_bytes(config, pool),), f"pool_{pool.name}")
+    count = len(views)
+    body = [f"  rvm_tensor tensors[{max(1, count)}];", f"  rvm_value arguments[{max(1, count)}], result;"]
+    body += ["  rvm_status status;", *(_stack(config) if config.workspace_is_given else []), *views]
+    body.append(f"  status = {config.name}_run(0, arguments, {count}, &result);")
+    return data, [*body, *(_freed(config) if config.workspace_is_given else [])]
+
+
+def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
+    """What an output should be, and room for it.  scalars: by their letters, what numbers are outside."""
+    array = np.asarray(value)
+    if isinstance(port.value, ScalarVar):
+        array = array.astype(scalars[port.value.letter])
+    array = np.atleast_1d(array)
+    room = f"static {dtype_of(array.dtype).ctype} got_{port.name}[{max(1, array.size)}];"
+    return [_data(f"want_{port.name}", array), room]
+
+
+def _memory(config: AotConfig) -> str:
+    """Where the stack is that pools are allocated from."""
+    sizes = " + ".join(_bytes(config, pool) for pool in config.pools)
+    count = len(config.pools)
+    return f"static uint8_t memory[{sizes} + {count} * ({config.base_alignment} + sizeof(rvm_stack_tag))];"
+
+
+def _stack(config: AotConfig) -> list[str]:
+    """Declares pools and allocates them."""
+    lines = ["  rvm_stack stack;", *(f"  void *pool_{pool.name};" for pool in config.pools)]
+    lines.append("  rvm_stack_init(&stack, memory, sizeof memory);")
+    for pool in config.pools:
+        call = f"rvm_stack_allocate(&stack, {_bytes(config, pool)}, {config.base_alignment}, &pool_{pool.name})"
+        lines.append(f"  if ({call} != RVM_STACK_OK) return 101;")
+    return lines
+
+
+def _freed(config: AotConfig) -> list[str]:
+    return [
+        f"  if (rvm_stack_free(&stack, pool_{pool.name}) != RVM_STACK_OK) return 101;"
+        for pool in reversed(config.pools)
+    ]
+
+
+def _bytes(config: AotConfig, pool: Pool) -> str:
+    return f"{config.name.upper()}_{pool.name.upper()}_BYTES"
+
+
+def _comparison(name: str, count: int) -> list[str]:
+    is_same = f"memcmp(got_{name}, want_{name}, {count} * sizeof got_{name}[0]) == 0"
+    return [
+        "{",
+        "  double largest = 1.0, worst = 0.0;",
+        "  long i;",
+        f"  for (i = 0; i < {count}; i++)",
+        f"    compare((double)got_{name}[i], (double)want_{name}[i], &largest, &worst);",
+        f"  failures += report({c_string(name)}, {count}, {is_same}, largest, worst);",
+        "}",
+    ]
+
+
+def _is_array(port: Port) -> bool:
+    return isinstance(port.value, int)
+
+
+def _data(name: str, array: np.ndarray) -> str:
+    ctype = dtype_of(array.dtype).ctype
+    return "\n".join([f"static const {ctype} {name}[] = {{", *array_lines(array, "  "), "};"])
+
+
+def _number(value: float) -> str:
+    if isinstance(value, float):
+        return float_text(value)
+    return literal(int(value), dtype_of("i64"))

@@ -1,0 +1,331 @@
+"""Text -> Program: the inverse of relvm/bytecode/asm_printer.py."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from relvm.bytecode.asm_printer import HEADLINE
+from relvm.bytecode.container import MAJOR, MINOR
+from relvm.bytecode.program import (
+    CONTEXT,
+    NIL,
+    Argument,
+    Constant,
+    FunctionEntry,
+    Instruction,
+    NativeCode,
+    Program,
+    Shape,
+    boolean,
+    constant,
+    function,
+    immediate,
+    register,
+)
+from relvm.errors import RelvmNameError, RelvmSyntaxError, near_matches
+from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, numpy_dtype, unpack_strings
+from relvm.tables import KINDS, OPCODES, PRIM_OPERATORS, numbers
+
+_HEADLINES = [f"relvm executable {MAJOR}.{minor}" for minor in range(MINOR + 1)]
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"(),=\[\]:;]+|[(),=\[\]:"]|;.*')
+_ROWS = numbers(PRIM_OPERATORS)
+_LETTERS = {row.name: row.operands for row in OPCODES}
+_WORDS = {"ctx": CONTEXT, "nil": NIL, "true": boolean(True), "false": boolean(False)}
+_INDEXED = {"r": register, "c": constant, "f": function}
+
+
+class _Line:
+    """The tokens of one line, and a position in them."""
+
+    def __init__(self, number: int, text: str) -> None:
+        self.number = number
+        matches = [match for match in _TOKEN.finditer(text) if not match[0].startswith(";")]
+        self.tokens = [(match[0], match.start() + 1) for match in matches] + [("", len(text) + 1)]
+        self.position = 0
+
+    @property
+    def ahead(self) -> str:
+        """The next token; empty at the end of the line."""
+        return self.tokens[self.position][0]
+
+    def fail(self, expected: str) -> RelvmSyntaxError:
+        token, column = self.tokens[self.position]
+        got = repr(token) if token else "the end of the line"
+        return RelvmSyntaxError(f"line {self.number}, column {column}: expected {expected}, got {got}")
+
+    def take(self) -> str:
+        token = self.ahead
+        self.position += bool(token)
+        return token
+
+    def accept(self, token: str) -> bool:
+        matches = self.ahead == token
+        if matches:
+            self.take()
+        return matches
+
+    def expect(self, token: str) -> None:
+        if not self.accept(token):
+            raise self.fail(repr(token) if token else "the end of the line")
+
+    def one_of(self, names: Any) -> str:
+        if self.ahead not in names:
+            raise self.fail(f"one of {', '.join(names)}")
+        return self.take()
+
+    def convert(self, expected: str, reader: Callable[[str], Any]) -> Any:
+        """The next token through `reader`, which raises ValueError or OverflowError on one that is not expected."""
+        try:
+            value = reader(self.ahead)
+        except (ValueError, OverflowError):
+            raise self.fail(expected) from None
+        self.take()
+        return value
+
+    def integer(self) -> int:
+        return self.convert("an integer", int)
+
+    def string(self) -> str:
+        return self.convert("a string", _string)
+
+    def name(self) -> str:
+        return self.string() if self.ahead.startswith('"') else self.convert("a name", _bare_name)
+
+    def index(self, letter: str) -> int:
+        """`c12` for the letter c: 12."""
+        return self.convert(f"{letter} and a number", lambda token: _index(token, letter))
+
+    def list(self, opening: str, closing: str, item: Callable[[], Any]) -> list:
+        """Items separated by commas; one may follow the last."""
+        self.expect(opening)
+        items = []
+        while not self.accept(closing):
+            items.append(item())
+            if self.ahead != closing:
+                self.expect(",")
+        return items
+
+
+@dataclass
+class _Statement:
+    """A line, and what belongs to it: the `| ` lines after it, and the instructions."""
+
+    line: _Line
+    block: list[str] = field(default_factory=list)
+    instructions: list[_Line] = field(default_factory=list)
+
+    def content(self) -> bytes:
+        try:
+            return base64.b64decode("".join(self.block), validate=True)
+        except ValueError:
+            raise RelvmSyntaxError(f"line {self.line.number}: the lines that follow are not base64") from None
+
+    def json(self) -> dict[str, Any]:
+        try:
+            return json.loads("\n".join(self.block))
+        except (ValueError, RecursionError) as error:
+            raise RelvmSyntaxError(f"line {self.line.number}: the lines that follow are not JSON: {error}") from None
+
+
+def parse_text(text: str) -> Program:
+    """The program that `text`, in the form of as_text, describes.
+
+    Raises
+    ------
+    RelvmSyntaxError
+        Something else; the message has the line and the column, what was expected and what came.
+    RelvmNameError
+        A call of a function that the function table does not list.
+    """
+    parts: dict[str, Any] = {}
+    constants: list[Constant] = []
+    entries: list[tuple[FunctionEntry, list[_Line]]] = []
+    for statement in _statements(text):
+        line = statement.line
+        match line.ahead:
+            case "native" | "portable" | "source" | "signature" | "debug" as name if name not in parts:
+                line.take()
+                parts[name] = _part(name, statement)
+            case token if token == f"c{len(constants)}":
+                line.take()
+                constants.append(_constant(statement))
+            case token if token == f"f{len(entries)}":
+                line.take()
+                entries.append((_heading(line), statement.instructions))
+            case _:
+                raise line.fail(f"c{len(constants)}, f{len(entries)}, native, portable, source, signature or debug")
+        line.expect("")
+    indices = {entry.name: index for index, (entry, _) in enumerate(entries)}
+    functions = tuple(replace(entry, code=_code(lines, indices)) for entry, lines in entries)
+    return Program(functions, tuple(constants), **parts)
+
+
+def parse_code(lines: Iterable[str], names: Sequence[str]) -> tuple[Instruction, ...]:
+    """The instructions of a function.  lines: as `instruction_text` writes them.   names: the function table's."""
+    numbered = [_Line(number + 1, f"{number}: {line}") for number, line in enumerate(lines)]
+    return _code(numbered, {name: index for index, name in enumerate(names)})
+
+
+def _statements(text: str) -> list[_Statement]:
+    statements: list[_Statement] = []
+    lines = text.split("\n")
+    if lines[0].rstrip() not in _HEADLINES:
+        raise RelvmSyntaxError(f"line 1, column 1: expected {HEADLINE!r}, got {lines[0][:40]!r}")
+    for number, content in enumerate(lines[1:], start=2):
+        if content.startswith("|") and statements:
+            statements[-1].block.append(content[2:])
+            continue
+        line = _Line(number, content)
+        if not line.ahead:
+            continue
+        if content.startswith(" ") and statements:
+            statements[-1].instructions.append(line)
+        else:
+            statements.append(_Statement(line))
+    return statements
+
+
+def _part(name: str, statement: _Statement) -> Any:
+    match name:
+        case "source":
+            return "\n".join(statement.block)
+        case "portable":
+            return statement.content()
+        case "native":
+            line = statement.line
+            line.expect("abi")
+            abi_version = line.integer()
+            line.expect("triple")
+            triple = line.string()
+            line.expect("cpu")
+            return NativeCode(statement.content(), triple, line.string(), abi_version)
+    return statement.json()
+
+
+def _constant(statement: _Statement) -> Constant:
+    line = statement.line
+    line.expect("=")
+    match line.one_of(("tensor", "shape", "dtype", "string", "float", "int")):
+        case "shape":
+            return Shape(line.list("(", ")", line.integer))
+        case "dtype":
+            return numpy_dtype(DTYPE_NAMES.index(line.one_of(DTYPE_NAMES)))
+        case "string":
+            return line.string()
+        case "float":
+            return line.convert("a float", _float)
+        case "int":
+            return line.integer()
+    dtype = numpy_dtype(DTYPE_NAMES.index(line.one_of(DTYPE_NAMES)))
+    shape = line.list("(", ")", line.integer)
+    try:
+        if dtype.kind not in _READERS:
+            line.expect("base64")
+        elif not line.accept("base64"):
+            expected = "a string" if dtype == STRINGS else "a number"
+            elements = line.list("[", "]", lambda: line.convert(expected, _READERS[dtype.kind]))
+            with np.errstate(over="ignore"):  # what is too large for a float is infinite
+                return np.array(elements, dtype).reshape(shape)
+        if dtype == STRINGS:
+            return unpack_strings(statement.content(), tuple(shape))
+        return np.frombuffer(statement.content(), dtype).reshape(shape)
+    except (ValueError, OverflowError) as error:
+        raise RelvmSyntaxError(f"line {line.number}: no tensor of {dtype} and shape {tuple(shape)}: {error}") from None
+
+
+def _heading(line: _Line) -> FunctionEntry:
+    line.expect("=")
+    private, impure = line.accept("private"), line.accept("impure")
+    kind = line.one_of([row.name for row in KINDS])
+    name = line.name()
+    parameters = tuple(line.list("(", ")", line.name)) if line.ahead == "(" else None
+    registers = line.integer() if line.accept("registers") else 0
+    symbol = line.name() if line.accept("symbol") else None
+    return FunctionEntry(name, kind, parameters, registers, symbol=symbol, private=private, impure=impure)
+
+
+def _code(lines: list[_Line], indices: dict[str, int]) -> tuple[Instruction, ...]:
+    code = []
+    for number, line in enumerate(lines):
+        line.expect(str(number))
+        line.expect(":")
+        op = line.one_of(_LETTERS)
+        code.append(Instruction(op, tuple(_operand(letter, line, indices) for letter in _LETTERS[op])))
+        line.expect("")
+    return tuple(code)
+
+
+def _operand(letter: str, line: _Line, indices: dict[str, int]) -> int | tuple[Argument, ...]:
+    match letter:
+        case "d":
+            if line.tokens[line.position + bool(line.ahead)][0] != "=":
+                return -1
+            destination = line.index("r")
+            line.expect("=")
+            return destination
+        case "r":
+            return line.index("r")
+        case "p":
+            return _ROWS[line.one_of(_ROWS)]
+        case "j":
+            line.expect("->")
+            return line.integer()
+        case "A":
+            return tuple(line.list("(", ")", lambda: line.convert("an argument", _argument)))
+    assert letter == "f"
+    name = line.name()
+    if name not in indices:
+        raise RelvmNameError(f"line {line.number}: no function {name}{near_matches(name, indices)}")
+    return indices[name]
+
+
+def _argument(token: str) -> Argument:
+    if token in _WORDS:
+        return _WORDS[token]
+    if token[:1] in _INDEXED:
+        return _INDEXED[token[0]](_index(token, token[0]))
+    return immediate(int(token))
+
+
+def _index(token: str, letter: str) -> int:
+    if not re.fullmatch(letter + "[0-9]+", token):
+        raise ValueError
+    return int(token[1:])
+
+
+def _string(token: str) -> str:
+    if not token.startswith('"'):
+        raise ValueError
+    value = json.loads(token)
+    value.encode(
+        errors="surrogateescape"
+    )  # halves of surrogate pairs are no characters, but for bytes that are no UTF-8
+    return value
+
+
+def _bare_name(token: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", token):
+        raise ValueError
+    return token
+
+
+def _float(token: str) -> float:
+    bits = int(token, 16).to_bytes(8, "little") if token.startswith("0x") else struct.pack("<d", float(token))
+    return struct.unpack("<d", bits)[0]
+
+
+def _truth(token: str) -> bool:
+    if token not in ("true", "false"):
+        raise ValueError
+    return token == "true"
+
+
+_READERS = {"b": _truth, "i": int, "u": int, "f": _float, "O": _string}

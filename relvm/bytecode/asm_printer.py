@@ -1,0 +1,185 @@
+"""Program -> text.  relvm/bytecode/asm_parser.py reads it back; both take the instruction set from csrc/*.def.
+
+    c0 = tensor f32 (2,) [1.0, 2.0]                a constant; a long one is `base64` and lines that begin with `|`
+    f0 = packed test.add
+    f1 = bytecode main(x) registers 3              `private bytecode`: hosts do not find it by name;
+                                                   `impure bytecode`: a call of it may have effects
+      0: call r2 = test.add(r0, c0)                ; what the debug section says
+      1: call r1 = vm.builtin.copy(r2)
+      2: ret r1
+
+Operands, by their letter in opcodes.def: `r4 =` or nothing (d), `r4` (r), a function's name (f), `-> 7`, the target
+(j), a list in parentheses (A).  Arguments: r0 a register, c0 a constant, f0 a function, 5 an integer, true, false,
+nil, ctx the machine.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from relvm.bytecode.container import MAJOR, MINOR
+from relvm.bytecode.program import Argument, Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
+from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, dtype_number, plain_array, plain_bytes
+from relvm.quoting import terminal, text_string
+from relvm.tables import OPCODES, PRIM_OPERATORS
+
+HEADLINE = f"relvm executable {MAJOR}.{MINOR}"
+LITERAL_ELEMENTS = 16  # a tensor of more is printed as base64
+_COMMENT_COLUMN = 56
+_LETTERS = {row.name: row.operands for row in OPCODES}
+
+
+def as_text(program: Program) -> str:
+    """The program as text; parse_text(as_text(p)) encodes to the same bytes as p."""
+    return "".join(f"{line}\n" for line in _lines(program))
+
+
+def listing(program: Program) -> str:
+    """The same to look at: what takes lines of its own (long tensors, native code, a portable program, source, JSON) is
+    cut to `| ...`, so that it does not read back."""
+    lines: list[str] = []
+    for line in _lines(program):
+        if not line.startswith("|"):
+            lines.append(line)
+        elif lines[-1] != "| ...":
+            lines.append("| ...")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(program: Program) -> Iterator[str]:
+    yield HEADLINE
+    if program.constants:
+        yield ""
+    for index, value in enumerate(program.constants):
+        yield from _constant_lines(f"c{index} = ", value)
+    names = [quoted(entry.name) for entry in program.functions]
+    for index, entry in enumerate(program.functions):
+        if index == 0 or entry.code or program.functions[index - 1].code:
+            yield ""
+        yield f"f{index} = {_heading(entry)}"
+        for number, instruction in enumerate(entry.code):
+            line = f"  {number}: {instruction_text(instruction, names)}"
+            comment = terminal(" ".join(program.comment(entry.name, number).split()))
+            yield f"{line.ljust(_COMMENT_COLUMN)}  ; {comment}" if comment else line
+    if program.native:
+        yield from ("", _native_heading(program.native), *_base64_lines(program.native.library))
+    if len(program.portable):
+        yield from ("", "portable", *_base64_lines(program.portable))
+    for name, text in (
+        ("source", program.source),
+        ("signature", _json(program.signature)),
+        ("debug", _json(program.debug)),
+    ):
+        if text:
+            yield from ("", name, *(f"| {line}" if line else "|" for line in text.split("\n")))
+
+
+def quoted(name: str) -> str:
+    """A name as the text has it: bare where it can be, else a JSON string."""
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", name) else text_string(name)
+
+
+def instruction_text(instruction: Instruction, names: Sequence[str]) -> str:
+    """One instruction without its number.  names: the function table's, quoted."""
+    text = instruction.op + " "
+    for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):
+        match letter:
+            case "d":
+                text += f"r{operand} = " if operand >= 0 else ""
+            case "r":
+                text += f"r{operand} "
+            case "f":
+                text += names[operand]
+            case "p":
+                text += PRIM_OPERATORS[operand].name
+            case "j":
+                text += f"-> {operand}"
+            case "A":
+                text += f"({', '.join(map(_argument_text, operand))})"
+    return text.rstrip()
+
+
+def _argument_text(argument: Argument) -> str:
+    match argument:
+        case ("REGISTER", index):
+            return f"r{index}"
+        case ("CONSTANT", index):
+            return f"c{index}"
+        case ("FUNCTION", index):
+            return f"f{index}"
+        case ("IMMEDIATE", value):
+            return str(value)
+        case ("BOOL", value):
+            return "true" if value else "false"
+        case ("CONTEXT", _):
+            return "ctx"
+        case ("NIL", _):
+            return "nil"
+    raise AssertionError(f"an argument kind without a text: {argument.kind}")
+
+
+def _heading(entry: FunctionEntry) -> str:
+    parameters = "" if entry.parameters is None else f"({', '.join(map(quoted, entry.parameters))})"
+    registers = f" registers {entry.registers}" if entry.registers else ""
+    symbol = "" if entry.symbol is None else f" symbol {quoted(entry.symbol)}"
+    flags = "private " * entry.private + "impure " * entry.impure
+    return f"{flags}{entry.kind} {quoted(entry.name)}{parameters}{registers}{symbol}"
+
+
+def _native_heading(native: NativeCode) -> str:
+    return f"native abi {native.abi_version} triple {text_string(native.triple)} cpu {text_string(native.cpu)}"
+
+
+def _constant_lines(start: str, value: Constant) -> Iterator[str]:
+    match value:
+        case np.ndarray():
+            array = plain_array(value)
+            head = f"{start}tensor {DTYPE_NAMES[dtype_number(array.dtype)]} {_tuple_text(array.shape)}"
+            if array.dtype == STRINGS and array.size <= LITERAL_ELEMENTS:
+                yield f"{head} [{', '.join(map(text_string, array.reshape(-1)))}]"
+            elif array.size > LITERAL_ELEMENTS or array.dtype.kind not in "biuf" or (array != array).any():
+                yield from (f"{head} base64", *_base64_lines(plain_bytes(array).tobytes()))
+            else:
+                yield f"{head} [{', '.join(map(_number_text, array.reshape(-1).tolist()))}]"
+        case Shape():
+            yield f"{start}shape {_tuple_text(value)}"
+        case np.dtype():
+            yield f"{start}dtype {DTYPE_NAMES[dtype_number(value)]}"
+        case str():
+            yield f"{start}string {text_string(value)}"
+        case float():
+            yield f"{start}float {_number_text(value)}"
+        case int():
+            yield f"{start}int {value}"
+
+
+def _tuple_text(dims: Sequence[int]) -> str:
+    return f"({', '.join(map(str, dims))}{',' if len(dims) == 1 else ''})"
+
+
+def _number_text(value: float) -> str:
+    """Text that reads back as the same bits: NaN, of which there are many, as the bits themselves."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float() if value != value:
+            return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016x}"
+    return repr(value)
+
+
+def _base64_lines(content: bytes | memoryview | np.ndarray) -> Iterator[str]:
+    text = base64.b64encode(content).decode()
+    for start in range(0, len(text), 96):
+        yield f"| {text[start : start + 96]}"
+
+
+def _json(value: dict[str, Any]) -> str:
+    lines = (f"{json.dumps(key)}: {json.dumps(each, sort_keys=True)}" for key, each in sorted(value.items()))
+    return "{" + ",\n ".join(lines) + "}" if value else ""

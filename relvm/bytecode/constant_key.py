@@ -1,0 +1,34 @@
+"""When two constants are the same."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from relvm.bytecode.program import Constant, Shape
+from relvm.errors import RelvmTypeError
+from relvm.numpy_dtypes import plain_array, plain_bytes
+
+
+def constant_key(value: Constant) -> tuple:
+    """Equal for constants that one row of the constant table can stand for: the same type and the same bits.
+
+    Raises
+    ------
+    RelvmTypeError
+        A value that is no constant.
+    """
+    match value:
+        case np.ndarray():
+            import hashlib  # brings OpenSSL, 4 MB that a deployed program does without
+
+            array = plain_array(value)
+            return ("tensor", array.dtype, array.shape, hashlib.sha256(plain_bytes(array)).digest())
+        case float():
+            return ("float", struct.pack("<d", value))
+        case Shape() | str() | np.dtype():
+            return (type(value), value)
+        case int() if not isinstance(value, bool):
+            return ("int", int(value))
+    raise RelvmTypeError(f"const: expected an array, vm.Shape, str, np.dtype, int or float, got {type(value).__name__}")

@@ -1,0 +1,116 @@
+"""The frame of an executable: header, section table, checksums.  What the sections hold is encode.py's and decode.py's.
+
+All numbers are little-endian.
+Header, 64 bytes: magic, u16 major, u16 minor, u32 section count, u64 size of the file, u32 CRC32C of the header (this
+field as 0) and the section table, zeros. Section table, 32 bytes a section: u32 id, u32 CRC32C, u64 offset, u64 size,
+u64 0. Sections start at multiples of 64, in the order of the table; what lies between them is zero.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from relvm._native import ffi, lib
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.tables import SECTIONS
+
+MAGIC = b"\x89RVM\r\n\x1a\n"
+MAJOR, MINOR = 1, 1
+ALIGNMENT = 64
+
+_HEADER = struct.Struct("<8sHHIQII32x")
+_SECTION = struct.Struct("<IIQQQ")
+_IDS = {row.name: row.id for row in SECTIONS}
+_NAMES = {row.id: row.name for row in SECTIONS}
+
+
+def aligned(offset: int) -> int:
+    """The next multiple of 64."""
+    return -(-offset // ALIGNMENT) * ALIGNMENT
+
+
+def aligned_buffer(size_bytes: int) -> np.ndarray:
+    """(size_bytes,) uint8, zero, at an address that is a multiple of 64."""
+    block = np.zeros(size_bytes + ALIGNMENT, np.uint8)
+    skip = -block.__array_interface__["data"][0] % ALIGNMENT
+    return block[skip : skip + size_bytes]
+
+
+def crc32c(block) -> int:
+    """The CRC32C (Castagnoli) of a buffer."""
+    return lib.rvm_crc32c(0, ffi.from_buffer(block), len(block))
+
+
+def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.ndarray:
+    """An executable of the given sections.
+
+    Parameters
+    ----------
+    sections
+        Section name -> its parts, each bytes or a 1-d uint8 array, each placed at a multiple of 64.
+
+    Returns
+    -------
+    np.ndarray
+        uint8, 64-byte aligned.
+    """
+    end = _HEADER.size + _SECTION.size * len(sections)
+    placed: dict[str, list[int]] = {}
+    for name in sorted(sections, key=_IDS.__getitem__):
+        placed[name] = []
+        for part in sections[name]:
+            placed[name].append(aligned(end))
+            end = aligned(end) + len(part)
+    buffer = aligned_buffer(end)
+    view = memoryview(buffer)
+    for index, (name, offsets) in enumerate(placed.items()):
+        for part, offset in zip(sections[name], offsets, strict=True):
+            view[offset : offset + len(part)] = part
+        start, stop = offsets[0], offsets[-1] + len(sections[name][-1])
+        row = (_IDS[name], crc32c(buffer[start:stop]), start, stop - start, 0)
+        _SECTION.pack_into(view, _HEADER.size + _SECTION.size * index, *row)
+    _HEADER.pack_into(view, 0, MAGIC, MAJOR, MINOR, len(placed), end, 0, 0)
+    checksum = crc32c(buffer[: _HEADER.size + _SECTION.size * len(placed)])
+    _HEADER.pack_into(view, 0, MAGIC, MAJOR, MINOR, len(placed), end, checksum, 0)
+    return buffer
+
+
+def unpack_sections(buffer) -> dict[str, memoryview]:
+    """The known sections of an executable by name, read-only; raises what `section_places` raises."""
+    view = memoryview(buffer).cast("B").toreadonly()
+    return {name: view[place] for name, place in section_places(view).items()}
+
+
+def section_places(view: memoryview) -> dict[str, slice]:
+    """Where the known sections of an executable are, by name; unknown ones are skipped.
+
+    The C loader compares the checksums.
+
+    Raises
+    ------
+    RelvmFormatError
+        No executable, or a section outside the buffer.
+    RelvmUnsupportedError
+        Another major version of the format.
+    """
+    if len(view) < _HEADER.size:
+        raise RelvmFormatError(f"an executable has at least {_HEADER.size} bytes, got {len(view)}")
+    magic, major, _, count, size_bytes, _, _ = _HEADER.unpack_from(view)
+    if magic != MAGIC:
+        raise RelvmFormatError("not an executable: it does not begin with the magic number")
+    if major != MAJOR:
+        raise RelvmUnsupportedError(f"an executable of format version {major}; this runtime reads version {MAJOR}")
+    if size_bytes != len(view) or count > (len(view) - _HEADER.size) // _SECTION.size:
+        says = f"the header says {size_bytes} bytes and {count} sections"
+        raise RelvmFormatError(f"{says}, the file has {len(view)} bytes")
+    places = {}
+    for index in range(count):
+        number, _, offset, size, _ = _SECTION.unpack_from(view, _HEADER.size + _SECTION.size * index)
+        if offset > len(view) or size > len(view) - offset:
+            raise RelvmFormatError(f"section {number} ends outside the file")
+        if number in _NAMES:
+            places[_NAMES[number]] = slice(offset, offset + size)
+    return places

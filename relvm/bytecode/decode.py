@@ -1,0 +1,195 @@
+"""The bytes of an executable -> Program."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+
+from relvm.bytecode.container import unpack_sections
+from relvm.bytecode.encode import ABSENT, CONSTANT_RECORD, FUNCTION_RECORD, IMPURE, NATIVE_HEADER, PRIVATE
+from relvm.bytecode.program import Argument, Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
+from relvm.errors import RelvmFormatError
+from relvm.numpy_dtypes import STRINGS, numpy_dtype, unpack_strings
+from relvm.tables import ARGUMENTS, KINDS, OPCODES, TAGS
+
+_LETTERS = {row.name: row.operands for row in OPCODES}
+_MANDATORY = ("strings", "functions", "constants", "code", "data")
+
+
+def decode(buffer) -> Program:
+    """The program of an executable.  Tensors, and a portable program, are read-only views of `buffer`.
+
+    Meant for bytes that the C loader has verified: checksums are not compared again, and what only the machine depends
+    on (register numbers, definite assignment) is not checked.
+
+    Raises
+    ------
+    RelvmFormatError
+        The bytes are no executable.
+    RelvmUnsupportedError
+        They are one of another major version of the format.
+    """
+    try:
+        return _decode(unpack_sections(buffer))
+    except RelvmFormatError:
+        raise
+    except (struct.error, IndexError, ValueError, OverflowError, RecursionError) as error:
+        raise RelvmFormatError(f"a malformed executable: {error}") from None
+
+
+def _decode(sections: dict[str, memoryview]) -> Program:
+    missing = [name for name in _MANDATORY if name not in sections]
+    if missing:
+        raise RelvmFormatError(f"an executable without a section {missing[0]}")
+    strings = _strings(sections["strings"])
+    code = struct.unpack(f"<{len(sections['code']) // 4}I", sections["code"])
+    return Program(
+        functions=_functions(sections["functions"], strings, code),
+        constants=_constants(sections["constants"], strings, sections["data"]),
+        native=_native(sections["native"], strings) if "native" in sections else None,
+        source=str(sections["source"], "utf-8") if "source" in sections else "",
+        signature=_json(sections, "signature"),
+        debug=_json(sections, "debug"),
+        portable=sections.get("portable", b""),
+    )
+
+
+def decode_constants(buffer) -> tuple[Constant, ...]:
+    """The constants of an executable; tensors are read-only views."""
+    sections = unpack_sections(buffer)
+    return _constants(sections["constants"], _strings(sections["strings"]), sections["data"])
+
+
+def _slice(view: memoryview, offset: int, size: int) -> memoryview:
+    if offset > len(view) or size > len(view) - offset:
+        raise RelvmFormatError(f"{size} bytes at {offset} lie outside their section of {len(view)} bytes")
+    return view[offset : offset + size]
+
+
+def _strings(section: memoryview) -> list[str]:
+    (count,) = struct.unpack_from("<I", section)
+    records = struct.iter_unpack("<II", _slice(section, 4, 8 * count))
+    return [str(_slice(section, offset, length), "utf-8") for offset, length in records]
+
+
+def _json(sections: dict[str, memoryview], name: str) -> dict[str, Any]:
+    value = json.loads(str(sections[name], "utf-8")) if name in sections else {}
+    if not isinstance(value, dict):
+        raise RelvmFormatError(f"the section {name} is no JSON object")
+    return value
+
+
+def _native(section: memoryview, strings: list[str]) -> NativeCode:
+    abi_version, triple, cpu, _ = NATIVE_HEADER.unpack_from(section)
+    return NativeCode(bytes(section[NATIVE_HEADER.size :]), strings[triple], strings[cpu], abi_version)
+
+
+def _functions(section: memoryview, strings: list[str], code: tuple[int, ...]) -> tuple[FunctionEntry, ...]:
+    count, total = struct.unpack_from("<II", section)
+    records = _slice(section, 8, FUNCTION_RECORD.size * count)
+    names = struct.unpack(f"<{total}I", _slice(section, 8 + len(records), 4 * total))
+    functions = []
+    for name, kind, flags, symbol, arity, first, registers, start, size in FUNCTION_RECORD.iter_unpack(records):
+        if start + size > len(code) or first + max(arity, 0) > total or arity < -1:
+            raise RelvmFormatError(f"{strings[name]}: its instructions or parameters lie outside their section")
+        parameters = None if arity < 0 else tuple(strings[index] for index in names[first : first + arity])
+        instructions = _instructions(code[start : start + size])
+        label = None if symbol == ABSENT else strings[symbol]
+        entry = FunctionEntry(
+            strings[name],
+            KINDS[kind].name,
+            parameters,
+            registers,
+            instructions,
+            label,
+            private=bool(flags & PRIVATE),
+            impure=bool(flags & IMPURE),
+        )
+        functions.append(entry)
+    return tuple(functions)
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 32) if word >> 31 else word
+
+
+def _argument(word: int) -> Argument:
+    return Argument(ARGUMENTS[word & 7].name, _signed(word) >> 3)
+
+
+def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
+    """The instructions of one function.  IndexError when the last one is cut off."""
+    decoded: list[tuple[int, str, list]] = []  # the first word's position, the opcode, the operands
+    indices: dict[int, int] = {}  # that position -> the instruction's index
+    position = 0
+    while position < len(words):
+        start, row = position, OPCODES[words[position]]
+        operands = []
+        position += 1
+        for letter in row.operands:
+            operand = _signed(words[position])
+            position += 1
+            if letter == "A":
+                if not 0 <= operand <= len(words) - position:
+                    raise RelvmFormatError(f"an argument list of {operand} words leaves the function")
+                arguments = words[position : position + operand]
+                position += operand
+                operand = tuple(map(_argument, arguments))
+            operands.append(operand)
+        indices[start] = len(decoded)
+        decoded.append((start, row.name, operands))
+    return tuple(Instruction(name, _with_targets(name, operands, start, indices)) for start, name, operands in decoded)
+
+
+def _with_targets(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
+    """The operands with each jump in words made the index of its target."""
+    if "j" not in _LETTERS[name]:
+        return tuple(operands)
+    jump = _LETTERS[name].index("j")
+    if start + operands[jump] not in indices:
+        raise RelvmFormatError(f"the jump to word {start + operands[jump]} is to no instruction")
+    return *operands[:jump], indices[start + operands[jump]], *operands[jump + 1 :]
+
+
+def _constants(section: memoryview, strings: list[str], data: memoryview) -> tuple[Constant, ...]:
+    count, total = struct.unpack_from("<II", section)
+    records = _slice(section, 8, CONSTANT_RECORD.size * count)
+    dims = struct.unpack(f"<{total}q", _slice(section, 8 + len(records), 8 * total))
+    constants = []
+    for record in CONSTANT_RECORD.iter_unpack(records):
+        tag, dtype, rank, first, payload, size_bytes = record
+        if first + rank > total:
+            raise RelvmFormatError(f"constant {len(constants)}: its dimensions lie outside their section")
+        extent = dims[first : first + rank]
+        constants.append(_constant(TAGS[tag].name, dtype, extent, payload, size_bytes, strings, data))
+    return tuple(constants)
+
+
+def _constant(
+    tag: str, dtype: int, extent: tuple[int, ...], payload: int, size_bytes: int, strings: list[str], data: memoryview
+) -> Constant:
+    if payload < 0 and tag in ("DTYPE", "STRING", "TENSOR"):
+        raise RelvmFormatError(f"a constant {tag} of payload {payload}")
+    match tag:
+        case "INT":
+            return payload
+        case "FLOAT":
+            return struct.unpack("<d", struct.pack("<q", payload))[0]
+        case "DTYPE":
+            return numpy_dtype(payload)
+        case "STRING":
+            return strings[payload]
+        case "SHAPE":
+            return Shape(extent)
+        case "TENSOR":
+            element = numpy_dtype(dtype)
+            if min(extent, default=0) < 0:
+                raise RelvmFormatError(f"a constant of shape {extent}")
+            elements = _slice(data, payload, size_bytes)
+            if element == STRINGS:
+                return unpack_strings(elements, extent)
+            return np.frombuffer(elements, element).reshape(extent)
+    raise RelvmFormatError(f"a constant may not be a {tag}")

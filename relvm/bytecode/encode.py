@@ -1,0 +1,206 @@
+"""Program -> the bytes of an executable."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relvm._native import lib
+from relvm.bytecode.container import aligned, pack_sections
+from relvm.bytecode.program import Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
+from relvm.errors import RelvmFormatError, RelvmTypeError
+from relvm.numpy_dtypes import dtype_number, plain_array, plain_bytes
+from relvm.tables import ARGUMENTS, KINDS, OPCODES, TAGS, numbers
+
+FUNCTION_RECORD = struct.Struct("<IHHIiIIII")
+CONSTANT_RECORD = struct.Struct("<IIIIqQ")
+NATIVE_HEADER = struct.Struct("<IIII48x")
+PRIVATE, IMPURE = 1, 2  # flags of a function
+ABSENT = 0xFFFFFFFF  # a string index that is none
+PAYLOAD_BITS = 29  # of an argument word; the other three are its kind
+
+_KINDS, _TAGS, _ARGUMENTS = numbers(KINDS), numbers(TAGS), numbers(ARGUMENTS)
+_OPCODES = {row.name: row for row in OPCODES}
+
+
+class _Strings:
+    """The string section while it grows: each string once, in the order of first use."""
+
+    def __init__(self) -> None:
+        self.indices: dict[str, int] = {}
+
+    def index(self, text: str) -> int:
+        if "\0" in text:
+            raise RelvmFormatError(f"a string of an executable may hold no NUL, got {text!r}")
+        return self.indices.setdefault(text, len(self.indices))
+
+    def name(self, text: str) -> int:
+        """The index of the name of a function, a parameter or a symbol."""
+        if len(_utf8(text)) > lib.RVM_MOST_NAME_BYTES:
+            raise RelvmFormatError(f"a name has at most {lib.RVM_MOST_NAME_BYTES} bytes, got {text[:40]!r}...")
+        return self.index(text)
+
+    def section(self) -> bytes:
+        encoded = [_utf8(text) for text in self.indices]
+        records, offset = [], 4 + 8 * len(encoded)
+        for text in encoded:
+            records += (offset, len(text))
+            offset += len(text) + 1
+        head = struct.pack(f"<I{len(records)}I", len(encoded), *records)
+        return head + b"".join(text + b"\0" for text in encoded)
+
+
+def encode(program: Program) -> np.ndarray:
+    """The executable of `program`: a uint8 array, 64-byte aligned.  Equal programs give equal bytes.
+
+    Raises
+    ------
+    RelvmFormatError
+        A name, jump or number that the format cannot hold; the message names the function and the instruction.
+    RelvmTypeError
+        A constant that is none of np.ndarray, Shape, str, np.dtype, int and float, or an array of an unknown dtype.
+    """
+    strings = _Strings()
+    code: list[int] = []
+    functions = _function_section(program.functions, strings, code)
+    constants, tensors = _constant_section(program.constants, strings)
+    native = [_native_header(program.native, strings), program.native.library] if program.native else []
+    sections = {
+        "strings": [strings.section()],
+        "functions": [functions],
+        "constants": [constants],
+        "code": [struct.pack(f"<{len(code)}I", *code)],
+        "native": native,
+        "source": [_utf8(program.source)] if program.source else [],
+        "signature": [_json(program.signature)] if program.signature else [],
+        "debug": [_json(program.debug)] if program.debug else [],
+        "data": tensors or [b""],
+        "portable": [program.portable] if len(program.portable) else [],
+    }
+    return pack_sections({name: parts for name, parts in sections.items() if parts})
+
+
+def _json(value: Any) -> bytes:
+    return _utf8(json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        found = text[error.start]
+        raise RelvmFormatError(f"executable: a text has the character {found!r}, which UTF-8 cannot hold") from None
+
+
+def _native_header(native: NativeCode, strings: _Strings) -> bytes:
+    return NATIVE_HEADER.pack(native.abi_version, strings.index(native.triple), strings.index(native.cpu), 0)
+
+
+def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, code: list[int]) -> bytes:
+    """The function table; appends the instructions of each bytecode function to `code`."""
+    records, parameters, names = [], [], set()
+    for entry in functions:
+        if entry.name in names:
+            raise RelvmFormatError(f"two functions are named {entry.name}")
+        if entry.kind not in _KINDS:
+            raise RelvmFormatError(f"{entry.name}: no kind {entry.kind!r}; there are {', '.join(_KINDS)}")
+        if not 0 <= entry.registers < 1 << 31:
+            raise RelvmFormatError(f"{entry.name}: {entry.registers} registers, expected a number in [0, 2^31)")
+        names.add(entry.name)
+        start = len(code)
+        code += _encode_code(entry)
+        symbol = ABSENT if entry.symbol is None else strings.name(entry.symbol)
+        count = -1 if entry.parameters is None else len(entry.parameters)
+        flags = PRIVATE * entry.private + IMPURE * entry.impure
+        head = (strings.name(entry.name), _KINDS[entry.kind], flags, symbol, count, len(parameters))
+        size = len(code) - start
+        records.append(FUNCTION_RECORD.pack(*head, entry.registers, start if size else 0, size))
+        parameters += [strings.name(name) for name in entry.parameters or ()]
+    total = struct.pack("<II", len(records), len(parameters))
+    return total + b"".join(records) + struct.pack(f"<{len(parameters)}I", *parameters)
+
+
+def instruction_words(instruction: Instruction) -> int:
+    """How many words an instruction takes."""
+    return 1 + sum(1 + len(operand) if isinstance(operand, tuple) else 1 for operand in instruction.operands)
+
+
+def _encode_code(entry: FunctionEntry) -> list[int]:
+    starts = [0]
+    for instruction in entry.code:
+        starts.append(starts[-1] + instruction_words(instruction))
+    words: list[int] = []
+    for index in range(len(entry.code)):
+        try:
+            words += _encode_instruction(entry.code[index], index, starts)
+        except RelvmFormatError as error:
+            raise RelvmFormatError(f"{entry.name}, instruction {index}: {error}") from None
+    return words
+
+
+def _encode_instruction(instruction: Instruction, index: int, starts: list[int]) -> list[int]:
+    row = _OPCODES.get(instruction.op)
+    if row is None or len(row.operands) != len(instruction.operands):
+        raise RelvmFormatError(f"no instruction {instruction.op} of {len(instruction.operands)} operands")
+    words = [row.index]
+    for letter, operand in zip(row.operands, instruction.operands, strict=True):
+        match letter:
+            case "A":
+                words.append(len(operand))
+                words += [_argument_word(*argument) for argument in operand]
+            case "j":
+                if not 0 <= operand < len(starts) - 1:
+                    raise RelvmFormatError(f"the jump to instruction {operand} leaves the function")
+                words.append((starts[operand] - starts[index]) & 0xFFFFFFFF)
+            case _:
+                if not -1 <= operand < 1 << 31:
+                    raise RelvmFormatError(f"operand {operand} is outside [-1, 2^31)")
+                words.append(operand & 0xFFFFFFFF)
+    return words
+
+
+def _argument_word(kind: str, payload: int) -> int:
+    if kind not in _ARGUMENTS:
+        raise RelvmFormatError(f"no argument kind {kind!r}; there are {', '.join(_ARGUMENTS)}")
+    if not -(1 << PAYLOAD_BITS - 1) <= payload < 1 << PAYLOAD_BITS - 1:
+        raise RelvmFormatError(f"{kind} {payload} is outside [-2^28, 2^28): make it a constant")
+    return (payload << 3 | _ARGUMENTS[kind]) & 0xFFFFFFFF
+
+
+def _constant_section(constants: Sequence[Constant], strings: _Strings) -> tuple[bytes, list[np.ndarray]]:
+    """The constant table, and the tensors' bytes: the parts of the data section."""
+    records, dims, tensors, end = [], [], [], 0
+    for index, value in enumerate(constants):
+        dtype, extent, size_bytes = 0, (), 0
+        match value:
+            case np.ndarray():
+                array = plain_array(value)
+                tag, dtype, extent, payload = "TENSOR", dtype_number(array.dtype), array.shape, aligned(end)
+                elements = plain_bytes(array)
+                size_bytes, end = elements.nbytes, aligned(end) + elements.nbytes
+                tensors.append(elements)
+            case Shape():
+                tag, extent, payload = "SHAPE", value, 0
+            case np.dtype():
+                tag, payload = "DTYPE", dtype_number(value)
+            case str():
+                tag, payload = "STRING", strings.index(value)
+            case float():
+                tag, payload = "FLOAT", struct.unpack("<q", struct.pack("<d", value))[0]
+            case int() if not isinstance(value, bool):
+                tag, payload = "INT", value
+            case _:
+                expected = "an array, Shape, str, np.dtype, int or float"
+                raise RelvmTypeError(f"constant {index}: expected {expected}, got {type(value).__name__}")
+        try:
+            records.append(CONSTANT_RECORD.pack(_TAGS[tag], dtype, len(extent), len(dims), payload, size_bytes))
+            struct.pack(f"<{len(extent)}q", *extent)
+        except struct.error:
+            raise RelvmFormatError(f"constant {index}: {value!r} does not fit int64") from None
+        dims += extent
+    total = struct.pack("<II", len(records), len(dims))
+    return total + b"".join(records) + struct.pack(f"<{len(dims)}q", *dims), tensors

@@ -1,0 +1,191 @@
+"""Program -> a Python program that builds it again with ExecBuilder, and leaves it in the variable `executable`.
+
+b = vm.ExecBuilder()
+b.packed("test.add")
+b.declare("main", ["x"])
+c0 = b.const(np.array([1.0, 2.0], "float32"))
+with b.function("main", ["x"], registers=3):
+    b.emit_call("test.add", [b.r(0), c0], dst=b.r(2))
+    b.emit_ret(b.r(2))
+executable = b.get()
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from collections.abc import Iterator
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from relvm.bytecode.asm_printer import LITERAL_ELEMENTS
+from relvm.bytecode.constant_key import constant_key
+from relvm.bytecode.program import Argument, Constant, FunctionEntry, Instruction, Program, Shape
+from relvm.errors import RelvmUnsupportedError
+from relvm.numpy_dtypes import STRINGS, plain_array
+from relvm.quoting import terminal
+from relvm.tables import OPCODES, PRIM_OPERATORS
+
+_HEAD = """import base64
+import json
+import struct
+
+import numpy as np
+
+from relvm import vm
+
+b = vm.ExecBuilder()"""
+
+_LETTERS = {row.name: row.operands for row in OPCODES}
+# The instructions that ExecBuilder has a method for, with the operands of their rows in the same order.
+_METHODS = ("ret", "goto", "if", "reset")
+
+
+def as_python(program: Program) -> str:
+    """The Python program; what it builds has the same text, and encodes to the same bytes, as `program`.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        A program with native code or a portable program, or an entry of the function table with what its kind has no
+        use for.
+    """
+    compiled = [f"{entry.kind} {entry.name}" for entry in program.functions if entry.kind in ("native", "kernel")]
+    if compiled or program.native:
+        what = ", ".join(compiled[:3]) or "a native section"
+        raise RelvmUnsupportedError(f"native code has no form in Python: {what}; as_text and save keep it")
+    if len(program.portable):
+        raise RelvmUnsupportedError("a portable program has no form in Python; as_text and save keep it")
+    for entry in program.functions:
+        if entry.symbol is not None or (entry.kind == "packed" and entry.registers):
+            raise RelvmUnsupportedError(f"{entry.name}: a {entry.kind} function with a symbol or registers of its own")
+    return "".join(f"{line}\n" for line in _lines(program))
+
+
+def _lines(program: Program) -> Iterator[str]:
+    yield _HEAD
+    for name, value in (("signature", program.signature), ("debug", program.debug)):
+        if value:
+            yield f"b.{name} = json.loads({json.dumps(value, sort_keys=True)!r})"
+    if program.source:
+        yield f"b.source = {program.source!r}"
+    yield ""
+    for entry in program.functions:
+        yield _declaration(entry)
+    yield ""
+    seen: set[tuple] = set()
+    for index, value in enumerate(program.constants):
+        key = constant_key(value)
+        yield f"c{index} = b.const({_constant(value)}{', shared=False' if key in seen else ''})"
+        seen.add(key)
+    for entry in program.functions:
+        if entry.kind == "bytecode":
+            yield from _function(program, entry)
+    yield ""
+    yield "executable = b.get()"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return f"[{', '.join(map(repr, names))}]"
+
+
+def _declaration(entry: FunctionEntry) -> str:
+    parameters = "" if entry.parameters is None else f", {_names(entry.parameters)}"
+    return f"b.{'declare' if entry.kind == 'bytecode' else 'packed'}({entry.name!r}{parameters})"
+
+
+def _function(program: Program, entry: FunctionEntry) -> Iterator[str]:
+    targets = sorted({target for instruction in entry.code for target in _targets(instruction)})
+    yield ""
+    flags = ", private=True" * entry.private + ", impure=True" * entry.impure
+    yield f"with b.function({entry.name!r}, {_names(entry.parameters)}, registers={entry.registers}{flags}):"
+    for target in targets:
+        yield f"    l{target} = b.label()"
+    for number, instruction in enumerate(entry.code):
+        if number in targets:
+            yield f"    b.place(l{number})"
+        comment = terminal(" ".join(program.comment(entry.name, number).split()))
+        yield f"    {_statement(instruction, program)}{f'  # {comment}' if comment else ''}"
+
+
+def _targets(instruction: Instruction) -> list[int]:
+    pairs = zip(_LETTERS[instruction.op], instruction.operands, strict=True)
+    return [operand for letter, operand in pairs if letter == "j"]
+
+
+def _statement(instruction: Instruction, program: Program) -> str:
+    pairs = zip(_LETTERS[instruction.op], instruction.operands, strict=True)
+    operands = [_operand(letter, operand, program) for letter, operand in pairs]
+    if instruction.op == "call":
+        destination, callee, arguments = operands
+        return f"b.emit_call({callee}, {arguments}{f', dst={destination}' if destination != 'None' else ''})"
+    if instruction.op in _METHODS:
+        return f"b.emit_{instruction.op}({', '.join(operands)})"
+    return f"b.emit({', '.join([repr(instruction.op), *operands])})"
+
+
+def _operand(letter: str, operand: Any, program: Program) -> str:
+    match letter:
+        case "d" if operand < 0:
+            return "None"
+        case "d" | "r":
+            return f"b.r({operand})"
+        case "f":
+            return repr(program.functions[operand].name)
+        case "j":
+            return f"l{operand}"
+        case "p":
+            return repr(PRIM_OPERATORS[operand].name)
+        case "A":
+            return f"[{', '.join(_argument(each, program) for each in operand)}]"
+    return repr(operand)
+
+
+def _argument(argument: Argument, program: Program) -> str:
+    match argument:
+        case ("REGISTER", index):
+            return f"b.r({index})"
+        case ("CONSTANT", index):
+            return f"c{index}"
+        case ("FUNCTION", index):
+            return f"b.f({program.functions[index].name!r})"
+        case ("IMMEDIATE", value):
+            return f"b.imm({value})"
+        case ("BOOL", value):
+            return f"b.bool({bool(value)})"
+        case ("CONTEXT", _):
+            return "b.ctx"
+        case ("NIL", _):
+            return "b.nil"
+    raise AssertionError(f"an argument kind without an operand: {argument.kind}")
+
+
+def _constant(value: Constant) -> str:
+    """An expression of that value."""
+    match value:
+        case np.ndarray():
+            return _tensor(plain_array(value))
+        case Shape():
+            return f"vm.Shape({list(value)})"
+        case np.dtype():
+            return f"np.dtype({value.name!r})"
+        case float() if isnan(value):  # the bits, of which there are many
+            return f'struct.unpack("<d", bytes.fromhex("{struct.pack("<d", value).hex()}"))[0]'
+        case float():
+            return f'float("{value!r}")' if value in (float("inf"), -float("inf")) else repr(value)
+    return repr(value)
+
+
+def _tensor(array: np.ndarray) -> str:
+    dtype = repr(array.dtype.name)
+    reshape = "" if array.ndim == 1 else f".reshape({array.shape})"
+    if array.dtype == STRINGS:
+        return f"np.array({array.reshape(-1).tolist()}, {dtype}){reshape}"
+    if array.size <= LITERAL_ELEMENTS and array.dtype.kind in "biuf" and np.isfinite(array).all():
+        return f"np.array({array.reshape(-1).tolist()}, {dtype}){reshape}"
+    text = base64.b64encode(array.tobytes()).decode()
+    lines = "".join(f"\n{text[start : start + 96]}" for start in range(0, len(text), 96))
+    return f'np.frombuffer(base64.b64decode("""{lines}\n"""), {dtype}){reshape}'

@@ -1,0 +1,44 @@
+"""The registers of a function written by hand: those it names, made those it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from relvm.bytecode.program import Argument, Instruction, register
+from relvm.tables import OPCODES
+
+_LETTERS = {row.name: row.operands for row in OPCODES}
+
+
+def register_order(code: Sequence[Instruction], parameter_count: int) -> list[int]:
+    """The registers that `code` names, each at the place of its final number.
+
+    The parameters come first, then the register of the first `ret`, then the others in order of first use.
+    """
+    results = (instruction.operands[0] for instruction in code if instruction.op == "ret")
+    used = (index for instruction in code for index in _used(instruction))
+    return list(dict.fromkeys([*range(parameter_count), *list(results)[:1], *used]))
+
+
+def renumbered(instruction: Instruction, numbers: dict[int, int]) -> Instruction:
+    """The instruction with each register made `numbers` of it."""
+    pairs = zip(_LETTERS[instruction.op], instruction.operands, strict=True)
+    return Instruction(instruction.op, tuple(_renumbered(letter, operand, numbers) for letter, operand in pairs))
+
+
+def _used(instruction: Instruction) -> Iterator[int]:
+    for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):
+        match letter:
+            case "d" | "r" if operand >= 0:
+                yield operand
+            case "A":
+                yield from (each.payload for each in operand if each.kind == "REGISTER")
+
+
+def _renumbered(letter: str, operand: int | tuple[Argument, ...], numbers: dict[int, int]) -> int | tuple:
+    match letter:
+        case "d" | "r":
+            return numbers.get(operand, operand)  # -1: no destination
+        case "A":
+            return tuple(register(numbers[each.payload]) if each.kind == "REGISTER" else each for each in operand)
+    return operand

@@ -1,0 +1,65 @@
+"""`relvm show --picture`, and what `relvm run --roofline` draws."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from relvm import explore
+from relvm.cli.models import chosen_target
+from relvm.cli.output import note, put
+from relvm.compiler.target import parse_target
+from relvm.errors import RelvmArgumentError
+from relvm.ir.expr import Module
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_TEXTS = {
+    "dataflow": explore.format_dataflow,
+    "calls": explore.format_calls,
+    "memory": explore.format_memory,
+    "liveness": explore.format_liveness,
+}
+_FIGURES = {
+    "dataflow": explore.draw_dataflow,
+    "calls": explore.draw_calls,
+    "memory": explore.draw_memory,
+    "liveness": explore.draw_liveness,
+}
+_PAGES = {"dataflow": explore.browse_dataflow, "calls": explore.browse_calls}
+
+
+def show_picture(module: Module, options: argparse.Namespace) -> None:
+    """Prints a picture's text, or writes the picture, or the page of it, where --output says."""
+    name, output = options.picture, options.output
+    given = {"target": parse_target(chosen_target(options)).kind, "fused": not options.unfused}
+    if options.function is not None:
+        if name == "calls":
+            raise RelvmArgumentError("--function: the calls are those of all functions")
+        given["function"] = options.function
+    if output is None:
+        put(_TEXTS[name](module, **given), end="")
+        return
+    if Path(output).suffix == ".html":
+        if name not in _PAGES:
+            raise RelvmArgumentError(f"--output {output}: pages are of {' and '.join(_PAGES)}; give an image's name")
+        _PAGES[name](module, **given).save(output)
+    else:
+        save_figure(_FIGURES[name](module, **given), "--output", output)
+    note(f"wrote {output}")
+
+
+def save_figure(figure: Figure, option: str, file: str) -> None:
+    """Writes a figure in the form that the file's name says.
+
+    Raises
+    ------
+    RelvmArgumentError
+        matplotlib does not know it.
+    """
+    forms = figure.canvas.get_supported_filetypes()
+    if Path(file).suffix[1:] not in forms:
+        raise RelvmArgumentError(f"{option} {file}: expected a file of one of {', '.join(sorted(forms))}")
+    figure.savefig(file)

@@ -1,0 +1,330 @@
+"""Routines printed as C: one function each, with the native signature of csrc/native.h.
+
+Every statement is one line: a call of a small helper of csrc/driver.h with the operands spelled out.  The compiler has
+little to do per statement, so building stays linear and fast in the length of a function, and a reader can follow it
+beside the routine's own text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
+from relvm.codegen.c.operands import operand_text
+from relvm.lir.routine import (
+    INVOKES,
+    CallStatement,
+    IfStatement,
+    Operand,
+    PrimStatement,
+    Register,
+    ResetStatement,
+    Routine,
+    Statement,
+    TailCallStatement,
+    ends_in_calls,
+)
+from relvm.quoting import c_comment
+from relvm.tables import BUILTINS
+
+# A C compiler's time grows faster than a function's length: a longer block is printed as functions of this many
+# statements, which is possible because all values are in the registers.
+PART_STATEMENTS = 200
+_MOST_RESETS = 16  # registers that a call releases one by one
+_MOST_INLINED = 8  # statements of a routine that stands where it is called
+
+_PREFIX = "vm.builtin."
+# Builtins that call nothing, which are called by themselves.
+_CALLING = ("invoke_closure", "invoke_pure_closure", "print", "call_py_func")
+_DIRECT = frozenset(_PREFIX + row.name for row in BUILTINS if row.name not in _CALLING)
+
+_PARAMETERS = "(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f)"
+
+
+def print_prototype(routine: Routine) -> str:
+    """The declaration of what `print_routine` defines."""
+    return f"rvm_status {routine_symbol(routine.name)}{_PARAMETERS};"
+
+
+def print_apply_prototype(routine: Routine) -> str:
+    """The declaration of what `print_apply` defines."""
+    return f"{_apply_head(routine)};"
+
+
+def _apply_head(routine: Routine) -> str:
+    params = "".join(f", rvm_value a{i}" for i in range(len(routine.params)))
+    return (
+        f"static __attribute__((noinline, unused)) rvm_status apply_{routine_symbol(routine.name)}("
+        f"rvm_machine *ctx{params}, rvm_value *destination, rvm_value *failure)"
+    )
+
+
+def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bool) -> str:
+    """The C text of `apply_NAME`, which comes after the routine: what calls it directly, in a window of its own.
+
+    Parameters
+    ----------
+    functions
+        The place of each function in the function table.
+    is_scalar
+        Whether relvm/codegen/c/scalar_function.py has printed the routine.
+    """
+    symbol, count, registers = routine_symbol(routine.name), len(routine.params), routine.registers
+    array = f"(const rvm_value[]){{{', '.join(f'a{i}' for i in range(count))}}}" if count else "NULL"
+    return "\n".join(
+        [
+            f"{_apply_head(routine)} {{",
+            f"  const rvm_value callee = rvm_head(ctx)->function_values[{functions[routine.name]}];",
+            f"  rvm_value *window = rvm_open(ctx, {registers});",
+            f"  if (!window) return rvm_call(ctx, callee, {array}, {count}, destination, failure);",
+            *(f"  rvm_pass(&window[{i}], a{i});" for i in range(count)),
+            "  rvm_status status;",
+            f"  RVM_RUN(ctx, {'body_' if _is_small(routine) and not is_scalar else ''}{symbol}, window, status);",
+            "  if (status != RVM_OK)",
+            "    return rvm_close_other(ctx, callee.as.function, window, status, destination, failure);",
+            *_resets(routine),
+            f"  rvm_close(ctx, window, {count}, destination);",
+            "  return RVM_OK;",
+            "}",
+        ]
+    )
+
+
+def _resets(routine: Routine) -> list[str]:
+    """The release of all registers but the result's, which lies behind the parameters."""
+    count, registers = len(routine.params), routine.registers
+    if registers > _MOST_RESETS:
+        return [
+            f"  rvm_reset_all(window, {count});",
+            f"  rvm_reset_all(window + {count + 1}, {registers - count - 1});",
+        ]
+    written = {s.destination for s in _statements(routine.body) if isinstance(s, CallStatement)} | set(range(count))
+    return [f"  rvm_reset(&window[{i}]);" for i in range(registers) if i != count and i in written]
+
+
+def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, IfStatement):
+            yield from _statements(statement.then)
+            yield from _statements(statement.orelse)
+
+
+def print_routine(
+    routine: Routine,
+    functions: Mapping[str, int],
+    routines: Mapping[str, Routine],
+    places: Sequence[int] | None = None,
+) -> str:
+    """The C text of one routine.
+
+    Parameters
+    ----------
+    functions
+        The place of each function in the function table f.
+    routines
+        Those that are printed into the same file, by name.
+    places
+        For debugging: the instructions that it would be as bytecode, of which it tells the machine (Bytecode.places).
+    """
+    printer = _Printer(routine, functions, routines, places)
+    body = printer.block(routine.body, "  ")
+    if not ends_in_calls(routine.body):
+        body += printer.last_step("  ")
+    comment = f"/* {c_comment(routine.name)}({c_comment(', '.join(routine.params))}) */"
+    start = ["start:;"] if printer.restarts else []
+    body = [*start, "  RVM_TRY(rvm_enter(ctx, failure));", *body]
+    symbol = routine_symbol(routine.name)
+    if not _is_small(routine):
+        return "\n".join([comment, *printer.parts, *printer.function("rvm_status", symbol, body)])
+    head = "static inline __attribute__((always_inline)) rvm_status"
+    return "\n".join(
+        [
+            comment,
+            *printer.function(head, f"body_{symbol}", body),
+            f"rvm_status {symbol}{_PARAMETERS} {{",
+            f"  return body_{symbol}(ctx, r, c, f);",
+            "}",
+        ]
+    )
+
+
+def _is_small(routine: Routine) -> bool:
+    """Whether it is part of what calls it."""
+    return len(list(islice(_statements(routine.body), _MOST_INLINED + 1))) <= _MOST_INLINED
+
+
+class _Printer:
+    """Prints the statements of one routine; collects the functions that long blocks became."""
+
+    def __init__(
+        self,
+        routine: Routine,
+        functions: Mapping[str, int],
+        routines: Mapping[str, Routine],
+        places: Sequence[int] | None,
+    ) -> None:
+        self.routine = routine
+        self.places = None if places is None else iter(places)
+        self.routines = routines
+        self.symbol = routine_symbol(routine.name)
+        self.split = _is_split(routine.body)
+        self.restarts = False  # whether something jumps to the start
+        self.result = len(routine.params)
+        self.functions = functions
+        self.parts: list[str] = []
+        self.part_count = 0
+
+    def function(self, head: str, name: str, body: list[str]) -> list[str]:
+        opening = [f"  rvm_value *const failure = r + {self.result};", "  (void)c, (void)f;"]
+        return [f"{head} {name}{_PARAMETERS} {{", *opening, *body, "  return RVM_OK;", "}"]
+
+    def block(self, body: tuple[Statement, ...], indent: str) -> list[str]:
+        """The lines of a block; calls of its parts where it is long."""
+        if len(body) <= PART_STATEMENTS:
+            return [line for statement in body for line in self.placed(statement, indent)]
+        lines = []
+        for start in range(0, len(body), PART_STATEMENTS):
+            part = self.block(body[start : start + PART_STATEMENTS], "  ")
+            name = f"part{self.part_count}_of_{self.symbol}"
+            self.part_count += 1
+            self.parts += self.function("static __attribute__((noinline)) rvm_status", name, part)
+            lines.append(f"{indent}RVM_TRY({name}(ctx, r, c, f));")
+        return lines
+
+    def placed(self, statement: Statement, indent: str) -> list[str]:
+        """The lines of a statement; for debugging, the machine is told of it before, and where it fails."""
+        if self.places is None:
+            return self.statement(statement, None, indent)
+        place = next(self.places)
+        return [self.step(place, indent), *self.statement(statement, place, indent)]
+
+    def step(self, place: int, indent: str) -> str:
+        function = self.functions[self.routine.name]
+        return f"{indent}RVM_TRY_AT({place}, rvm_step(ctx, r, {function}, {place}, failure));"
+
+    def last_step(self, indent: str) -> list[str]:
+        """That of the jump, or the return, behind a block."""
+        return [] if self.places is None else [self.step(next(self.places), indent)]
+
+    def statement(self, statement: Statement, place: int | None, indent: str) -> list[str]:
+        match statement:
+            case CallStatement():
+                return [indent + _failing_at(place, _call(statement, self.functions, self.routines))]
+            case TailCallStatement():
+                return self.tail_call(statement, indent)
+            case PrimStatement(row, args, destination, comment):
+                first, second = (*map(operand_text, args), "RVM_NIL")[:2]
+                comment = f"  /* {c_comment(comment)} */" if comment else ""
+                line = f"RVM_TRY(rvm_set_{row}({first}, {second}, &r[{destination}], failure));{comment}"
+                return [indent + _failing_at(place, line)]
+            case ResetStatement(register):
+                return [f"{indent}rvm_reset(&r[{register}]);"]
+            case IfStatement(cond, then, orelse):
+                condition = _failing_at(place, f"RVM_TRY(rvm_condition({operand_text(cond)}, &truth, failure));")
+                return [
+                    f"{indent}{{",
+                    f"{indent}  int32_t truth;",
+                    f"{indent}  {condition}",
+                    f"{indent}  if (truth) {{",
+                    *self.block(then, indent + "    "),
+                    *([] if ends_in_calls(then) else self.last_step(indent + "    ")),
+                    f"{indent}  }} else {{",
+                    *self.block(orelse, indent + "    "),
+                    f"{indent}  }}",
+                    f"{indent}}}",
+                ]
+        raise AssertionError(f"no C for {statement!r}")
+
+    def tail_call(self, call: TailCallStatement, indent: str) -> list[str]:
+        """A jump to the start where the routine calls itself and is one C function, else what the machine jumps by."""
+        callee, args = f"f[{self.functions.get(call.function)}]", call.args
+        if call.function in INVOKES:
+            callee, args = operand_text(call.args[1]), call.args[2:]
+        leave = f"return rvm_api->tail_call(ctx, {callee}, {_array(args)}, {len(args)}, failure);"
+        comment = f"  /* {c_comment(call.function)} */"
+        if call.function != self.routine.name or self.split:
+            return [f"{indent}{leave}{comment}"]
+        self.restarts = True
+        return [
+            f"{indent}if (rvm_is_watched(ctx)) {leave}",
+            f"{indent}{{{comment}",
+            *(f"{indent}  {line}" for line in self.restart(args)),
+            f"{indent}}}",
+            f"{indent}goto start;",
+        ]
+
+    def restart(self, args: tuple[Operand, ...]) -> list[str]:
+        """The parameters take the arguments: the first use of a register moves its value, others add a reference."""
+        changed = [(i, arg) for i, arg in enumerate(args) if arg != Register(i)]
+        kept = {arg.index for arg in args if isinstance(arg, Register)}  # what they hold is an argument
+        moved = {i for i, arg in enumerate(args) if arg == Register(i)}
+        lines = []
+        for i, arg in changed:
+            lines.append(f"const rvm_value next{i} = {operand_text(arg)};")
+            if isinstance(arg, Register) and arg.index not in moved:
+                moved.add(arg.index)
+            else:
+                lines.append(f"rvm_retain(next{i});")
+        lines += [f"rvm_reset(&r[{i}]);" for i, _ in changed if i not in kept]
+        lines += [f"r[{index}].tag = RVM_TAG_NIL;" for index in sorted(kept) if index > self.result]
+        lines += [f"rvm_move(&r[{i}], &next{i});" for i, _ in changed]
+        first = self.result + 1
+        if first < self.routine.registers:
+            lines.append(f"rvm_reset_all(r + {first}, {self.routine.registers - first});")
+        return lines
+
+
+def _is_split(body: tuple[Statement, ...]) -> bool:
+    """Whether some block is printed as several functions."""
+    if len(body) > PART_STATEMENTS:
+        return True
+    return any(isinstance(s, IfStatement) and (_is_split(s.then) or _is_split(s.orelse)) for s in body)
+
+
+def _failing_at(place: int | None, line: str) -> str:
+    """A line that begins with RVM_TRY, which tells the machine that it was the instruction `place` that failed."""
+    return line if place is None else line.replace("RVM_TRY(", f"RVM_TRY_AT({place}, ", 1)
+
+
+def _array(args: tuple[Operand, ...]) -> str:
+    return f"(const rvm_value[]){{{', '.join(map(operand_text, args))}}}" if args else "NULL"
+
+
+def print_checks(statements: tuple[Statement, ...], functions: Mapping[str, int]) -> str:
+    """The statements that a routine begins with, as lines."""
+    return "\n".join(f"  {_call(statement, functions, {})}" for statement in statements)
+
+
+def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> str:
+    """routines: those that are C functions of the same file, which are called by themselves."""
+    array, count = _array(call.args), len(call.args)
+    destination = "NULL" if call.destination is None else f"&r[{call.destination}]"
+    text = call.function if not call.comment else f"{call.comment} = {call.function}"
+    comment = f"  /* {c_comment(text)} */"
+    callee = f"f[{functions[call.function]}]"
+    if call.kernel:
+        return (
+            f"RVM_TRY(rvm_kernel(ctx, {callee}, {kernel_symbol(call.function)}, {array}, {count}, failure));{comment}"
+        )
+    args = ", ".join(map(operand_text, call.args))
+    if call.function in routines:
+        passed = f"{args}, " if args else ""
+        return f"RVM_TRY(apply_{routine_symbol(call.function)}(ctx, {passed}{destination}, failure));{comment}"
+    if call.function in INVOKES and count >= 2:
+        return f"RVM_TRY(rvm_invoke(ctx, {callee}, {array}, {count}, {destination}, failure));{comment}"
+    builtin = call.function.removeprefix(_PREFIX)
+    match builtin, call.args:
+        case "copy", (_,) if call.destination is not None:
+            return f"RVM_TRY(rvm_copy(ctx, {callee}, {args}, {destination}, failure));{comment}"
+        case "check_prim_value_info", (_, _, _):
+            return f"RVM_TRY(rvm_check_prim(ctx, {callee}, {args}, failure));{comment}"
+        case "check_tensor_info", (_, _, _, _):
+            return f"RVM_TRY(rvm_check_tensor(ctx, {callee}, {args}, failure));{comment}"
+        case "tuple_getitem", (_, _) if call.destination is not None:
+            return f"RVM_TRY(rvm_item(ctx, {callee}, {args}, {destination}, failure));{comment}"
+    if call.function in _DIRECT:
+        row = f"RVM_BUILTIN_{builtin}"
+        return f"RVM_TRY(rvm_builtin(ctx, {callee}, {row}, {array}, {count}, {destination}, failure));{comment}"
+    return f"RVM_TRY(rvm_call(ctx, {callee}, {array}, {count}, {destination}, failure));{comment}"

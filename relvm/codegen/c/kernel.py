@@ -1,0 +1,352 @@
+"""Kernels printed as C: one function per kernel, with the packed-function signature and checked arguments.
+
+The C is written for a reader too: the operator and its types stand above each kernel.  It needs the compiler flags of
+relvm/compiler/toolchain.py: -fwrapv makes integer overflow wrap, as NumPy's does.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from relvm.ir.dtypes import F16, F32, F64, I8, DType
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, format_dim
+from relvm.kernels.loop_ir import (
+    Address,
+    Allocate,
+    Assign,
+    Binary,
+    Branch,
+    Buffer,
+    Convert,
+    Declare,
+    Fail,
+    Intrinsic,
+    Invoke,
+    Kernel,
+    Literal,
+    Load,
+    Local,
+    Loop,
+    Parallel,
+    Scalar,
+    Select,
+    Size,
+    Statement,
+    Store,
+    Unary,
+    scalars_in,
+    statements_in,
+)
+from relvm.quoting import c_comment, c_string
+
+# Higher binds tighter; C's own levels for the operators that kernels use.
+_PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7}
+_PRECEDENCE |= {"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
+_UNARY = 11
+
+_ROUNDINGS = frozenset(("rint", "round", "floor", "ceil", "trunc", "rvm_saturate_u8", "rvm_saturate_i8"))
+_FLOAT_TILES = ("rvm_tile_f32", "rvm_columns_f32", "rvm_taps_f32", "rvm_attention", "rvm_winograd")
+_VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # of csrc/kernel_math.h
+
+
+def print_kernel(kernel: Kernel, symbol: str) -> str:
+    """The C text of one kernel.
+
+    The function is `rvm_status SYMBOL(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)`: it
+    takes the inputs' tensors, then the outputs', checks each dtype, rank and dimension, and leaves NIL in *result.
+    """
+    buffers = (*kernel.inputs, *kernel.outputs)
+    sizes = size_names(buffers)
+    pointers = {}
+    for buffer in buffers:
+        const = "const " if buffer in kernel.inputs else ""
+        restrict = "restrict " if buffer in kernel.outputs and not kernel.in_place else ""
+        pointers[buffer.name] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
+    body = KernelBody(symbol, sizes, pointers)
+    body.statements(kernel.body, "  ")
+    lines = [f"/* {c_comment(kernel.comment)} */", *body.parts, kernel_prototype(symbol)]
+    lines += [f"{_signature(symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
+    lines += [f"  {pointers[buffer.name]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
+    lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
+    lines += [*body.lines, "  return RVM_OK;", "}"]
+    return "\n".join(lines)
+
+
+def is_exact(kernel: Kernel) -> bool:
+    """Whether every product of floats is to be rounded by itself: where something is rounded to whole numbers, which
+    the last bit of a sum decides at a half.  Not where floats are multiplied in tiles: their sums are no others'
+    anyway."""
+    return _rounds(kernel) and not any(
+        isinstance(statement, Invoke) and statement.function.startswith(_FLOAT_TILES)
+        for statement in statements_in(kernel.body)
+    )
+
+
+def _rounds(kernel: Kernel) -> bool:
+    for statement in statements_in(kernel.body):
+        for scalar in scalars_in(statement):
+            match scalar:
+                case Intrinsic(name) if name in _ROUNDINGS:
+                    return True
+                case Convert(operand, dtype) if operand.dtype.is_float and dtype.is_integer:
+                    return True
+    return False
+
+
+def kernel_prototype(symbol: str) -> str:
+    """The declaration of what `print_kernel` defines."""
+    return _signature(symbol) + ";"
+
+
+def _signature(symbol: str) -> str:
+    return f"rvm_status {symbol}(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)"
+
+
+def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
+    """The kernel's size variables, each with a C name of its own, in the order in which the shapes name them."""
+    sizes: dict[DimVar, str] = {}
+    for buffer in buffers:
+        for dim in buffer.shape:
+            var = as_var(dim)
+            assert isinstance(dim, int) or var, f"kernel shape with a compound dimension {dim}"
+            if var and var not in sizes:
+                sizes[var] = (
+                    f"s{len(sizes)}_{var.name}" if var.name.isidentifier() and var.name.isascii() else f"s{len(sizes)}"
+                )
+    return sizes
+
+
+def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bool) -> list[str]:
+    """A table of what each argument must be, and the call of native.h that compares it and fills `sizes`."""
+    order = {var: i for i, var in enumerate(sizes)}
+    rows = []
+    for buffer in buffers:
+        dims = (str(dim) if isinstance(dim, int) else str(-1 - order[as_var(dim)]) for dim in buffer.shape)
+        rows.append(", ".join((f"RVM_DTYPE_{buffer.dtype}", str(len(buffer.shape)), *dims)))
+    call = f"rvm_kernel_check(expected, {len(buffers)}, {len(sizes)}, sizes, arguments, count, result)"
+    return [
+        "  static const int64_t expected[] = {" + ", ".join(rows) + "};",
+        f"  int64_t sizes[{max(1, len(sizes))}];",
+        f"  rvm_status status = {call};",
+        *(() if uses_self else ("  (void)self;",)),
+        "  if (status != RVM_OK) return status;",
+    ]
+
+
+class KernelBody:
+    """Prints statements, and before them a function for the body of each parallel loop.
+
+    sizes: the C names of size variables.   pointers: the declarations of buffers.   used: the names of what the
+    statements use, "self" among them, in order of first use, and how each is declared.   own: of those, what they
+    declare.
+    """
+
+    def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str]) -> None:
+        self.symbol = symbol
+        self.sizes = sizes
+        self.pointers = pointers
+        self.used: dict[str, str] = {}
+        self.own: set[str] = set()
+        self.lines: list[str] = []
+        self.parts: list[str] = []
+
+    def statements(self, body: tuple[Statement, ...], indent: str) -> None:
+        for statement in body:
+            self.statement(statement, indent)
+
+    def statement(self, statement: Statement, indent: str) -> None:
+        match statement:
+            case Loop(counter, start, stop, body, simd, reduce):
+                self.own.add(counter.name)
+                if simd:
+                    clauses = " ".join(f"reduction({function}:{local.name})" for function, local in reduce)
+                    self.lines.append(f"RVM_SIMD({clauses})")
+                name = counter.name
+                head = f"for (int64_t {name} = {self.scalar(start)}; {name} < {self.scalar(stop)}; {name}++) {{"
+                self.lines.append(indent + head)
+                self.statements(body, indent + "  ")
+                self.lines.append(indent + "}")
+            case Parallel():
+                self.parallel(statement, indent)
+            case Store(buffer, indices, value):
+                self.lines.append(
+                    f"{indent}{self.buffer(buffer)}[{self.index(buffer, indices)}] = {self.scalar(value)};"
+                )
+            case Declare(local, value):
+                self.own.add(local.name)
+                self.lines.append(f"{indent}{local.dtype.ctype} {local.name} = {self.scalar(value)};")
+            case Allocate(buffer):
+                self.own.add(buffer.name)
+                self.pointers[buffer.name] = f"{buffer.dtype.ctype} *{buffer.name}"
+                self.lines.append(indent + self.allocate(buffer))
+            case Fail():
+                self.lines.append(indent + self.fail(statement))
+            case Invoke(function, args):
+                printed = ", ".join(self.address(a) if isinstance(a, Address) else self.scalar(a) for a in args)
+                self.lines.append(f"{indent}{function}({printed});")
+            case Assign(local, value):
+                self.lines.append(f"{indent}{local.name} = {self.scalar(value)};")
+            case Branch(cond, then, orelse):
+                self.lines.append(f"{indent}if ({self.scalar(cond)}) {{")
+                self.statements(then, indent + "  ")
+                if orelse:
+                    self.lines.append(indent + "} else {")
+                    self.statements(orelse, indent + "  ")
+                self.lines.append(indent + "}")
+
+    def allocate(self, buffer: Buffer) -> str:
+        return f"RVM_ALIGNED(64) {buffer.dtype.ctype} {buffer.name}[{math.prod(buffer.shape)}];"
+
+    def fail(self, fail: Fail) -> str:
+        arguments = "".join(f", (long long){self.scalar(value, _UNARY)}" for value in fail.values)
+        return f"return rvm_api->fail(result, RVM_{fail.status}, {c_string(fail.message)}{arguments});"
+
+    def parallel(self, loop: Parallel, indent: str) -> None:
+        """A function that does a part, and a struct of what it uses of the kernel's."""
+        name = f"{self.symbol}_part{len(self.parts)}"
+        inner = KernelBody(name, self.sizes, dict(self.pointers))
+        inner.own |= {loop.first.name, loop.last.name}
+        inner.statements(loop.body, "  ")
+        assert not inner.parts, "a parallel loop inside a parallel loop"
+        shared = {used: declaration for used, declaration in inner.used.items() if used not in inner.own}
+        fields = "".join(f"\n  {declaration.replace('restrict ', '')};" for declaration in shared.values())
+        first, last = loop.first.name, loop.last.name
+        lines = [f"struct {name} {{{fields}", "};"]
+        lines.append(
+            f"static __attribute__((noinline)) void {name}(const void *shared_, int64_t {first}, int64_t {last}) {{"
+        )
+        lines.append(f"  const struct {name} *shared = shared_;")
+        for field, declaration in shared.items():
+            const = "" if "*" in declaration else "const "
+            lines.append(f"  {const}{declaration} = shared->{field};")
+        self.parts.append("\n".join([*lines, *inner.lines, "}"]))
+        self.used |= {"self": "", **shared}
+        values = ", ".join(shared)
+        arguments = f"{self.scalar(loop.count)}, {self.scalar(loop.grain)}"
+        self.lines.append(f"{indent}const struct {name} {name}_shared = {{{values}}};")
+        self.lines.append(f"{indent}rvm_parallel(self, {name}, &{name}_shared, {arguments});")
+
+    def scalar(self, scalar: Scalar, outer: int = 0) -> str:
+        """The C expression, in parentheses where it binds less tightly than `outer`."""
+        match scalar:
+            case Literal(value, dtype):
+                text = literal(value, dtype)
+                return f"({text})" if text.startswith("-") and outer else text
+            case Local(name, dtype):
+                self.used.setdefault(name, f"{dtype.ctype} {name}")
+                return name
+            case Size(dim):
+                return self.size(dim, outer)
+            case Load(buffer, indices):
+                return f"{self.buffer(buffer)}[{self.index(buffer, indices)}]"
+            case Binary(function, left, right):
+                level = _PRECEDENCE[function]
+                text = f"{self.scalar(left, level)} {function} {self.scalar(right, level + 1)}"
+                if _is_promoted(scalar.dtype):
+                    return f"({scalar.dtype.ctype})({text})"
+                return f"({text})" if level < outer or _confusing(function, outer) else text
+            case Unary(function, operand):
+                narrow = f"({scalar.dtype.ctype})" if _is_promoted(scalar.dtype) else ""
+                return f"{narrow}{function}{self.scalar(operand, _UNARY)}"
+            case Select(cond, then, orelse):
+                return f"({self.scalar(cond, 1)} ? {self.scalar(then, 1)} : {self.scalar(orelse, 1)})"
+            case Convert():
+                return self.convert(scalar)
+            case Intrinsic(name, args, dtype):
+                return f"{_function(name, dtype)}({', '.join(self.scalar(arg) for arg in args)})"
+        raise AssertionError(f"no C for {type(scalar).__name__}")
+
+    def address(self, address: Address) -> str:
+        return f"{self.buffer(address.buffer)} + {self.scalar(address.position, _PRECEDENCE['+'])}"
+
+    def buffer(self, buffer: Buffer) -> str:
+        self.used.setdefault(buffer.name, self.pointers[buffer.name])
+        return buffer.name
+
+    def convert(self, convert: Convert) -> str:
+        """Narrow floats go by way of f32 (but f64 to f16, rounded once), integers of less than a byte by way of i8: see
+        csrc/narrow.h."""
+        source, target = convert.operand.dtype, convert.dtype
+        if target.is_narrow_float:
+            if (source, target) == (F64, F16):
+                return f"rvm_f16_of_f32(rvm_odd_f32_of_f64({self.scalar(convert.operand)}))"
+            return f"rvm_{target}_of_f32({self.converted(convert.operand, source, F32)})"
+        if target.is_integer and target.bits < 8:
+            return f"rvm_{target}_of_i8({self.converted(convert.operand, source, I8)})"
+        return self.converted(convert.operand, source, target)
+
+    def converted(self, operand: Scalar, source: DType, target: DType) -> str:
+        """An operand as a number of a dtype that C computes with."""
+        inner = self.scalar(operand, _UNARY)
+        if source.is_narrow_float:
+            inner, source = f"rvm_f32_of_{source}({self.scalar(operand)})", F32
+        elif source.is_integer and source.bits < 8:
+            inner, source = f"rvm_i8_of_{source}({self.scalar(operand)})", I8
+        if source == target:
+            return inner
+        if target.is_bool:
+            return f"({inner} != 0)"
+        if source.is_float and target.is_integer:
+            return f"rvm_{target}_of_{source}({inner})"
+        return f"({target.ctype}){inner}"
+
+    def size(self, dim: AnyDim, outer: int) -> str:
+        def name_of(var: DimVar) -> str:
+            name = self.sizes[var]
+            self.used.setdefault(name, f"int64_t {name}")
+            return name
+
+        text = format_dim(dim, name_of)
+        return text if isinstance(dim, int) or as_var(dim) or not outer else f"({text})"
+
+    def index(self, buffer: Buffer, indices: tuple[Scalar, ...]) -> str:
+        """The flat row-major position; a single index of a buffer of another rank is that already."""
+        if len(indices) != len(buffer.shape):
+            assert len(indices) == 1, f"{len(indices)} indices into {buffer.name} of rank {len(buffer.shape)}"
+            return self.scalar(indices[0])
+        text = "0"
+        for position, (index, dim) in enumerate(zip(indices, buffer.shape, strict=True)):
+            if position == 0 or (dim == 1 and text == "0"):
+                text = self.scalar(index)
+                continue
+            left = text if text == "0" or text.isidentifier() else f"({text})"
+            text = f"{left} * {self.size(dim, 1)} + {self.scalar(index, _PRECEDENCE['+'])}"
+        return text
+
+
+def _function(name: str, dtype: DType) -> str:
+    """The C function: the runtime's own by its name, else of csrc/kernel_math.h where that has it, else of <math.h>."""
+    if dtype.name != "f32" or name.startswith("rvm_"):
+        return name
+    return f"rvm_{name}_f32" if name in _VECTORS else f"{name}f"
+
+
+def _is_promoted(dtype: DType) -> bool:
+    """Whether C computes in int where the element type is narrower, so that the result must be cut back."""
+    return dtype.is_integer and dtype.bits < 32
+
+
+def _confusing(function: str, outer: int) -> bool:
+    """Whether gcc would ask for parentheses that C does not need: && inside ||, comparisons inside comparisons."""
+    return function == "&&" and outer == _PRECEDENCE["||"]
+
+
+def literal(value: bool | int | float, dtype: DType) -> str:
+    """A number as a C constant of the element type."""
+    if dtype.is_narrow_float or dtype.bits < 8:
+        code = np.asarray(value).astype(dtype.numpy).view(f"u{dtype.size_bytes}")
+        return str(int(code))
+    if dtype.is_float:
+        suffix = "f" if dtype.name == "f32" else ""
+        if math.isnan(value):
+            return "NAN"
+        if math.isinf(value):
+            return "INFINITY" if value > 0 else "-INFINITY"
+        text = float(value).hex() if value != int(value) or abs(value) >= 1e15 else f"{float(value):.1f}"
+        return text + suffix
+    if value == -(2**63):
+        return "INT64_MIN"
+    suffix = {"i64": "LL", "u64": "ULL", "u32": "U"}.get(dtype.name, "")
+    return str(int(value)) if dtype.is_signed and abs(value) < 2**31 else f"{int(value)}{suffix}"

@@ -1,0 +1,186 @@
+"""Print scalar routines (relvm/lir/passes/scalar_functions.py) as C functions that call each other directly.
+
+Of each: `scalar_NAME`, the function itself; `call_NAME`, which others call it by, and which goes by way of the function
+table where an instrument is to see the call or something is to be refused; and the routine under its own symbol, for
+the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from relvm.codegen.c.mangling import routine_symbol
+from relvm.codegen.c.operands import float_text, operand_text
+from relvm.lir.passes.scalar_functions import ScalarRoutine
+from relvm.lir.routine import (
+    CallStatement,
+    IfStatement,
+    Immediate,
+    Operand,
+    PrimStatement,
+    Register,
+    Statement,
+    TailCallStatement,
+)
+from relvm.quoting import c_comment, c_string
+from relvm.tables import PRIM_OPERATORS
+
+_CTYPES = {"i": "int64_t", "f": "double", "b": "int64_t"}
+_BOXES = {"i": "RVM_INT", "f": "RVM_FLOAT", "b": "RVM_BOOL"}
+_FIELDS = {"i": "i", "f": "f", "b": "i"}
+_MAY_FAIL = frozenset(row.name for row in PRIM_OPERATORS if row.fails)
+
+
+def print_declarations(scalar: ScalarRoutine) -> str:
+    """What must stand before the functions: they call each other."""
+    symbol, params = routine_symbol(scalar.routine.name), _params(scalar)
+    return (
+        f"static rvm_status scalar_{symbol}({params});\n"
+        f"static __attribute__((unused)) rvm_status call_{symbol}({params});"
+    )
+
+
+def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[str, int], checks: str) -> str:
+    """The C text of one routine.
+
+    Parameters
+    ----------
+    functions
+        The place of each function in the function table.
+    checks
+        The statements that check the parameters in r, as lines.
+    """
+    routine = scalar.routine
+    symbol = routine_symbol(routine.name)
+    printer = _Printer(scalar, functions)
+    body = printer.block(routine.body[scalar.checks :], "  ")
+    count = len(routine.params)
+    variables = [
+        f"  {_CTYPES[letter]} s{index} = 0;" for index, letter in sorted(scalar.letters.items()) if index >= count
+    ]
+    place, out = functions[routine.name], _FIELDS[scalar.result]
+    boxed = ", ".join(f"{_BOXES[scalar.letters[i]]}(s{i})" for i in range(count))
+    arguments = f"(const rvm_value[]){{{boxed}}}" if count else "NULL"
+    passed = "".join(f", s{i}" for i in range(count))
+    unboxed = "".join(f", r[{i}].as.{_FIELDS[scalar.letters[i]]}" for i in range(count))
+    tag = {"i": "RVM_TAG_INT", "f": "RVM_TAG_FLOAT", "b": "RVM_TAG_BOOL"}[scalar.result]
+    return "\n".join(
+        [
+            f"/* {c_comment(routine.name)}({c_comment(', '.join(routine.params))}) */",
+            f"static rvm_status scalar_{symbol}({_params(scalar)}) {{",
+            *variables,
+            *(["start:;"] if printer.restarts else []),
+            "  RVM_TRY(rvm_scalar_enter(ctx));",
+            *body,
+            f"  *out = s{count};",
+            "  return RVM_OK;",
+            "}",
+            "",
+            f"static rvm_status call_{symbol}({_params(scalar)}) {{",
+            "  rvm_value result = RVM_NIL;",
+            "  if (rvm_is_slow(ctx)) {",
+            f"    RVM_TRY(rvm_scalar_call(ctx, {place}, {arguments}, {count}, {tag}, &result));",
+            f"    *out = result.as.{out};",
+            "    return RVM_OK;",
+            "  }",
+            "  rvm_head(ctx)->nesting++;",
+            f"  rvm_status status = scalar_{symbol}(ctx{passed}, out);",
+            "  rvm_head(ctx)->nesting--;",
+            "  if (status == RVM_OK) return RVM_OK;",
+            f"  RVM_TRY(rvm_scalar_end(ctx, {c_string(routine.name)}, status, {tag}, &result));",
+            f"  *out = result.as.{out};",
+            "  return RVM_OK;",
+            "}",
+            "",
+            f"rvm_status {symbol}(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f) {{",
+            f"  rvm_value *const failure = r + {count};",
+            f"  {_CTYPES[scalar.result]} out;",
+            "  (void)c, (void)f;",
+            checks,
+            f"  rvm_status status = scalar_{symbol}(ctx{unboxed}, &out);",
+            "  if (status > RVM_OK) return rvm_failed(rvm_scalar_error(ctx), status, failure);",
+            f"  if (status == RVM_OK) rvm_put(failure, {_BOXES[scalar.result]}(out));",
+            "  return status;",
+            "}",
+        ]
+    )
+
+
+def _params(scalar: ScalarRoutine) -> str:
+    count = len(scalar.routine.params)
+    params = (f"{_CTYPES[scalar.letters[i]]} s{i}" for i in range(count))
+    return ", ".join(["rvm_machine *ctx", *params, f"{_CTYPES[scalar.result]} *out"])
+
+
+class _Printer:
+    def __init__(self, scalar: ScalarRoutine, functions: Mapping[str, int]) -> None:
+        self.scalar = scalar
+        self.functions = functions
+        self.restarts = False  # whether something jumps to the start
+
+    def block(self, body: tuple[Statement, ...], indent: str) -> list[str]:
+        return [line for statement in body for line in self.statement(statement, indent)]
+
+    def statement(self, statement: Statement, indent: str) -> list[str]:
+        match statement:
+            case PrimStatement(row, args, destination):
+                operands = [_text(arg) for arg in args]
+                second = operands[1] if len(operands) > 1 else "0"
+                line = f"{indent}s{destination} = rvm_prim_{row}_value({operands[0]}, {second});"
+                if row not in _MAY_FAIL:
+                    return [line]
+                boxes = [self.boxed(arg) for arg in args]
+                boxes.append("RVM_NIL")
+                check = f"rvm_prim_has_value(RVM_PRIM_{row}, {boxes[0]}, {boxes[1]})"
+                fail = f"return rvm_scalar_prim_failed(ctx, RVM_PRIM_{row}, {boxes[0]}, {boxes[1]});"
+                return [f"{indent}if (!{check}) {fail}", line]
+            case CallStatement(function=name, args=args, destination=destination, kernel=False):
+                if name == "vm.builtin.copy":
+                    return [f"{indent}s{destination} = {_text(args[0])};"]
+                values = "".join(f", {_text(arg)}" for arg in args)
+                return [f"{indent}RVM_TRY(call_{routine_symbol(name)}(ctx{values}, &s{destination}));"]
+            case TailCallStatement(function=name, args=args):
+                return self.tail_call(name, args, indent)
+            case IfStatement(cond, then, orelse):
+                return [
+                    f"{indent}if ({_text(cond)}) {{",
+                    *self.block(then, indent + "  "),
+                    f"{indent}}} else {{",
+                    *self.block(orelse, indent + "  "),
+                    f"{indent}}}",
+                ]
+        raise AssertionError(f"no scalar C for {statement!r}")
+
+    def tail_call(self, name: str, args: tuple[Operand, ...], indent: str) -> list[str]:
+        """A jump to the start where the routine calls itself, else what the machine jumps by."""
+        place = self.functions[name]
+        boxed = ", ".join(map(self.boxed, args))
+        array = f"(const rvm_value[]){{{boxed}}}" if args else "NULL"
+        leave = f"return rvm_scalar_tail_call(ctx, {place}, {array}, {len(args)});"
+        if name != self.scalar.routine.name:
+            return [f"{indent}{leave}"]
+        self.restarts = True
+        changed = [(i, arg) for i, arg in enumerate(args) if arg != Register(i)]
+        lines = [f"{indent}if (rvm_is_watched(ctx)) {leave}", f"{indent}{{"]
+        lines += [f"{indent}  const {_CTYPES[self.scalar.letters[i]]} next{i} = {_text(arg)};" for i, arg in changed]
+        lines += [f"{indent}  s{i} = next{i};" for i, _ in changed]
+        return [*lines, f"{indent}}}", f"{indent}goto start;"]
+
+    def boxed(self, operand: Operand) -> str:
+        match operand:
+            case Register(index):
+                return f"{_BOXES[self.scalar.letters[index]]}(s{index})"
+        return operand_text(operand)
+
+
+def _text(operand: Operand) -> str:
+    match operand:
+        case Register(index):
+            return f"s{index}"
+        case Immediate(bool() as value):
+            return str(int(value))
+        case Immediate(int() as value):
+            return "INT64_MIN" if value == -(2**63) else f"INT64_C({value})" if value >= 0 else f"(-INT64_C({-value}))"
+        case Immediate(value):
+            return f"({float_text(value)})"
+    raise AssertionError(f"no scalar {operand!r}")

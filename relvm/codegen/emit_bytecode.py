@@ -1,0 +1,186 @@
+"""Routines printed as bytecode: structured ifs become jumps, everything else is one instruction a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from relvm.bytecode import program
+from relvm.bytecode.program import Argument, Instruction
+from relvm.ir.dtypes import DType
+from relvm.lir.routine import (
+    CallStatement,
+    ConstantItem,
+    ContextPointer,
+    FunctionItem,
+    IfStatement,
+    Immediate,
+    LirModule,
+    NullHandle,
+    Operand,
+    PrimStatement,
+    Register,
+    ResetStatement,
+    Routine,
+    Statement,
+    TailCallStatement,
+    ends_in_calls,
+)
+from relvm.tables import PRIM_OPERATORS, numbers
+
+_ROWS = numbers(PRIM_OPERATORS)
+_IMMEDIATE_LIMIT = 1 << 28  # csrc/arguments.def
+
+
+@dataclass(frozen=True)
+class Bytecode:
+    """What print_bytecode gives.
+
+    code: function name -> instructions.  comments: the IR value that each computes, alike.  origins: where in the
+    source that is, alike.  places: the instructions of a routine in the order in which C has them: that of each
+    statement, of an if its jump, what is inside of it, a jump behind the first branch, and the return.  registers: as
+    many as the routine has, and one more where a condition had to be put in a register.  constants: the module's, then
+    those that only instructions need.
+    """
+
+    code: dict[str, tuple[Instruction, ...]]
+    comments: dict[str, list[str]]
+    origins: dict[str, list[tuple[str, ...]]]
+    places: dict[str, list[int]]
+    registers: dict[str, int]
+    constants: tuple[Any, ...]
+
+
+def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None, *, debug: bool = False) -> Bytecode:
+    """The instructions of the given routines of the module; None: of all.  debug: with one return each."""
+    constants = list(constant_values(module))
+    added: dict[Any, int] = {}
+    code, comments, origins, places, registers = {}, {}, {}, {}, {}
+    functions = {name: i for i, name in enumerate(module.functions)}
+    for routine in module.routines if routines is None else routines:
+        printer = _Printer(functions, constants, added, routine)
+        printer.block(routine.body)
+        if not ends_in_calls(routine.body):
+            printer.places.append(printer.emit(program.ret(len(routine.params))))
+        if not debug:
+            printer.shorten_jumps()
+        code[routine.name] = tuple(printer.instructions)
+        comments[routine.name], origins[routine.name] = printer.comments, printer.origins
+        places[routine.name], registers[routine.name] = printer.places, printer.registers
+    return Bytecode(code, comments, origins, places, registers, tuple(constants))
+
+
+def constant_values(module: LirModule) -> tuple[Any, ...]:
+    """The module's constants as an executable holds them."""
+
+    def convert(value: Any) -> Any:
+        match value:
+            case DType():
+                return value.numpy
+            case tuple():
+                return program.Shape(value)
+        return value
+
+    return tuple(map(convert, module.constants))
+
+
+class _Printer:
+    def __init__(self, functions: dict[str, int], constants: list, added: dict[Any, int], routine: Routine) -> None:
+        self.functions = functions
+        self.constants = constants
+        self.added = added
+        self.spare = routine.registers
+        self.registers = routine.registers
+        self.instructions: list[Instruction] = []
+        self.comments: list[str] = []
+        self.origins: list[tuple[str, ...]] = []
+        self.places: list[int] = []
+
+    def emit(self, instruction: Instruction, comment: str = "", origins: tuple[str, ...] = ()) -> int:
+        self.instructions.append(instruction)
+        self.comments.append(comment)
+        self.origins.append(origins)
+        return len(self.instructions) - 1
+
+    def block(self, body: tuple[Statement, ...]) -> None:
+        for statement in body:
+            if not isinstance(statement, IfStatement):
+                self.places.append(len(self.instructions))
+            match statement:
+                case CallStatement(name, args, destination, _, comment):
+                    target = -1 if destination is None else destination
+                    self.emit(
+                        program.call(target, self.functions[name], *map(self.argument, args)),
+                        comment,
+                        statement.origins,
+                    )
+                case TailCallStatement(name, args):
+                    call = program.tail_call(self.functions[name], *map(self.argument, args))
+                    self.emit(call, origins=statement.origins)
+                case PrimStatement(row, args, destination, comment):
+                    self.emit(
+                        program.prim(destination, _ROWS[row], *map(self.argument, args)), comment, statement.origins
+                    )
+                case ResetStatement(register):
+                    self.emit(program.reset(register), origins=statement.origins)
+                case IfStatement():
+                    self.conditional(statement)
+
+    def conditional(self, statement: IfStatement) -> None:
+        """`if` jumps over the first branch, which ends with a jump over the second."""
+        condition = self.condition(statement.cond)
+        test = self.emit(program.unless(condition, 0), origins=statement.origins)
+        self.places.append(test)
+        self.block(statement.then)
+        leave = None
+        if not ends_in_calls(statement.then):
+            leave = self.emit(program.goto(0))
+            self.places.append(leave)
+        self.instructions[test] = program.unless(condition, len(self.instructions))
+        self.block(statement.orelse)
+        if leave is not None:
+            self.instructions[leave] = program.goto(len(self.instructions))
+
+    def shorten_jumps(self) -> None:
+        """A jump to a return returns."""
+        for place, instruction in enumerate(self.instructions):
+            if instruction.op == "goto" and self.instructions[instruction.operands[0]].op == "ret":
+                self.instructions[place] = self.instructions[instruction.operands[0]]
+
+    def condition(self, cond: Operand) -> int:
+        """The register of a condition; a constant is put in a spare one first."""
+        if isinstance(cond, Register):
+            return cond.index
+        self.registers = self.spare + 1
+        copy = program.call(self.spare, self.functions["vm.builtin.copy"], self.argument(cond))
+        self.emit(copy)
+        return self.spare
+
+    def argument(self, operand: Operand) -> Argument:
+        match operand:
+            case Register(index):
+                return program.register(index)
+            case ConstantItem(index):
+                return program.constant(index)
+            case FunctionItem(index):
+                return program.function(index)
+            case Immediate(bool() as value):
+                return program.boolean(value)
+            case Immediate(int() as value) if -_IMMEDIATE_LIMIT <= value < _IMMEDIATE_LIMIT:
+                return program.immediate(value)
+            case Immediate(value):
+                return program.constant(self.constant(value))
+            case ContextPointer():
+                return program.CONTEXT
+            case NullHandle():
+                return program.NIL
+        raise AssertionError(f"no argument word for {operand!r}")
+
+    def constant(self, value: int | float) -> int:
+        """The place of a number that does not fit an argument word."""
+        key = (type(value), value.hex() if isinstance(value, float) else value)
+        if key not in self.added:
+            self.added[key] = len(self.constants)
+            self.constants.append(value)
+        return self.added[key]

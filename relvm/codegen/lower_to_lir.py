@@ -1,0 +1,249 @@
+"""The one code generator: a planned module -> routines.  Bytecode and C are printed from its result.
+
+Register numbering, and the canonical statement for each kind of expression, are in docs/architecture.md; golden tests
+pin them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmVerifyError
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    Constant,
+    DTypeValue,
+    Expr,
+    Function,
+    FunctionRef,
+    If,
+    KernelRun,
+    Kill,
+    MatchCast,
+    Module,
+    Null,
+    PackedCall,
+    PackedRef,
+    Prim,
+    PrimCall,
+    Shape,
+    String,
+    Tuple,
+    TupleItem,
+    Var,
+    constant_key,
+    prim,
+)
+from relvm.ir.scalar_ops import find_row
+from relvm.ir.types import VOID, format_type
+from relvm.kernels.loop_ir import Kernel, ReferenceKernel
+from relvm.lir.routine import (
+    CallStatement,
+    ConstantItem,
+    ContextPointer,
+    FunctionItem,
+    IfStatement,
+    Immediate,
+    LirModule,
+    NullHandle,
+    Operand,
+    PrimStatement,
+    Register,
+    ResetStatement,
+    Routine,
+    Statement,
+)
+from relvm.tables import BUILTINS
+
+BUILTIN_PREFIX = "vm.builtin."
+REFERENCE_PREFIX = "reference."
+
+_TAKES_CONTEXT = frozenset(row.name for row in BUILTINS if row.signature.startswith("ctx"))
+_VOID_BUILTINS = frozenset(
+    row.name for row in BUILTINS if row.signature.endswith("-> nil") and row.name != "null_value"
+)
+
+
+def lower_to_routines(module: Module) -> LirModule:
+    """The routines, constants and function table of a module.
+
+    Parameters
+    ----------
+    module
+        At stage PLANNED.
+
+    Raises
+    ------
+    RelvmVerifyError
+        Something is left that an earlier pass should have lowered; the message names that pass.
+    """
+    tables = _Tables(module)
+    routines = tuple(_Generator(tables, function).routine() for function in module.functions)
+    kernels = tuple(kernel for _, kernel in module.kernels if isinstance(kernel, Kernel))
+    signature = {f.name: _signature(f) for f in module.functions if not f.private}
+    return LirModule(routines, kernels, tuple(tables.functions), tuple(tables.constants), signature)
+
+
+def _signature(function: Function) -> dict[str, Any]:
+    params = [{"name": p.name, "type": format_type(p.type)} for p in function.params]
+    attributes = dict(function.attributes)
+    return {"params": params, "result": format_type(function.result_type), "attributes": attributes}
+
+
+class _Tables:
+    """The constant table and the function table, in order of first use; the module's own functions come first."""
+
+    def __init__(self, module: Module) -> None:
+        self.kernels = dict(module.kernels)
+        self.constants: list[Any] = []
+        self.constant_index: dict[Any, int] = {}
+        self.functions: dict[str, int] = {}
+        for function in module.functions:
+            self.function(function.name)
+
+    def function(self, name: str) -> int:
+        return self.functions.setdefault(name, len(self.functions))
+
+    def constant(self, value: Any) -> ConstantItem:
+        """value: np.ndarray, tuple of int, str, DType.  Equal constants share an entry."""
+        key = (type(value), value)
+        if isinstance(value, np.ndarray):
+            key = constant_key(value)
+        if key not in self.constant_index:
+            self.constant_index[key] = len(self.constants)
+            self.constants.append(value)
+        return ConstantItem(self.constant_index[key])
+
+
+class _Generator:
+    """The routine of one function."""
+
+    def __init__(self, tables: _Tables, function: Function) -> None:
+        self.tables = tables
+        self.function = function
+        self.registers: dict[Var, Operand] = {param: Register(i) for i, param in enumerate(function.params)}
+        self.next_register = len(function.params) + 1
+
+    def routine(self) -> Routine:
+        params = tuple(param.name for param in self.function.params)
+        body = self.block(self.function.body, Register(len(params)), "")
+        return Routine(
+            self.function.name, params, self.next_register, body, self.function.private, not self.function.pure
+        )
+
+    def new_register(self) -> Register:
+        self.next_register += 1
+        return Register(self.next_register - 1)
+
+    def block(self, block: Expr, result: Register, name: str) -> tuple[Statement, ...]:
+        """The statements of a block, the last of which copies its result into `result`.   name: what that is."""
+        if not isinstance(block, Block):
+            raise RelvmVerifyError(f"{self.function.name}: a body that is no block; the pass normalize makes it one")
+        statements: list[Statement] = []
+        for binding in block.bindings:
+            self.binding(binding, statements)
+        place, origins = self.operand(block.result), (block.origin,) if block.origin else ()
+        copy = CallStatement(BUILTIN_PREFIX + "copy", (place,), result.index, comment=name, origins=origins)
+        self.tables.function(copy.function)
+        return (*statements, copy)
+
+    def binding(self, binding: Binding, statements: list[Statement]) -> None:
+        var, value = binding.var, binding.value
+        if isinstance(binding, MatchCast):
+            raise RelvmVerifyError(
+                f"{self.function.name}: match_cast {var.name} is left; the pass lower_shapes removes it"
+            )
+        match value:
+            case Var():
+                self.registers[var] = self.operand(value)
+            case If(cond, then, orelse):
+                merged = self.new_register()
+                condition = self.operand(cond)
+                self.registers[var] = merged
+                branches = (self.block(branch, merged, var.name) for branch in (then, orelse))
+                statements.append(IfStatement(condition, *branches, origins=var.origins))
+            case Kill(killed):
+                register = self.operand(killed)
+                if isinstance(register, Register):
+                    statements.append(ResetStatement(register.index, origins=var.origins))
+            case PrimCall(function, args):
+                row = find_row(function, tuple(arg.type.dtype for arg in args))
+                operands = tuple(map(self.operand, args))
+                self.registers[var] = register = self.new_register()
+                statements.append(PrimStatement(row.name, operands, register.index, var.name, origins=var.origins))
+            case _:
+                name, args, kernel, void = self.call(value)
+                operands = tuple(map(self.operand, args))
+                if name.removeprefix(BUILTIN_PREFIX) in _TAKES_CONTEXT and name.startswith(BUILTIN_PREFIX):
+                    operands = (ContextPointer(), *operands)
+                destination = None
+                if not void:
+                    self.registers[var] = register = self.new_register()
+                    destination = register.index
+                self.tables.function(name)
+                comment = ", ".join(value.names) if isinstance(value, KernelRun) else "" if void else var.name
+                statements.append(CallStatement(name, operands, destination, kernel, comment, origins=var.origins))
+
+    def call(self, value: Expr) -> tuple[str, tuple[Expr, ...], bool, bool]:
+        """The function a value is computed by, its arguments, whether it is a kernel, whether it gives no result."""
+        match value:
+            case PackedCall(name, args):
+                return name, args, False, value.type == VOID
+            case KernelRun(kernel, args):
+                made = self.tables.kernels[kernel]
+                if isinstance(made, ReferenceKernel):
+                    return REFERENCE_PREFIX + made.op, (String(made.attributes), *args), False, True
+                return kernel, args, True, True
+            case BuiltinCall(name, args):
+                return BUILTIN_PREFIX + name, args, False, name in _VOID_BUILTINS
+            case Call(callee, args):
+                return BUILTIN_PREFIX + "invoke_closure", (callee, *args), False, False
+            case Tuple(fields):
+                return BUILTIN_PREFIX + "make_tuple", fields, False, False
+            case TupleItem(tuple_, index):
+                return BUILTIN_PREFIX + "tuple_getitem", (tuple_, prim(index)), False, False
+            case Null():
+                return BUILTIN_PREFIX + "null_value", (), False, False
+            case Function():
+                raise RelvmVerifyError(
+                    f"{self._here(value)}: a local function is left; the pass lift_lambdas removes it"
+                )
+        if isinstance(value, Constant | Prim | String | DTypeValue | FunctionRef | PackedRef | Shape):
+            return BUILTIN_PREFIX + "copy", (value,), False, False
+        raise RelvmVerifyError(
+            f"{self._here(value)}: {type(value).__name__} is left; the pass legalize or plan_memory removes it"
+        )
+
+    def operand(self, expr: Expr) -> Operand:
+        match expr:
+            case Var():
+                if expr not in self.registers:
+                    raise RelvmVerifyError(f"{self.function.name}: variable {expr.name} is not bound")
+                return self.registers[expr]
+            case Constant(value=array):
+                return self.tables.constant(array)
+            case Prim(value=value):
+                return Immediate(value)
+            case String(value=text):
+                return self.tables.constant(text)
+            case DTypeValue(value=dtype):
+                return self.tables.constant(dtype)
+            case Shape(dims=dims):
+                if not all(isinstance(dim, int) for dim in dims):
+                    raise RelvmVerifyError(
+                        f"{self._here(expr)}: a symbolic shape is left; the pass lower_shapes removes it"
+                    )
+                return self.tables.constant(dims)
+            case FunctionRef(name) | PackedRef(name):
+                return FunctionItem(self.tables.function(name))
+            case Null():
+                return NullHandle()
+        raise RelvmVerifyError(f"{self._here(expr)}: {type(expr).__name__} is no argument; the pass normalize names it")
+
+    def _here(self, expr: Expr) -> str:
+        return f"{self.function.name}: {getattr(expr, 'name', type(expr).__name__)}"

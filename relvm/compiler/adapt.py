@@ -1,0 +1,97 @@
+"""Executables whose native code this machine cannot run: compiled here from their C source, or without native code."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from relvm.bytecode.program import NativeCode
+from relvm.codegen.c.module import parse_source
+from relvm.compiler.toolchain import compile_native, expect_compiler
+from relvm.errors import RelvmToolchainError, RelvmUnsupportedError, expect_type
+from relvm.runtime.executable import Executable
+
+
+def adapt(executable: Executable) -> Executable:
+    """The program of an executable in a form that this machine runs.
+
+    That is `executable` itself where machines can run it.  Otherwise, and a warning of the logger "relvm" says what is
+    missing and what is done:
+
+    1. Its C source is compiled for this processor; constants, bytecode and function table stay.  The results are, bit
+       for bit, those of building the same module here.  This needs a C compiler, the same version of relvm's headers,
+       and an executable that is trusted: `load(path, trust_native=True, elsewhere=True)`.
+    2. The portable program that it carries is taken, where it was built with `portable=True`: bytecode and NumPy
+       kernels, slower, and results may differ in their last bits.  It needs no trust.
+
+    Parameters
+    ----------
+    executable
+        As `load(path, elsewhere=True)` or `build` for another processor gives it.
+
+    Returns
+    -------
+    Executable
+        One that machines run; of one that was only checked (`Executable.check`) there is none.
+
+    Raises
+    ------
+    RelvmTypeError
+        It is no Executable.
+    RelvmUnsupportedError
+        Neither is possible; the message says why not.
+    RelvmFormatError
+        Its portable program is damaged, or what its C source makes lacks a function.
+
+    Examples
+    --------
+    >>> from relvm import vm
+    >>> from relvm.frontend.text.parser import parse_module
+    >>> executable = vm.build(parse_module("def main(i: i64) -> i64 = i + 1"))
+    >>> vm.adapt(executable) is executable
+    True
+    """
+    expect_type("adapt", executable, Executable, "an Executable")
+    obstacle = executable.obstacle
+    if not obstacle:
+        return executable
+    if executable.is_only_checked:
+        raise RelvmUnsupportedError(obstacle)
+    try:
+        adapted = Executable.from_program(replace(executable.program, native=_compile_source(executable)))
+        adapted.record_built()
+    except (RelvmToolchainError, RelvmUnsupportedError) as error:
+        reason = str(error).partition("\n")[0]
+    else:
+        _warn(f"{obstacle}; its C source is compiled for this processor instead")
+        return adapted
+    portable = executable.portable
+    if portable is None:
+        raise RelvmUnsupportedError(f"{obstacle}; {reason}; it carries no portable program (vm.build(portable=True))")
+    if portable.obstacle:
+        raise RelvmUnsupportedError(f"{obstacle}; {reason}; {portable.obstacle}")
+    _warn(f"{obstacle}; {reason}; its portable program runs instead, on NumPy kernels")
+    return portable
+
+
+def _compile_source(executable: Executable) -> NativeCode:
+    """The C source of an executable compiled here.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        It has none that may be compiled, or can be.
+    RelvmToolchainError
+        There is no compiler, or it failed.
+    """
+    if not executable.is_trusted:
+        raise RelvmUnsupportedError("its C source is compiled only with trust_native=True")
+    if not executable.source:
+        raise RelvmUnsupportedError("it carries no C source")
+    source = parse_source(executable.source)
+    expect_compiler()
+    return compile_native(source)
+
+
+def _warn(message: str) -> None:
+    logging.getLogger("relvm").warning("%s", message)

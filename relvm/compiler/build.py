@@ -1,0 +1,269 @@
+"""From a module to an executable."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from relvm.bytecode.encode import encode
+from relvm.bytecode.program import FunctionEntry, Program
+from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
+from relvm.codegen.c.module import print_c, source_text
+from relvm.codegen.debug_info import debug_section
+from relvm.codegen.emit_bytecode import Bytecode, print_bytecode
+from relvm.codegen.lower_to_lir import lower_to_routines
+from relvm.compiler import build_cache
+from relvm.compiler.target import HERE, Target, parse_target
+from relvm.compiler.toolchain import compile_native
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, expect_choice, expect_type, near_matches
+from relvm.ir.expr import Module
+from relvm.lir.passes.copy_coalescing import coalesce_copies
+from relvm.lir.passes.devirtualize_calls import direct_calls
+from relvm.lir.passes.tail_calls import tail_calls
+from relvm.lir.passes.tail_recursion_to_loop import loop_variables
+from relvm.lir.routine import LirModule, Routine, used_functions
+from relvm.passes.pass_manager import Observer, run_passes
+from relvm.passes.pipeline import build_pipeline
+from relvm.runtime.background_compile import Upgrade
+from relvm.runtime.executable import Executable
+
+EXEC_MODES = ("bytecode", "compiled", "auto")
+
+# What build calls as it starts each of its steps: the step's name.
+Progress = Callable[[str], None]
+
+
+def build(
+    module: Module,
+    exec_mode: str | Mapping[str, str] = "bytecode",
+    target: str = "c",
+    *,
+    fused: bool = True,
+    debug: bool = False,
+    portable: bool = False,
+    verified: bool = False,
+    observer: Observer | None = None,
+    progress: Progress | None = None,
+) -> Executable:
+    """Build an executable.
+
+    Parameters
+    ----------
+    module
+        As a front end made it (stage PARSED or later, up to NORMAL).
+    exec_mode
+        "bytecode": functions run in the interpreter.  "compiled": as native code.  Both give the same results, bit for
+        bit.  "auto": as bytecode at once, and as native code from when that is compiled, on a thread of its own; see
+        `VirtualMachine.wait_compiled`.  A mapping gives "bytecode" or "compiled" for each function by name, and under
+        "*" for all others (without it: bytecode); private functions that it does not name go with the first public
+        function, in the module's order, that uses them.
+    target
+        "c": kernels are compiled with the system's C compiler, for this processor.  "numpy": kernels are the operators'
+        NumPy meanings; slower, and needs no compiler in bytecode mode.  "x86-64-v3", or another level, and "c
+        -march=icelake-server -mno-avx512vnni" and the like: for other processors, see relvm.compiler.target.  An
+        executable for instructions that this processor lacks can be saved, but not run here.
+    fused
+        Whether operators share kernels.  Without it every operator has its own, as a profile by operators wants it.
+    debug
+        For `relvm.explore.Debugger`: the executable says where in the source each instruction comes from, and native
+        functions stop where bytecode does, which makes them slower.  Kernels are the same.
+    portable
+        Whether an executable with native code also carries the program as bytecode for target "numpy", which
+        `relvm.vm.adapt` takes where neither the native code nor a C compiler is of use.  The weights are then twice in
+        the file.  Of an executable without native code nothing is added.
+    verified
+        Check the module after every pass; an executable that is kept from an earlier build is not used.
+    observer
+        Called after each pass with (pass, module before, module after, seconds), but not of the portable program; nor
+        is it then.
+    progress
+        Called with the name of each step as it starts.
+
+    Returns
+    -------
+    Executable
+
+    Raises
+    ------
+    RelvmTypeError, RelvmShapeError, RelvmNameError
+        The module is not well typed; `exec_mode` names a function that the module does not have.
+    RelvmArgumentError
+        No such mode, target or feature of processors; `debug` with "auto".
+    RelvmToolchainError
+        A compiler is needed and there is none, or it failed.  With "auto" for the kernels only: `wait_compiled` raises
+        what the rest raises.
+
+    Examples
+    --------
+    >>> from relvm import vm
+    >>> from relvm.frontend.text.parser import parse_module
+    >>> module = parse_module("def f(i: i64) -> i64 = i + 1\\n def main(i: i64) -> i64 = @f(i) * 2")
+    >>> executable = vm.build(module, exec_mode={"f": "compiled"})
+    >>> machine = vm.VirtualMachine(executable)
+    >>> machine["main"](20), machine.function_kinds
+    (42, {'f': 'native', 'main': 'bytecode'})
+    """
+    _expect_modes(exec_mode)
+    chosen = parse_target(target)
+    if not isinstance(module, Module):
+        what = "; give its .module" if hasattr(module, "module") else ""
+        raise RelvmTypeError(f"build: expected an ir.Module, got {type(module).__name__}{what}")
+    report = progress or (lambda step: None)
+    looks_on = verified or observer is not None
+    if debug and exec_mode == "auto":
+        raise RelvmArgumentError('exec_mode="auto": expected "bytecode" or "compiled" where debug=True')
+    place = None if looks_on else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
+    if place and (executable := build_cache.kept(place)):
+        return executable
+    with _no_garbage_collection():
+        report("passes")
+        source = module
+        module = run_passes(module, build_pipeline(chosen.kind, fused=fused), verified=verified, observer=observer)
+        report("code generation")
+        lir = lower(module)
+        compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
+        program = assemble(lir, compiled, report, chosen, source if debug else None)
+        if portable and program.native:
+            report("portable program")
+            program = replace(program, portable=_portable(source, fused=fused, debug=debug, verified=verified))
+        executable = Executable.from_program(program, elsewhere=True)
+        executable.record_built()
+    if place:
+        build_cache.keep(place, executable)
+    if exec_mode == "auto":
+        names = frozenset(routine.name for routine in lir.routines)
+        executable.upgrade = Upgrade(lambda: Executable.from_program(assemble(lir, names, target=chosen)))
+    return executable
+
+
+def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> np.ndarray:
+    """The bytes of the executable that the module is as bytecode for target "numpy"."""
+    lir = lower(run_passes(module, build_pipeline("numpy", fused=fused), verified=verified))
+    return encode(assemble(lir, frozenset(), debugged=module if debug else None))
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """The trees of a build have no cycles: looking for some would be a third of the time of a large one.  Builds at
+    the same time end with what the first one found."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def lower(module: Module) -> LirModule:
+    """The routines of a planned module, after the LIR passes."""
+    expect_type("lower: module", module, Module, "an ir.Module")
+    return loop_variables(coalesce_copies(tail_calls(direct_calls(lower_to_routines(module)))))
+
+
+def _compiled(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:
+    """The names of the functions that are native code."""
+    modes = {"*": exec_mode} if isinstance(exec_mode, str) else exec_mode
+    routines = {routine.name: routine for routine in lir.routines}
+    for name in modes:
+        if name != "*" and name not in routines:
+            raise RelvmNameError(f"exec_mode: no function {name}{near_matches(name, routines)}")
+    given = {name: modes[name] for name in routines if name in modes}
+    for routine in lir.routines:
+        if not routine.private:
+            mode = given.setdefault(routine.name, modes.get("*", "bytecode"))
+            _spread(mode, routine, routines, lir.functions, given)
+    return frozenset(name for name, mode in given.items() if mode == "compiled")
+
+
+def _spread(mode: str, start: Routine, routines: dict[str, Routine], functions: tuple[str, ...], given: dict) -> None:
+    """Gives `mode` to the private functions that `start` uses, itself or by way of such functions, and have none
+    yet."""
+    waiting = [start]
+    while waiting:
+        for name in used_functions(waiting.pop(), functions):
+            if name in routines and routines[name].private and name not in given:
+                given[name] = mode
+                waiting.append(routines[name])
+
+
+def assemble(
+    lir: LirModule,
+    compiled: Collection[str],
+    report: Progress = lambda step: None,
+    target: Target = HERE,
+    debugged: Module | None = None,
+) -> Program:
+    """The program of lowered functions.
+
+    compiled: those that are native code; the others are bytecode.  debugged: the module that they come from, where they
+    are for a debugger.
+    """
+    native, source = None, ""
+    printed = [routine for routine in lir.routines if debugged or routine.name not in compiled]
+    bytecode = print_bytecode(lir, printed, debug=debugged is not None)
+    if lir.kernels or compiled:
+        text = print_c(lir, routines=compiled, places=bytecode.places if debugged else None)
+        report("C compilation")
+        native, source = compile_native(text, target), source_text(text)
+    functions = tuple(map(_Entries(lir, bytecode, compiled), lir.functions))
+    debug = debug_section(lir, bytecode, compiled, debugged)
+    return Program(functions, bytecode.constants, native, source, lir.signature, debug)
+
+
+class _Entries:
+    """The function table's entries by name."""
+
+    def __init__(self, lir: LirModule, bytecode: Bytecode, compiled: Collection[str]) -> None:
+        self.bytecode = bytecode
+        self.compiled = compiled
+        self.routines = {routine.name: routine for routine in lir.routines}
+        self.kernels = {kernel.name: kernel for kernel in lir.kernels}
+
+    def __call__(self, name: str) -> FunctionEntry:
+        if name in self.kernels:
+            kernel = self.kernels[name]
+            params = tuple(buffer.name.rstrip("_") for buffer in (*kernel.inputs, *kernel.outputs))
+            return FunctionEntry(name, "kernel", params, symbol=kernel_symbol(name))
+        if name not in self.routines:
+            return FunctionEntry(name, "packed")
+        routine = self.routines[name]
+        if name in self.compiled:
+            kind, symbol = "native", routine_symbol(name)
+            return FunctionEntry(
+                name,
+                kind,
+                routine.params,
+                routine.registers,
+                symbol=symbol,
+                private=routine.private,
+                impure=routine.impure,
+            )
+        registers, code = self.bytecode.registers[name], self.bytecode.code[name]
+        return FunctionEntry(
+            name, "bytecode", routine.params, registers, code, private=routine.private, impure=routine.impure
+        )
+
+
+def expect_to_build(program: object, options: Mapping[str, object]) -> None:
+    """Raises RelvmArgumentError: options for building are given, and `program`, as the message calls it, is built.
+
+    options: by name, None where one is not given.
+    """
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise RelvmArgumentError(f"{', '.join(given)}: for building, and {program} is built already")
+
+
+def _expect_modes(exec_mode: str | Mapping[str, str]) -> None:
+    if not isinstance(exec_mode, Mapping):
+        expect_choice("exec_mode", exec_mode, EXEC_MODES)
+        return
+    for name, mode in exec_mode.items():
+        expect_type("exec_mode: the name of a function", name, str, "a text")
+        expect_choice(f"exec_mode[{name!r}]", mode, ("bytecode", "compiled"))

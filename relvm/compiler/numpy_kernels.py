@@ -1,0 +1,62 @@
+"""The kernels of target "numpy": packed functions `reference.<op>` that call the operators' NumPy meanings."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmMemoryError
+from relvm.runtime.tensor import Tensor
+
+PREFIX = "reference."
+
+
+def reference_kernel(name: str) -> Callable[..., None] | None:
+    """The packed function of that name, or None where no operator has it.
+
+    It takes the attributes as JSON text, the arguments, then the tensors to write: `reference.add("{}", x, y, out)`.
+    """
+    import relvm.ops  # noqa: F401  (declares the operators)
+    from relvm.ir.operator import operators
+
+    operator = operators().get(name.removeprefix(PREFIX))
+    if operator is None:
+        return None
+
+    def run(attributes: str, *args: Any) -> None:
+        keywords = _attributes(attributes)
+        values = [_plain(arg) for arg in args]
+        count = _input_count(operator.parameters, len(values))
+        try:
+            result = operator.numpy(*values[:count], **keywords)
+        except MemoryError as error:
+            raise RelvmMemoryError(f"{operator.name}: {error}") from None
+        except (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError) as error:
+            if isinstance(error, RelvmError):
+                raise
+            shapes = ", ".join(str(np.shape(value)) for value in values[:count])
+            raise RelvmArgumentError(f"{operator.name}: of arguments of shapes {shapes}: {error}") from error
+        results = result if isinstance(result, tuple) else (result,)
+        for out, value in zip(values[count:], results, strict=True):
+            np.copyto(out, value, casting="unsafe")
+
+    return run
+
+
+@functools.lru_cache(maxsize=4096)
+def _attributes(text: str) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(text).items()}
+
+
+def _input_count(parameters: tuple, count: int) -> int:
+    """How many of `count` arguments come before the tensors to write."""
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return count - 1 if variadic else len(parameters)
+
+
+def _plain(value: Any) -> Any:
+    return value.numpy() if isinstance(value, Tensor) else value

@@ -1,0 +1,276 @@
+"""C compilation: the compiler that is there, the flags, and a cache of what it made.
+
+Environment: RELVM_CC names the compiler (`none`: pretend there is none), else CC, else the first of gcc, clang, zig cc,
+tcc that is installed.  RELVM_CACHE_DIR is where compiled libraries are kept (default: the user's cache directory,
+relvm/).  RELVM_CPU is the x86-64 level that target "c" makes native code for, `x86-64` to `x86-64-v4`, and every
+processor from that on can load (default: all that this machine's processor has for kernels).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import tempfile
+import textwrap
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from relvm.bytecode.program import NativeCode
+from relvm.codegen.c.module import CSource, headers_digest
+from relvm.compiler.disk_cache import cache_place, limit_bytes, touch, write
+from relvm.compiler.target import HERE, Target, described, own_options
+from relvm.errors import RelvmToolchainError
+from relvm.runtime.trust import is_built_here, record_built
+from relvm.tables import csrc_directory
+
+# -fwrapv: integers wrap as NumPy's.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
+# Routines without vectors: values are stored as two words, and to load them as one makes the processor wait.
+_COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
+# Kernels are compiled at -O2 with those passes of -O3 that make them faster.  The others take a tenth more time to
+# compile and gain nothing (benchmarks/README.md, "Optimization level of kernels").
+_VECTORS = ("-ftree-vectorize", "-fvect-cost-model", "-fpeel-loops")
+_KERNELS = ("-O2", *_VECTORS, "-fopenmp-simd", "-DRVM_OPENMP_SIMD", "-fno-math-errno", "-fno-trapping-math")
+_EXACT = ("-ffp-contract=off",)
+_WORDS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
+_ROUTINES = ("-O2", *_WORDS, "-fno-math-errno", "-fno-trapping-math", *_EXACT)
+
+# What makes mistakes in C harder to exploit; all of it for the runtime, for native code what the linker does.
+_GUARDS = ("-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3")
+_LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
+
+_ARCHITECTURES = {"__x86_64__": "x86_64", "__aarch64__": "aarch64"}
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """command: how to call it.  version: the first line of what --version prints."""
+
+    command: tuple[str, ...]
+    version: str
+
+
+@functools.lru_cache(maxsize=8)
+def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | None:
+    if setting == "none":
+        return None
+    chosen, variable = (setting, "RELVM_CC") if setting else (cc, "CC")
+    try:
+        words = tuple(shlex.split(chosen or ""))
+    except ValueError as error:
+        raise RelvmToolchainError(f"{variable}: {chosen!r} is no command: {error}") from None
+    candidates = [words] if words else [("gcc",), ("clang",), ("zig", "cc"), ("tcc",)]
+    for command in candidates:
+        if not shutil.which(command[0], path=path):
+            continue
+        flag = "-v" if command[0] == "tcc" else "--version"
+        shown = subprocess.run([*command, flag], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if shown.returncode == 0:
+            return Compiler(command, (shown.stdout or shown.stderr).partition("\n")[0])
+    if words:
+        raise RelvmToolchainError(f"the compiler {chosen!r}, asked for by {variable}, does not run")
+    return None
+
+
+def find_compiler() -> Compiler | None:
+    """The C compiler, or None where there is none.
+
+    Raises
+    ------
+    RelvmToolchainError
+        RELVM_CC or CC names one that does not run.
+    """
+    return _find(os.environ.get("RELVM_CC"), os.environ.get("CC"), os.environ.get("PATH"))
+
+
+def expect_compiler(otherwise: str = "") -> Compiler:
+    """The C compiler.  Raises RelvmToolchainError: there is none; the message ends with `otherwise`."""
+    compiler = find_compiler()
+    if compiler is None:
+        known = "gcc, clang, zig cc or tcc; CC or RELVM_CC names another"
+        raise RelvmToolchainError(f"no C compiler found ({known}){otherwise}")
+    return compiler
+
+
+def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
+    """The shared library of a module's C, from the cache where the same was compiled before.
+
+    Raises
+    ------
+    RelvmToolchainError
+        There is no compiler, or it failed, or it does not know the processors that the target names.
+    """
+    compiler = expect_compiler('; target="numpy" needs none')
+    options = _options(compiler, target)
+    macros = _macros(compiler, options)
+    triple, cpu = _triple(compiler, macros), described(macros)
+    wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
+    limit_bytes()  # what it says of a wrong setting it says before anything is compiled
+    units = [(text, (*_COMMON, *_KERNELS, *options, *wide)) for text in source.kernels]
+    units += [(text, (*_COMMON, *_KERNELS, *_EXACT, *options, *wide)) for text in source.exact]
+    if source.routines:
+        units.append((source.routines, (*_COMMON, *_ROUTINES)))
+    return NativeCode(library=_cached(compiler, cpu, units), triple=triple, cpu=cpu)
+
+
+def native_cpu(target: Target = HERE) -> str:
+    """The processors that `compile_native` makes code for, as native sections have them.  Raises as that does before it
+    compiles."""
+    compiler = expect_compiler()
+    return described(_macros(compiler, _options(compiler, target)))
+
+
+def native_settings(target: Target) -> str:
+    """All but the C that decides what `compile_native` makes, as one text.  Raises as that does before it compiles."""
+    compiler = expect_compiler('; target="numpy" needs none')
+    options = _options(compiler, target)
+    return _digest(compiler, (options, described(_macros(compiler, options)), _COMMON, _KERNELS, _EXACT, _ROUTINES))
+
+
+def guards(compiler: Compiler) -> tuple[str, ...]:
+    """The options that the runtime is hardened with where it is compiled here (docs/security.md); tcc has none."""
+    return () if _is_tcc(compiler) else _GUARDS
+
+
+def link_flags(compiler: Compiler) -> tuple[str, ...]:
+    """The options that shared libraries are hardened with where they are linked (docs/security.md); tcc has none."""
+    return () if _is_tcc(compiler) else _LINKED_SAFELY
+
+
+def _is_tcc(compiler: Compiler) -> bool:
+    return "__TINYC__" in _macros(compiler, ())
+
+
+def _options(compiler: Compiler, target: Target) -> tuple[str, ...]:
+    if target.options is not None:
+        return target.options
+    return own_options() if "__x86_64__" in _macros(compiler, ()) else ()
+
+
+@functools.lru_cache(maxsize=32)
+def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
+    """The macros that the compiler defines by itself, which say what it makes code for."""
+    with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
+        text = run_compiler(compiler, [*options, "-dM", "-E", "-x", "c", os.devnull], Path(folder))
+    return frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
+
+
+def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
+    """What the compiler makes code for: `x86_64-linux-gnu`."""
+    architecture = next((name for macro, name in _ARCHITECTURES.items() if macro in macros), None)
+    if architecture is None or "__linux__" not in macros:
+        command = shlex.join(compiler.command)
+        raise RelvmToolchainError(f"{command} makes code for another system than x86-64 or AArch64 Linux")
+    return f"{architecture}-linux-gnu"
+
+
+def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes]:
+    """The runtime's object files by name, from the cache where the same were compiled before.
+
+    Raises
+    ------
+    RelvmToolchainError
+        The compiler failed.
+    """
+    sources = sorted(csrc_directory().glob("*.c"))
+    texts = [source.read_text() for source in sources]  # all of them: one may include another
+    runtime = _digest(compiler, (texts, tuple(flags)))
+
+    def compiled(source: Path) -> bytes:
+        digest = hashlib.sha256(f"{runtime} {source.name}".encode()).hexdigest()
+        return _kept(digest, lambda: _compile_file(compiler, source, flags))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip((f"{source.stem}.o" for source in sources), pool.map(compiled, sources), strict=True))
+
+
+def _cached(compiler: Compiler, cpu: str, units: list[tuple[str, tuple[str, ...]]]) -> bytes:
+    """The library of some units, each the text and the flags of one.  cpu: what the flags mean, which may depend on the
+    machine."""
+
+    def link() -> bytes:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            objects = list(
+                pool.map(lambda unit: _kept(_digest(compiler, (cpu, unit)), lambda: _compile(compiler, *unit)), units)
+            )
+        return _link(compiler, objects)
+
+    return _kept(_digest(compiler, (cpu, units, _LINKED_SAFELY)), link)
+
+
+def _digest(compiler: Compiler, what: Any) -> str:
+    return hashlib.sha256(repr((compiler, what, platform.libc_ver(), headers_digest())).encode()).hexdigest()
+
+
+def _kept(digest: str, make: Callable[[], bytes]) -> bytes:
+    """What `make` makes, from the cache where it was made before."""
+    place = cache_place("compiled", digest)
+    try:
+        kept = place.read_bytes()
+    except OSError:
+        kept = b""
+    if kept and is_built_here(kept):  # not a file that was cut short or changed
+        touch(place)
+        return kept
+    made = make()
+    write(place, made)
+    with contextlib.suppress(OSError):
+        record_built(made)
+    return made
+
+
+def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
+    """An object file."""
+    with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
+        Path(folder, "unit.c").write_text(text)
+        return _object(compiler, "unit.c", flags, Path(folder))
+
+
+def _compile_file(compiler: Compiler, source: Path, flags: Sequence[str]) -> bytes:
+    """The object file of a source that is there."""
+    with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
+        return _object(compiler, str(source), flags, Path(folder))
+
+
+def _object(compiler: Compiler, source: str, flags: Sequence[str], folder: Path) -> bytes:
+    run_compiler(compiler, [*flags, f"-I{csrc_directory()}", "-c", source, "-o", "unit.o"], folder)
+    return Path(folder, "unit.o").read_bytes()
+
+
+def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
+    """The shared library of some object files."""
+    with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
+        names = [f"unit{i}.o" for i in range(len(objects))]
+        for name, content in zip(names, objects, strict=True):
+            Path(folder, name).write_bytes(content)
+        flags = ["-shared", "-Wl,-Bsymbolic", *link_flags(compiler), "-s"]
+        run_compiler(compiler, [*flags, *names, "-lm", "-o", "library.so"], Path(folder))
+        return Path(folder, "library.so").read_bytes()
+
+
+def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> str:
+    """What the compiler prints, called in a directory.
+
+    Raises
+    ------
+    RelvmToolchainError
+        It failed; the message has the command and the compiler's output.
+    """
+    command = [*compiler.command, *arguments]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    _expect_success(command, done.returncode, done.stdout)
+    return done.stdout
+
+
+def _expect_success(command: list[str], code: int, output: str) -> None:
+    if code != 0:
+        shown = textwrap.indent(output[:4000].strip(), "  ")
+        raise RelvmToolchainError(f"the C compiler failed ({code}): {shlex.join(command)}\n{shown}")

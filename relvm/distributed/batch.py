@@ -1,0 +1,258 @@
+"""What a batch is: arguments, a file of them, or what Dask is to compute; and which batches somebody means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from relvm.distributed.inputs import Signature
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError, expect_type
+from relvm.runtime.array_files import reading_arrays
+from relvm.runtime.file_io import open_file
+
+SUFFIXES = (".npy", ".npz")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The arguments of one call, and a name for messages.
+
+    Attributes
+    ----------
+    name
+        What errors call it.
+    arguments
+        By position: what a machine takes, or what Dask computes (an array of Dask, a Delayed): its result is taken.
+    named
+        By parameter name.
+
+    Raises
+    ------
+    RelvmTypeError
+        Arguments that are no tuple or list, or no dict of them by name.
+    """
+
+    name: str
+    arguments: tuple = ()
+    named: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        expect_type(f"batch {self.name}: arguments", self.arguments, (tuple, list), "a tuple")
+        expect_type(f"batch {self.name}: named", self.named, Mapping, "a dict")
+        for name in self.named:
+            if not isinstance(name, str):
+                raise RelvmTypeError(f"batch {self.name}: named: expected names of parameters, got {name!r}")
+
+
+@dataclass(frozen=True)
+class FileBatch:
+    """The arguments of one call in a file, which is read where they are used.
+
+    Attributes
+    ----------
+    path
+        A .npy file: the first argument.  A .npz file: arguments by the names of the function's inputs.
+    """
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The path."""
+        return str(self.path)
+
+
+class Deferred(NamedTuple):
+    """Stands where result `index` of what Dask computes belongs."""
+
+    index: int
+
+
+class Batches(NamedTuple):
+    """Batches in their order, and how many there are, if that is known."""
+
+    each: Iterator[Batch | FileBatch]
+    count: int | None
+
+
+def batches_of(given: Any) -> Batches:
+    """What a user means by batches: see `relvm.distributed.map_batches`.
+
+    Raises
+    ------
+    RelvmTypeError
+        It is nothing of that.
+    RelvmArgumentError
+        There are no such files.
+    RelvmShapeError
+        Arrays of Dask whose blocks do not go together.
+    """
+    match given:
+        case str() | os.PathLike():
+            paths = files_of(given)
+            return Batches(map(FileBatch, paths), len(paths))
+        case np.ndarray():
+            raise RelvmTypeError("batches: expected several arrays, got one; np.array_split(x, 10) makes 10 of it")
+        case Mapping():
+            return _blocks({name: _dask_array(name, array) for name, array in given.items()})
+    if _is_dask_array(given):
+        return _blocks({"": given})
+    if not isinstance(given, Iterable) or is_deferred(given):
+        raise RelvmTypeError(f"batches: expected arrays, an array of Dask or files, got {type(given).__name__}")
+    count = len(given) if hasattr(given, "__len__") else None
+    return Batches((_batch(number, item) for number, item in enumerate(given)), count)
+
+
+def files_of(given: str | os.PathLike) -> list[Path]:
+    """The .npy and .npz files of a folder, or those that a pattern with * and ? names, or one file; sorted, absolute.
+
+    Raises RelvmArgumentError: there are none, or one has another suffix.
+    """
+    place = Path(given)
+    if place.is_dir():
+        found = [path for path in place.iterdir() if path.suffix in SUFFIXES]
+    else:
+        found = [place] if place.is_file() or place.is_fifo() else _matching(place)
+    if not found:
+        raise RelvmArgumentError(f"{given}: there is no .npy or .npz file")
+    return sorted(map(_array_file, found))
+
+
+def _matching(pattern: Path) -> list[Path]:
+    """The paths that a pattern names, as a shell lists them: no hidden ones unless it says so.  ** follows no symbolic
+    links, which may lead in circles."""
+    folder = Path(pattern.anchor)
+    wanted = pattern.relative_to(folder)
+    if not wanted.parts:
+        return []
+    takes_hidden = any(part.startswith(".") for part in wanted.parts)
+
+    def is_shown(path: Path) -> bool:
+        return takes_hidden or not any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+    return list(filter(is_shown, folder.glob(str(wanted))))
+
+
+def is_deferred(value: Any) -> bool:
+    """Whether Dask computes it: an array of Dask, a Delayed."""
+    return hasattr(value, "__dask_graph__") and value.__dask_graph__() is not None
+
+
+def separated(batch: Batch | FileBatch) -> tuple[Batch | FileBatch, list[Any]]:
+    """A batch with a Deferred for each of its arguments that Dask computes, and those."""
+    if isinstance(batch, FileBatch):
+        return batch, []
+    deferred: list[Any] = []
+
+    def place(value: Any) -> Any:
+        if not is_deferred(value):
+            return value
+        deferred.append(value)
+        return Deferred(len(deferred) - 1)
+
+    arguments = tuple(map(place, batch.arguments))
+    named = {name: place(value) for name, value in batch.named.items()}
+    return replace(batch, arguments=arguments, named=named), deferred
+
+
+def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: Signature) -> tuple[tuple, dict]:
+    """The arguments of a batch by position and by parameter, where they are used.
+
+    Parameters
+    ----------
+    batch
+        As `separated` gave it.
+    computed
+        The results of what it separated.
+    signature
+        Of the function: a file has its inputs' names.
+
+    Raises
+    ------
+    RelvmFormatError
+        It is no such file, or has something else than arrays.
+    RelvmArgumentError
+        It has an array that the function has no input for.
+    OSError
+        It cannot be read.
+    """
+    if isinstance(batch, FileBatch):
+        return _arguments_in(batch.path, signature)
+
+    def filled(value: Any) -> Any:
+        return computed[value.index] if isinstance(value, Deferred) else value
+
+    return tuple(map(filled, batch.arguments)), {name: filled(value) for name, value in batch.named.items()}
+
+
+def _arguments_in(path: Path, signature: Signature) -> tuple[tuple, dict]:
+    with open_file(path) as opened, reading_arrays(f"{path} is not a {path.suffix} file"):
+        found = np.load(opened, allow_pickle=False)
+        if not isinstance(found, np.ndarray):
+            with found:
+                found = dict(found)
+    if isinstance(found, np.ndarray):
+        return (signature.first(found),), {}
+    for name, array in found.items():
+        if not isinstance(array, np.ndarray):  # bytes: the archive has another file
+            raise RelvmFormatError(f"{path} is not a .npz file: {name} is no array")
+    return (), signature.named(found)
+
+
+def _batch(number: int, item: Any) -> Batch | FileBatch:
+    match item:
+        case Batch() | FileBatch():
+            return item
+        case os.PathLike():
+            return FileBatch(_array_file(Path(item)))
+        case tuple():
+            return Batch(str(number), item)
+        case Mapping():
+            return Batch(str(number), (), dict(item))
+    return Batch(str(number), (item,))
+
+
+def _array_file(path: Path) -> Path:
+    """Its absolute path.  Raises RelvmArgumentError: its suffix is another one."""
+    if path.suffix not in SUFFIXES:
+        raise RelvmArgumentError(f"{path}: expected a .npy or .npz file")
+    return path.absolute()
+
+
+def _is_dask_array(value: Any) -> bool:
+    return is_deferred(value) and isinstance(getattr(value, "chunks", None), tuple)  # a Delayed has any attribute
+
+
+def _dask_array(name: str, value: Any) -> Any:
+    if not _is_dask_array(value):
+        what = type(value).__name__
+        raise RelvmTypeError(f"batches: {name}: expected an array of Dask, got {what}; arguments by name are a list's")
+    return value
+
+
+def _blocks(arrays: dict[str, Any]) -> Batches:
+    """A batch for each block along the first axis.  arrays: by parameter, "" being the first one."""
+    if not arrays:
+        raise RelvmTypeError("batches: expected at least one array of Dask, got an empty dict")
+    sizes: tuple | None = None
+    for name, array in arrays.items():
+        what = f"array {name}" if name else "the array"
+        if array.ndim == 0 or any(len(along) != 1 for along in array.chunks[1:]):
+            expected = "expected one axis at least, and blocks along the first alone: rechunk it"
+            raise RelvmShapeError(f"batches: {what} has the blocks {array.chunks}; {expected}")
+        if sizes not in (None, array.chunks[0]):
+            expected = f"expected {sizes} as of the others: rechunk it"
+            raise RelvmShapeError(f"batches: {what} has blocks of {array.chunks[0]}; {expected}")
+        sizes = array.chunks[0]
+
+    def block(number: int) -> Batch:
+        blocks = {name: array.blocks[number] for name, array in arrays.items()}
+        first = (blocks.pop(""),) if "" in blocks else ()
+        return Batch(str(number), first, blocks)
+
+    return Batches(map(block, range(len(sizes))), len(sizes))

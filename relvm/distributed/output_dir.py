@@ -1,0 +1,133 @@
+"""The folder that outputs are written to: what is there already, and of which executable it is."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relvm.distributed.runner import Runner
+from relvm.errors import RelvmArgumentError, RelvmFormatError
+from relvm.runtime.array_files import save_arrays
+from relvm.runtime.file_io import complete_file, read_text
+
+RECORD = "relvm-map.json"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that a worker writes.  record: what the folder's record has to be when it does."""
+
+    path: Path
+    record: str
+
+    def write(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Write the file, which appears as a whole.
+
+        Raises
+        ------
+        RelvmArgumentError
+            The folder is not there on this machine, or belongs to another run by now.
+        OSError
+            It cannot be written.
+        """
+        folder = self.path.parent
+        try:
+            found = read_text(folder / RECORD)
+        except FileNotFoundError:
+            raise RelvmArgumentError(
+                f"{folder} is not on the machine {os.uname().nodename}, where a worker is to write {self.path.name}:"
+                " expected a folder that all workers share"
+            ) from None
+        if found != self.record:
+            raise RelvmArgumentError(f"{folder} was given to a run of another executable or function meanwhile")
+        save_arrays(self.path, arrays)
+
+
+class OutputFolder:
+    """A folder of outputs, which belongs to the runs of one function of one executable.
+
+    A record in it says which function of which executable.  An output that is there is complete, since it is put in its
+    place as a whole.
+
+    path: of the folder, which need not be there yet.  runner: what makes the outputs.
+    """
+
+    def __init__(self, path: str | os.PathLike, runner: Runner) -> None:
+        self.path = Path(path).absolute()
+        self._known = {"relvm-map": _VERSION, "executable": runner.digest, "function": runner.function}
+        self._record = json.dumps(self._known, indent=1) + "\n"
+
+    def claim(self, *, overwrite: bool) -> None:
+        """Make the folder the runner's: it is made where it is not there, and gets the record.
+
+        Parameters
+        ----------
+        overwrite
+            Whether outputs that are there are removed, all .npz files of the folder, whatever they are of.
+
+        Raises
+        ------
+        RelvmArgumentError
+            The outputs there are of another executable or function; the folder has files and no record.
+        RelvmFormatError
+            What is there as a record is none.
+        OSError
+            The folder cannot be read or written.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        found = self._found_record()
+        if found == self._known and not overwrite:
+            return
+        if found and not overwrite:
+            raise RelvmArgumentError(
+                f"{self.path} has outputs of {found['function']} of the executable {found['executable'][:12]}, expected"
+                f" {self._known['function']} of {self._known['executable'][:12]}:"
+                " another folder, or --overwrite (overwrite=True)"
+            )
+        if found:  # removed before the record changes: outputs and record agree at any time
+            for file in self.path.glob("*.npz"):
+                file.unlink()
+        with complete_file(self.path / RECORD) as partial:
+            partial.write_text(self._record)
+
+    def outputs(self, inputs: Iterable[Path]) -> dict[Path, Output]:
+        """For each input file its output, which has its name and the suffix .npz.
+
+        Raises RelvmArgumentError: two inputs have one output, or the inputs are in this folder.
+        """
+        found: dict[Path, Output] = {}
+        sources: dict[Path, Path] = {}
+        for source in inputs:
+            target = self.path / f"{source.stem}.npz"
+            if target in sources:
+                raise RelvmArgumentError(f"{sources[target]} and {source} have one output, {target}: rename one")
+            if source.parent.resolve() == self.path.resolve():
+                raise RelvmArgumentError(f"{source} is in the folder of the outputs: expected another folder")
+            sources[target] = source
+            found[source] = Output(target, self._record)
+        return found
+
+    def _found_record(self) -> dict[str, Any] | None:
+        """The record that is there.  None: the folder is empty, but for what killed processes left."""
+        place = self.path / RECORD
+        try:
+            found = json.loads(read_text(place))
+        except FileNotFoundError:
+            others = [each.name for each in self.path.iterdir() if not each.name.endswith(".part")]
+            if others:
+                what = f"has {others[0]} and no {RECORD}"
+                raise RelvmArgumentError(f"{self.path} {what}: expected an empty folder, or one of outputs") from None
+            return None
+        except (ValueError, RecursionError) as error:
+            raise RelvmFormatError(f"{place} is no record of outputs: {error}") from None
+        match found:
+            case {"relvm-map": version, "executable": str(), "function": str()} if version == _VERSION:
+                return found
+        raise RelvmFormatError(f"{place} is no record of outputs of this version")

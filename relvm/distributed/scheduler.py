@@ -1,0 +1,240 @@
+"""Batches through a cluster of Dask: so many on their way at a time, results in order."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from relvm.distributed.batch import Batch, FileBatch, separated
+from relvm.distributed.output_dir import Output
+from relvm.distributed.runner import Runner
+from relvm.distributed.tasks import Failure, hand_on, run_batch
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmBatchError,
+    RelvmError,
+    RelvmInterrupted,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+    expect_type,
+)
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+AHEAD_PER_THREAD = 2  # one that runs, and one that waits for it on the worker
+_COUNT_SECONDS = 1.0  # how long a count of the workers' threads is believed
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a batch.  error: why there is no result; its __cause__ is what happened."""
+
+    batch: Batch | FileBatch
+    result: Any = None
+    error: RelvmBatchError | None = None
+
+
+class Stream:
+    """A run of batches.
+
+    Parameters
+    ----------
+    client
+        Of Dask; None: the one that was made last.
+    runner
+        What is called with each batch.
+    ahead
+        The most batches that are taken and not yet given; None: two for each thread of the workers.
+    retries
+        How often a batch is tried again that fails by an error that is not relvm's.
+
+    Raises
+    ------
+    RelvmArgumentError
+        There is no client, or a number below what makes sense.
+    RelvmTypeError
+        The client is none, or an asynchronous one.
+    RelvmUnsupportedError
+        Dask is not installed.
+    """
+
+    def __init__(self, client: Client | None, runner: Runner, *, ahead: int | None, retries: int) -> None:
+        self.client = _expect_client(client)
+        self.runner = runner
+        self.ahead = None if ahead is None else _expect_count("ahead", ahead, least=1)
+        self.retries = _expect_count("retries", retries, least=0)
+        self._name = f"relvm-batch-{uuid.uuid4().hex}"
+        self._submitted = 0
+        self._slots: list[str] = []
+        self._room, self._counted = 0, 0.0
+
+    def outcomes(
+        self, batches: Iterator[Batch | FileBatch], output_of: Callable[[FileBatch], Output] | None = None
+    ) -> Iterator[Outcome]:
+        """What becomes of each batch, in their order.
+
+        A batch is taken when there is room for it.  What `batches` raises is raised behind the outcomes before it.  The
+        end of the iterator, or closing it, cancels what is on its way.
+
+        Parameters
+        ----------
+        batches
+            All batches.
+        output_of
+            Where the result of a batch is written; None: it is in the outcome.
+
+        Raises
+        ------
+        RelvmInterrupted
+            The cluster has gone, or somebody has cancelled the run's tasks.
+        RelvmError
+            A worker cannot run the executable at all.
+        """
+        with _expect_cluster():
+            runner = self._submit(hand_on, self.runner, key=f"relvm-runner-{uuid.uuid4().hex}")
+        waiting: deque[tuple[Batch | FileBatch, Output | None, Future | RelvmBatchError]] = deque()
+        try:
+            with _expect_cluster():
+                self._slots = [address for address, threads in self.client.nthreads().items() for _ in range(threads)]
+            more, failure = True, None
+            while True:
+                while more and len(waiting) < self._limit():
+                    try:
+                        batch = next(batches, None)
+                    except Exception as error:
+                        batch, failure = None, error
+                    more = batch is not None
+                    if more:
+                        output = output_of(batch) if output_of else None
+                        waiting.append((batch, output, self._start(runner, batch, output)))
+                if not waiting and failure:
+                    raise failure
+                if not waiting:
+                    return
+                outcome = self._outcome(runner, *waiting[0], others=_futures(waiting)[1:])
+                waiting.popleft()  # and the cluster forgets the result, whatever the caller does with it
+                yield outcome
+        finally:
+            with suppress(Exception):  # a cluster that has gone has nothing to cancel; what failed is on its way up
+                self.client.cancel([runner, *_futures(waiting)], force=True)
+
+    def _limit(self) -> int:
+        if self.ahead is not None:
+            return self.ahead
+        now = time.monotonic()
+        if now - self._counted > _COUNT_SECONDS:
+            with _expect_cluster():
+                threads = sum(self.client.nthreads().values())
+            self._room = AHEAD_PER_THREAD * max(threads, 1)
+            self._counted = now
+        return self._room
+
+    def _start(self, runner: Future, batch: Batch | FileBatch, output: Output | None) -> Future | RelvmBatchError:
+        """The task of a batch; an error where its arguments cannot be sent."""
+        sent, deferred = separated(batch)
+        self._submitted += 1
+        key = f"{self._name}-{self._submitted}"
+        try:
+            with _expect_cluster():
+                computed = [self.client.compute(each, retries=self.retries) for each in deferred]
+                return self._submit(run_batch, runner, sent, output, *computed, key=key, **self._place(computed))
+        except TypeError as error:  # what Dask raises for what does not pickle
+            return _failed(batch, error.__cause__ if isinstance(error.__cause__, RelvmError) else error)
+
+    def _place(self, computed: list[Future]) -> dict[str, Any]:
+        """Where a batch is to run, if it may: the first ones on all workers in turn.
+
+        Dask sends a task to where its data are, which of the first batches would be the one worker that has the
+        executable.  Later it sees a group of tasks that is larger than the cluster, and spreads that.
+        """
+        if computed or self._submitted > AHEAD_PER_THREAD * len(self._slots):
+            return {}
+        return {"workers": [self._slots[self._submitted % len(self._slots)]], "allow_other_workers": True}
+
+    def _submit(self, task: Callable, *arguments: Any, key: str, **options: Any) -> Future:
+        """A task that is tried again, and whose arguments may be large without a warning."""
+        import dask
+
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):
+            return self.client.submit(task, *arguments, key=key, retries=self.retries, pure=False, **options)
+
+    def _outcome(
+        self,
+        runner: Future,
+        batch: Batch | FileBatch,
+        output: Output | None,
+        future: Future | RelvmBatchError,
+        *,
+        others: list[Future],
+    ) -> Outcome:
+        from distributed import CancelledError, KilledWorker, wait
+
+        if isinstance(future, RelvmBatchError):
+            return Outcome(batch, error=future)
+        try:
+            try:
+                result = future.result()
+            except KilledWorker:
+                # Dask suspects all tasks that a worker had when it died.  Alone, a batch can only have done it itself.
+                wait(others)
+                future = self._start(runner, batch, output)
+                result = future.result()
+        except CancelledError as error:
+            raise RelvmInterrupted(f"batch {batch.name}: the cluster does not have it any more: {error}") from error
+        except Exception as error:
+            return Outcome(batch, error=_failed(batch, error))
+        if not isinstance(result, Failure):
+            return Outcome(batch, result)
+        if not result.of_batch:
+            raise result.error
+        return Outcome(batch, error=_failed(batch, result.error))
+
+
+@contextmanager
+def _expect_cluster() -> Iterator[None]:
+    """Raises RelvmInterrupted: the client is closed, or does not reach the scheduler, which the block asks."""
+    from distributed.client import ClosedClientError
+
+    try:
+        yield
+    except (ClosedClientError, OSError) as error:
+        raise RelvmInterrupted(f"the client does not reach the cluster any more: {error}") from error
+
+
+def _futures(waiting: Iterable[tuple]) -> list[Future]:
+    return [future for _, _, future in waiting if not isinstance(future, RelvmBatchError)]
+
+
+def _failed(batch: Batch | FileBatch, cause: Exception) -> RelvmBatchError:
+    error = RelvmBatchError(f"batch {batch.name}: {type(cause).__name__}: {cause}")
+    error.batch = batch.name
+    error.__cause__ = cause
+    return error
+
+
+def _expect_client(client: Client | None) -> Client:
+    try:
+        from distributed import Client, default_client
+    except ImportError:
+        raise RelvmUnsupportedError("this needs Dask: pip install 'relvm[dask]'") from None
+    if client is None:
+        try:
+            return default_client()
+        except ValueError:
+            raise RelvmArgumentError("client: there is none; make one with distributed.Client(...)") from None
+    expect_type("client", client, Client, "a distributed.Client")
+    if client.asynchronous:
+        raise RelvmTypeError("client: expected one that waits, got one that was made with asynchronous=True")
+    return client
+
+
+def _expect_count(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise RelvmArgumentError(f"{name} is {value!r}, expected an integer of {least} or more")
+    return value

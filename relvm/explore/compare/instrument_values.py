@@ -1,0 +1,118 @@
+"""A module in which a function gives all that its top block computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, Module, Tuple, TupleItem, Var, tuple_type_of
+from relvm.ir.types import PrimType, TensorType, TupleType, Type
+from relvm.ir.visitor import fresh_copy
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """A value that is looked at.
+
+    Attributes
+    ----------
+    name
+        Its own.
+    expr
+        An atom: a variable of the function's top block, a constant.
+    source_name
+        That of the value in an ONNX model; empty where it has none.
+    """
+
+    name: str
+    expr: Expr
+    source_name: str = ""
+
+
+def is_comparable(type_: Type | None) -> bool:
+    """Whether values of that type are tensors, scalars, or tuples of such."""
+    match type_:
+        case TensorType() | PrimType():
+            return True
+        case TupleType(fields):
+            return all(map(is_comparable, fields))
+    return False
+
+
+def watched_values(function: Function) -> tuple[Watched, ...]:
+    """What the top block of a function binds, in order.  function: at stage NORMAL.
+
+    A tuple whose items are bound, too, is not among them, nor is one that is made of variables.
+    """
+    return tuple(_in_order(function, {}))
+
+
+def watched_outputs(function: Function, order: Sequence[str]) -> tuple[Watched, ...]:
+    """The same of an ONNX model whose outputs are all values of its graph, by their names there.
+
+    Parameters
+    ----------
+    order
+        The names, in the order of the program.  What a node's value is made of comes before it.
+    """
+    names: dict[Expr, list[str]] = {}
+    for name, output in outputs_of(function).items():
+        names.setdefault(output, []).append(name)
+    places = {name: place for place, name in enumerate(order)}
+    values = _in_order(function, names)
+    place, keys = len(places), []
+    for value in reversed(values):
+        place = places.get(value.source_name, place)
+        keys.append(place)
+    paired = zip(reversed(keys), values, strict=True)
+    return tuple(value for _, value in sorted(paired, key=lambda pair: pair[0]))
+
+
+def outputs_of(function: Function) -> dict[str, Expr]:
+    """The outputs of an ONNX model, at stage NORMAL, by their names there."""
+    result = function.body.result
+    names = dict(function.attributes)["output_names"]
+    if len(names) == 1:
+        return {names[0]: result}
+    made = next(binding.value for binding in function.body.bindings if binding.var is result)
+    return dict(zip(names, made.fields, strict=True))
+
+
+def giving(function: Function, exprs: Sequence[Expr]) -> Function:
+    """The function with another result: the tuple of some variables of its top block, and constants."""
+    result = Var("values", type=tuple_type_of(tuple(exprs)))
+    bindings = (*function.body.bindings, Binding(result, Tuple(tuple(exprs), type=result.type)))
+    return replace(function, body=Block(bindings, result, type=result.type), result_type=None, type=None)
+
+
+def with_watched(module: Module, function: str, values: Sequence[Watched]) -> tuple[Module, str]:
+    """The module with one more function, and that one's name: `function`, giving the tuple of these values."""
+    name = _unique("values", {f.name for f in module.functions})
+    changed = giving(replace(module[function], name=name), [value.expr for value in values])
+    return module.with_functions((*module.functions, fresh_copy(changed, {}, {}))), name
+
+
+def _in_order(function: Function, names: Mapping[Expr, Sequence[str]]) -> list[Watched]:
+    bindings = function.body.bindings
+    opened = {binding.value.tuple for binding in bindings if isinstance(binding.value, TupleItem)}
+    taken = {name for given in names.values() for name in given}
+    values = [Watched(n, expr, n) for expr, given in names.items() if isinstance(expr, Constant) for n in given]
+    for binding in bindings:
+        is_seen = binding.var in opened or isinstance(binding.value, Tuple)
+        if is_seen or not is_comparable(binding.var.type):
+            continue
+        if binding.var in names:
+            values += [Watched(name, binding.var, name) for name in names[binding.var]]
+        else:
+            values.append(Watched(_unique(binding.var.name, taken), binding.var))
+    return values
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    """`name`, with a number behind where it is taken; it joins those."""
+    unique, count = name, 0
+    while unique in taken:
+        count += 1
+        unique = f"{name}_{count}"
+    taken.add(unique)
+    return unique

@@ -1,0 +1,135 @@
+"""Where a run is to stop: places of a program by the names that people have for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from relvm.errors import RelvmIndexError, RelvmNameError, near_matches
+from relvm.explore.debugger.debug_info import FunctionCode, ProgramCode, is_version
+from relvm.quoting import terminal
+
+Place = tuple[FunctionCode, int]
+
+_LINE = re.compile(r"(.+?):([0-9]{1,9})(?::[0-9]+)?")
+
+
+@dataclass(frozen=True)
+class Breakpoint:
+    """Places at which a run stops.
+
+    Attributes
+    ----------
+    number
+        From 1, in the order in which they were made.
+    where
+        What was asked for.
+    places
+        The instructions, "FUNCTION:NUMBER" each.
+    when
+        What decides whether the run stops; None: it always does.
+    """
+
+    number: int
+    where: str
+    places: tuple[str, ...]
+    when: Callable[[Mapping[str, Any]], Any] | None = None
+
+    def __str__(self) -> str:
+        condition = ", on a condition" if self.when else ""
+        return terminal(f"{self.number}: {self.where}, at {', '.join(self.places)}{condition}")
+
+
+def line_of(place: str) -> tuple[str, int] | None:
+    """The file and the line of an origin in a text or script, FILE:LINE or FILE:LINE:COLUMN; None: of another."""
+    match = _LINE.fullmatch(place)
+    return (match[1], int(match[2])) if match else None
+
+
+def resolve(program: ProgramCode, where: str | int, function: str | None) -> tuple[Place, ...]:
+    """The instructions that `where` means; see Debugger.break_at.
+
+    Raises
+    ------
+    RelvmNameError
+        There is no such place.
+    RelvmIndexError
+        The function has no such instruction.
+    """
+    if function is not None and function not in program.functions:
+        raise RelvmNameError(f"no function {function}{near_matches(function, program.functions)}")
+    codes = [program.functions[function]] if function else list(program.functions.values())
+    if isinstance(where, int):
+        found = _of_line(codes, None, where)
+    else:
+        found = _of_function(program, where) or _of_value(program, codes, where) or _of_text(codes, where)
+    if not found:
+        raise _unknown(program, codes, where)
+    return tuple(found)
+
+
+def _of_function(program: ProgramCode, where: str) -> list[Place]:
+    """A function, or one of its instructions."""
+    if where in program.functions:
+        return [(program.functions[where], 0)]
+    name, _, number = where.rpartition(":")
+    if name not in program.functions or not re.fullmatch("[0-9]{1,9}", number):
+        return []
+    code = program.functions[name]
+    if int(number) >= len(code.code):
+        raise RelvmIndexError(f"{where}: {name} has the instructions 0 to {len(code.code) - 1}")
+    return [(code, int(number))]
+
+
+def _of_value(program: ProgramCode, codes: list[FunctionCode], name: str) -> list[Place]:
+    """What computes a value: by the name that an instruction has, else by where the source has that name."""
+    scripted = any(".py:" in place for place in program.values.get(name, ()))  # a name is assigned again there
+    for is_wanted in (() if scripted else (name.__eq__,)) + (lambda each: is_version(each, name),):
+        found = [place for each, places in program.names.items() if is_wanted(each) for place in places]
+        if named := [(code, number) for code, number in found if code in codes]:
+            return named
+        origins = {place for each, places in program.values.items() if is_wanted(each) for place in places}
+        if made := _of_origins(codes, origins.__contains__):
+            return made
+    return []
+
+
+def _of_text(codes: list[FunctionCode], where: str) -> list[Place]:
+    """A line, by its file's name and its number; a node of an ONNX model; or a place as an origin has it."""
+    line = line_of(where)
+    found = _of_line(codes, *line) if line else []
+    return found or _of_origins(codes, lambda origin: origin == where or f"node {where!r} " in origin)
+
+
+def _of_line(codes: list[FunctionCode], file: str | None, line: int) -> list[Place]:
+    def is_there(origin: str) -> bool:
+        place = line_of(origin)
+        return place is not None and place[1] == line and file in (None, place[0], PurePath(place[0]).name)
+
+    return _of_origins(codes, is_there)
+
+
+def _of_origins(codes: Iterable[FunctionCode], is_wanted: Callable[[str], bool]) -> list[Place]:
+    """The first instructions of runs of those that come from somewhere."""
+    found: list[Place] = []
+    for code in codes:
+        inside = False
+        for number, origins in enumerate(code.origins):
+            if code.is_housekeeping(number):
+                continue
+            wanted = any(map(is_wanted, origins))
+            if wanted and not inside:
+                found.append((code, number))
+            inside = wanted
+    return found
+
+
+def _unknown(program: ProgramCode, codes: list[FunctionCode], where: str | int) -> RelvmNameError:
+    known = [*program.functions, *program.names, *program.values]
+    inside = f" in {codes[0].name}" if len(codes) == 1 else ""
+    missing = "" if any(any(code.origins) for code in codes) else "; it was not built with debug=True"
+    near = near_matches(where, known) if isinstance(where, str) else ""
+    return RelvmNameError(f"break at {where}: no function, value or line of the source{inside}{near}{missing}")

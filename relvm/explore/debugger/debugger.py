@@ -1,0 +1,530 @@
+"""A debugger: runs a program step by step, be it bytecode or native code."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from relvm.compiler.build import build, expect_to_build
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmBusyError,
+    RelvmError,
+    RelvmIndexError,
+    RelvmNameError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+    expect_choice,
+    expect_type,
+    near_matches,
+)
+from relvm.explore.debugger.breakpoints import Breakpoint, line_of, resolve
+from relvm.explore.debugger.debug_info import FunctionCode, ProgramCode, is_version
+from relvm.explore.debugger.frames import Frame, Register, Stop
+from relvm.explore.debugger.run_thread import PausedRun
+from relvm.explore.draw.format_value import copied, nan_count, shown_value
+from relvm.explore.stages.select import module_of
+from relvm.ir.expr import Module
+from relvm.quoting import terminal
+from relvm.runtime.debug_hook import MOST_DEPTH
+from relvm.runtime.executable import Executable
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
+from relvm.runtime.virtual_machine import VirtualMachine
+
+
+class Debugger:
+    """Runs a program step by step.
+
+    A stop comes before an instruction, which is what is run next.  Native functions stop where the bytecode that they
+    would be does, and are shown as that.  The machine runs on a thread of its own, one run at a time; `close`, or the
+    end of a `with`, gives up a run that is not over.  Limits of the machine count the time in which a run is stopped.
+
+    Parameters
+    ----------
+    program
+        A module, the path of an .onnx or .relvm file, which are built with debug=True; or an executable, or the path of
+        one.  An executable that was not built so has no places in the source, and its native functions do not stop.
+    exec_mode, target, fused
+        As `vm.build` takes them, with its defaults; of what is to be built only.
+    dims
+        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+    trust_native
+        As `vm.load` takes it.
+    machine_options
+        What VirtualMachine takes: num_threads, call_depth, ...
+
+    Raises
+    ------
+    RelvmArgumentError
+        There are options for building and an executable, or `dims` for a module or a text, whose sizes are its own.
+    RelvmUnsupportedError
+        Nothing of an executable can be stopped in: all its functions are native code that was not built for debugging.
+
+    Examples
+    --------
+    >>> from relvm.explore import Debugger
+    >>> from relvm.frontend.text.parser import parse_module
+    >>> debugger = Debugger(parse_module("def main(x: i64) -> i64 {\\n  y = x * x\\n  return y + 1\\n}", "f.relvm"))
+    >>> debugger.break_at("f.relvm:3").places
+    ('main:2',)
+    >>> stop = debugger.run("main", 3)
+    >>> stop.reason, stop.frame.text, debugger["y"]
+    ('breakpoint', 'prim r2 = add_i64(r4, 1)', 9)
+    >>> debugger.resume().result
+    10
+    """
+
+    def __init__(
+        self,
+        program: Module | Executable | str | Path,
+        *,
+        exec_mode: str | Mapping[str, str] | None = None,
+        target: str | None = None,
+        fused: bool | None = None,
+        dims: Mapping[str, int | tuple[int, int]] | None = None,
+        trust_native: bool = False,
+        **machine_options: Any,
+    ) -> None:
+        options = {"exec_mode": exec_mode, "target": target, "fused": fused}
+        self.executable = _executable(program, options, dims, trust_native)
+        self.machine = VirtualMachine(self.executable, **machine_options)
+        self.code = ProgramCode(self.executable.program)
+        _expect_stops(self.executable, self.code)
+        self.breakpoints: list[Breakpoint] = []
+        self._made = 0
+        self._debugger = self.machine.attach_debugger(self._told)
+        self._run: PausedRun | None = None
+        self._stop: Stop | None = None
+        self._within = 0  # the outermost so many functions stop before every instruction
+        self._skips_housekeeping = True
+        self._interrupted = False
+        self._watches_nan = False
+        self._ran: list[tuple[FunctionCode, int] | None] = []  # what the functions inside each other ran last
+
+    # ---- what stops a run ----
+
+    def break_at(
+        self, where: str | int, function: str | None = None, when: Callable[[Any], Any] | None = None
+    ) -> Breakpoint:
+        """Stop before what computes a value, what a line of the source is, or an instruction.
+
+        Parameters
+        ----------
+        where
+            "y", the name of a value of the program, even if no register ever holds it; "main", a function;
+            "main:5", an instruction of it; "model.relvm:3", a line of the source; 3, the same where there is one source
+            only; the name of a node of an ONNX model.
+        function
+            Only there.
+        when
+            Called there with what gives the values by their names: `lambda at: at["k"] > 3`; the run stops where it
+            gives true.  What it raises ends the run.
+
+        Raises
+        ------
+        RelvmNameError
+            There is no such place; the message lists near matches.
+        RelvmIndexError
+            The function has no such instruction.
+        """
+        if isinstance(where, bool) or not isinstance(where, str | int):
+            raise RelvmTypeError(
+                f"break at {where!r}: expected a str, or the number of a line, got {type(where).__name__}"
+            )
+        if when is not None:
+            expect_type(f"break at {where}", when, Callable, "a callable condition")
+        places = resolve(self.code, where, function)
+        self._made += 1
+        made = Breakpoint(self._made, str(where), tuple(f"{code.name}:{i}" for code, i in places), when)
+        self.breakpoints.append(made)
+        for code, instruction in places:
+            self._debugger.break_at(code.index, instruction)
+        return made
+
+    def delete(self, breakpoint: Breakpoint | int) -> None:
+        """Remove a breakpoint, or the one of that number.  Raises RelvmIndexError: there is none."""
+        number = breakpoint.number if isinstance(breakpoint, Breakpoint) else breakpoint
+        found = [each for each in self.breakpoints if each.number == number]
+        if not found:
+            numbers = [str(each.number) for each in self.breakpoints]
+            raise RelvmIndexError(f"no breakpoint {number}: there are {', '.join(numbers) or 'none'}")
+        self.breakpoints.remove(found[0])
+        kept = {place for each in self.breakpoints for place in each.places}
+        for place in set(found[0].places) - kept:
+            name, _, instruction = place.rpartition(":")
+            self._debugger.break_at(self.code.functions[name].index, int(instruction), False)
+
+    def watch_nan(self, watched: bool = True) -> None:
+        """Stop behind the first instruction that makes a NaN, in a tensor, a scalar, or a tuple or list of these.
+
+        Looking at all that is computed takes its time.  Arguments and constants are not looked at.
+
+        Parameters
+        ----------
+        watched
+            False: no longer.
+        """
+        self._watches_nan = watched
+        self._ran = []
+        if self._stop is not None and self._stop.frame is not None:  # the next to run
+            here = self.code.functions[self._stop.frame.function], self._stop.frame.instruction
+            self._ran = [None] * (self._stop.depth - 1) + [here]
+        self._set_depth()
+
+    # ---- running ----
+
+    def run(self, function: str = "main", *arguments: Any, **named: Any) -> Stop:
+        """Run a function until something stops it.
+
+        Parameters
+        ----------
+        function
+            Its name.
+        *arguments, **named
+            As for a call.
+
+        Raises
+        ------
+        RelvmArgumentError
+            A run is under way, or the arguments do not fit.
+        RelvmNameError
+            No such function.
+        RelvmError
+            What the run raises, once a stop where it failed is resumed.
+        """
+        return self._begin(function, arguments, named, 0)
+
+    def start(self, function: str = "main", *arguments: Any, **named: Any) -> Stop:
+        """The same as `run`, stopping before the first instruction.  function, arguments, named: as there."""
+        return self._begin(function, arguments, named, MOST_DEPTH)
+
+    def resume(self) -> Stop:
+        """Go on until something stops the run."""
+        return self._go(0, True)
+
+    def step(self, by: str = "value") -> Stop:
+        """Go on to the next instruction, be it of a function that this one calls.
+
+        Parameters
+        ----------
+        by
+            "value": to the next one that computes something of the program.  "instruction": to the very next, which may
+            make room, check an argument, or release a value.
+        """
+        return self._go(MOST_DEPTH, _skips(by))
+
+    def step_over(self, by: str = "value") -> Stop:
+        """Go on to the next instruction of this function, or of who called it.
+
+        Functions that it calls run through, but for breakpoints; one that it ends with a tail call takes its place.
+
+        Parameters
+        ----------
+        by
+            As `step` takes it.
+        """
+        return self._go(self._paused().depth, _skips(by))
+
+    def step_out(self) -> Stop:
+        """Go on until this function has returned to who called it."""
+        return self._go(self._paused().depth - 1, True)
+
+    def close(self) -> None:
+        """Give up a run that is under way."""
+        if self._run is not None and not self._run.is_over:
+            self._interrupted = True  # should it go on
+            self._set_depth()
+            self._run.give_up()
+            self._interrupted = False
+        self._run = self._stop = None
+
+    def __enter__(self) -> Debugger:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # ---- looking ----
+
+    @property
+    def stop(self) -> Stop:
+        """The present stop.  Raises RelvmArgumentError: nothing is being run."""
+        return self._paused()
+
+    def stack(self, limit: int = 100) -> tuple[Frame, ...]:
+        """The functions inside each other, the innermost first; of many the innermost `limit`."""
+        depth = self._paused().depth
+        numbers = range(depth - 1, max(-1, depth - 1 - limit), -1)
+        return self._ask(lambda: tuple(self._frame(number) for number in numbers))
+
+    def listing(self, function: str, instruction: int, around: int = 3) -> str:
+        """The instructions of a function, as text.
+
+        Parameters
+        ----------
+        function
+            Its name.
+        instruction
+            That is marked.
+        around
+            How many there are before and behind it.
+
+        Raises
+        ------
+        RelvmNameError
+            The program has no such function with instructions.
+        """
+        if function not in self.code.functions:
+            raise RelvmNameError(f"no function {function}{near_matches(function, self.code.functions)}")
+        code = self.code.functions[function]
+        lines = []
+        for number in range(max(0, instruction - around), min(len(code.code), instruction + around + 1)):
+            mark = "->" if number == instruction else "  "
+            value = f"  ; {', '.join(code.names[number])}" if code.names[number] else ""
+            lines.append(terminal(f"{mark} {number}: {code.texts[number]}{value}"))
+        return "\n".join(lines)
+
+    def registers(self, frame: int = 0) -> tuple[Register, ...]:
+        """What the registers of a function hold, those that hold something.
+
+        Parameters
+        ----------
+        frame
+            0: the innermost function; 1: who called it.
+
+        Raises
+        ------
+        RelvmIndexError
+            There is no such frame.
+        """
+        number = self._number(frame)
+
+        return self._ask(lambda: tuple(Register(k, name, shown_value(value)) for k, name, value in self._held(number)))
+
+    def value(self, name: str | int, frame: int = 0) -> Any:
+        """A value: by its name in the program, or "r3" or 3, the number of its register.
+
+        Tensors are arrays, which are copies.  What has no Python form is Opaque.
+
+        Raises
+        ------
+        RelvmNameError
+            No register holds such a value here: it was not computed yet, was released, or is inside of a kernel.
+        RelvmIndexError
+            There is no such frame.
+        """
+        number = self._number(frame)
+        return self._ask(lambda: self._value(name, number))
+
+    def __getitem__(self, name: str | int) -> Any:
+        """The value in the innermost function."""
+        return self.value(name)
+
+    # ---- on the run's thread ----
+
+    def _told(self, failed: RelvmError | None) -> None:
+        if self._run is None:  # who calls the machine itself is not stopped
+            return
+        depth = self._debugger.depth
+        place = self._debugger.place(depth - 1)
+        code = self.code.functions[place.function]
+        reason, about = self._reason(failed, depth, code, place.instruction)
+        if not reason:
+            return
+        self._interrupted = False
+        frame = self._frame(depth - 1)
+        source = _source_line(frame.origins[0]) if frame.origins else ""
+        self._run.pause(Stop(reason, frame, depth, about, source, self.listing(code.name, place.instruction)))
+
+    def _reason(self, failed: RelvmError | None, depth: int, code: FunctionCode, instruction: int) -> tuple[str, str]:
+        """Why the run stops here, and what there is to say of it; two empty strings where it does not."""
+        if failed is not None:
+            return "error", f"{type(failed).__name__}: {failed}"
+        if self._watches_nan and (found := self._new_nan(depth, code, instruction)):
+            return "nan", found
+        if self._interrupted:
+            return "interrupt", ""
+        place = f"{code.name}:{instruction}"
+        if any(place in each.places and self._holds(each, depth) for each in self.breakpoints):
+            return "breakpoint", ""
+        if depth <= self._within and not (self._skips_housekeeping and code.is_housekeeping(instruction)):
+            return "step", ""
+        return "", ""
+
+    def _holds(self, made: Breakpoint, depth: int) -> bool:
+        return made.when is None or bool(made.when(_Values(self, depth - 1)))
+
+    def _new_nan(self, depth: int, code: FunctionCode, instruction: int) -> str:
+        """What the instruction of this function that ran last has made of NaN; empty: nothing.
+
+        An instruction has run when its function comes to another one: until then functions may be inside of it.
+        """
+        last = self._ran[depth - 1] if depth <= len(self._ran) else None
+        self._ran[depth - 1 :] = [None] * (depth - 1 - len(self._ran)) + [(code, instruction)]
+        if last is None:
+            return ""
+        ran, number = last
+        if ran.code[number].op not in ("call", "prim") or ran.is_housekeeping(number):
+            return ""
+        for register in ran.written(number):
+            value = self._debugger.register(depth - 1, register)
+            if count := nan_count(value):
+                name = ", ".join(ran.names[number]) or f"r{register}"
+                return f"{name} has {count} NaN, made by {ran.name}:{number}  {ran.texts[number]}"
+        return ""
+
+    def _frame(self, number: int) -> Frame:
+        place = self._debugger.place(number)
+        if place.function not in self.code.functions:
+            return Frame("native code that was not built for debugging", 0, "", "", ())
+        code, at = self.code.functions[place.function], place.instruction
+        return Frame(code.name, at, code.texts[at], ", ".join(code.names[at]), code.origins[at])
+
+    def _code_at(self, number: int) -> tuple[FunctionCode | None, int]:
+        place = self._debugger.place(number)
+        return self.code.functions.get(place.function), place.instruction
+
+    def _held(self, number: int) -> list[tuple[int, str, Any]]:
+        """The registers of a function that hold something: number, name, value in place."""
+        code, instruction = self._code_at(number)
+        if code is None:
+            return []
+        names = code.register_names(instruction)
+        values = ((each, self._debugger.register(number, each)) for each in sorted(names))
+        return [(each, names[each], value) for each, value in values if value is not None]
+
+    def _value(self, name: str | int, number: int) -> Any:
+        wanted = int(name[1:]) if isinstance(name, str) and re.fullmatch("r[0-9]{1,9}", name) else name
+        held = self._held(number)
+        found = [value for register, called, value in held if wanted in (register, called)]
+        if isinstance(wanted, str) and (not found or self._is_script(number)):
+            code, instruction = self._code_at(number)
+            latest = {} if code is None else code.written_at(instruction)
+            versions = [
+                (latest.get(register, -1), k)
+                for k, (register, called, _) in enumerate(held)
+                if is_version(called, wanted)
+            ]
+            found = [held[max(versions)[1]][2]] if versions else []
+        if found:
+            return copied(found[-1])
+        names = sorted({called for _, called, _ in held if called})
+        raise RelvmNameError(
+            f"no register holds {name} here: there are {', '.join(names) or 'none with names'}"
+            f"{near_matches(str(name), names)}; a value may not be computed yet, be released, or be inside of a kernel"
+        )
+
+    def _is_script(self, number: int) -> bool:
+        """Whether a function comes from Python, where a name is assigned again."""
+        code, _ = self._code_at(number)
+        return code is not None and any(".py:" in origin for origins in code.origins for origin in origins[:1])
+
+    # ---- for all of these ----
+
+    def _begin(self, function: str, arguments: tuple, named: dict[str, Any], within: int) -> Stop:
+        if self._run is not None:
+            raise RelvmArgumentError("a run is under way; `close` gives it up")
+        called = self.machine[function]
+        self._run = PausedRun(lambda: called(*arguments, **named))
+        self._ran = []
+        return self._go(within, within == 0)
+
+    def _go(self, within: int, skips_housekeeping: bool) -> Stop:
+        if self._run is None:
+            raise RelvmArgumentError("nothing is being run; `run` or `start` begins")
+        self._within, self._skips_housekeeping = within, skips_housekeeping
+        self._set_depth()
+        self._stop = None
+        try:
+            what, value = self._run.resume()
+        except KeyboardInterrupt:
+            self._interrupted = True
+            self._set_depth()
+            what, value = self._run.resume()
+        if what == "paused":
+            self._stop = value
+            return value
+        self._run = self._stop = None
+        if what == "failed":
+            raise value
+        return Stop("end", result=value)
+
+    def _set_depth(self) -> None:
+        everywhere = self._watches_nan or self._interrupted
+        self._debugger.stop_within(MOST_DEPTH if everywhere else max(self._within, 0))
+
+    def _paused(self) -> Stop:
+        if self._stop is None and self._run is not None:
+            raise RelvmBusyError("the run goes on; `resume` waits until it stops, `close` ends it")
+        if self._stop is None:
+            raise RelvmArgumentError("nothing is being run; `run` or `start` begins")
+        return self._stop
+
+    def _ask(self, question: Callable[[], Any]) -> Any:
+        self._paused()
+        assert self._run is not None
+        return self._run.ask(question)
+
+    def _number(self, frame: int) -> int:
+        depth = self._paused().depth
+        if not 0 <= frame < depth:
+            raise RelvmIndexError(f"no frame {frame}: there are 0 to {depth - 1}")
+        return depth - 1 - frame
+
+
+class _Values:
+    """The values of a function by their names, for a condition."""
+
+    def __init__(self, debugger: Debugger, number: int) -> None:
+        self._debugger = debugger
+        self._number = number
+
+    def __getitem__(self, name: str | int) -> Any:
+        return self._debugger._value(name, self._number)
+
+
+def _executable(
+    program: Any,
+    options: Mapping[str, Any],
+    dims: Mapping[str, int | tuple[int, int]] | None,
+    trust_native: bool,
+) -> Executable:
+    is_file = isinstance(program, str | Path)
+    if isinstance(program, Module) or (is_file and Path(program).suffix not in EXECUTABLE_SUFFIXES):
+        given = {name: value for name, value in options.items() if value is not None}
+        return build(module_of(program, dims), **given, debug=True)
+    if is_file or isinstance(program, Executable):
+        expect_to_build(program if is_file else "the executable", {**options, "dims": dims or None})
+    if is_file:
+        program = Executable.open(program, trust_native=trust_native)
+    expect_type("Debugger", program, Executable, "a module, an executable or a path")
+    if program.upgrade is not None:
+        raise RelvmArgumentError('Debugger: the executable is built with exec_mode="auto"; build it with debug=True')
+    return program
+
+
+def _expect_stops(executable: Executable, code: ProgramCode) -> None:
+    if not code.functions and any(entry.kind == "native" for entry in executable.program.functions):
+        raise RelvmUnsupportedError(
+            "Debugger: all functions of the executable are native code that was not built for debugging;"
+            " build it with debug=True, or by relvm compile --debug"
+        )
+
+
+_LARGEST_SOURCE_BYTES = 1 << 24
+
+
+def _source_line(origin: str) -> str:
+    """The line of the file that an origin names; empty where it names none that is there."""
+    path, line = line_of(origin) or ("", 0)  # which an executable may say as it likes
+    is_readable = path in linecache.cache or (os.path.isfile(path) and os.path.getsize(path) <= _LARGEST_SOURCE_BYTES)
+    return linecache.getline(path, line).strip() if is_readable else ""
+
+
+def _skips(by: str) -> bool:
+    expect_choice("by", by, ("value", "instruction"))
+    return by == "value"

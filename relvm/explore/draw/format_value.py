@@ -1,0 +1,86 @@
+"""Values of a run in few words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relvm.bytecode.program import Shape
+from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, dtype_number
+from relvm.runtime.instrument import Opaque
+from relvm.runtime.tensor import Tensor
+
+MOST_NESTED = 100
+_MOST_ITEMS = 4
+
+
+def copied(value: Any, nested: int = 0) -> Any:
+    """A value that nothing of a run changes any more: tensors as arrays of their own."""
+    match value:
+        case Tensor():
+            return np.array(value.numpy())
+        case tuple() | list() if nested < MOST_NESTED:
+            items = [copied(item, nested + 1) for item in value]
+            return items if isinstance(value, list) else type(value)(items)
+        case tuple() | list():
+            return Opaque(f"{type(value).__name__} inside of {MOST_NESTED} others")
+    return value
+
+
+def shown_value(value: Any, nested: int = 0) -> str:
+    """A value in short: dtype, shape and range of a tensor, the first items of a tuple or list."""
+    match value:
+        case Tensor():
+            return _shown_array(value.numpy())
+        case np.ndarray() | np.generic():
+            return _shown_array(np.asarray(value))
+        case Opaque(tag):
+            return f"<{tag}>"
+        case Shape():
+            return f"shape({', '.join(map(str, value))})"
+        case tuple() | list() if nested < _MOST_ITEMS:
+            items = [shown_value(item, nested + 1) for item in value[:_MOST_ITEMS]]
+            items += ["..."] * (len(value) > _MOST_ITEMS)
+            return f"({', '.join(items)})" if isinstance(value, tuple) else f"[{', '.join(items)}]"
+        case tuple() | list():
+            return f"{type(value).__name__} of {len(value)}"
+        case np.dtype():
+            return f"dtype {DTYPE_NAMES[dtype_number(value)]}"
+    return repr(value)
+
+
+def nan_count(value: Any) -> int:
+    """How many elements are NaN, in all that is inside of it."""
+    found, waiting = 0, [value]
+    while waiting:
+        match waiting.pop():
+            case Tensor() as tensor:
+                found += _nans(tensor.numpy())
+            case np.ndarray() as array:
+                found += _nans(array)
+            case float() as number:
+                found += number != number
+            case tuple() | list() as items:
+                waiting.extend(items)
+    return int(found)
+
+
+def _nans(array: np.ndarray) -> int:
+    if array.dtype == STRINGS or array.dtype.kind in "biu":
+        return 0
+    return int(np.count_nonzero(array != array))
+
+
+def _shown_array(array: np.ndarray) -> str:
+    head = f"{DTYPE_NAMES[dtype_number(array.dtype)]}[{', '.join(map(str, array.shape))}]"
+    if array.size == 0:
+        return head
+    if array.size <= _MOST_ITEMS:
+        return f"{head} {np.array2string(array, separator=', ', precision=6)}".replace("\n", "")
+    if array.dtype == STRINGS:
+        return f"{head} {array.flat[0]!r}, ..."
+    nans = _nans(array)
+    numbers = array[array == array] if nans else array
+    span = f" {numbers.min()} to {numbers.max()}" if numbers.size else ""
+    return f"{head}{span}{f', {nans} NaN' if nans else ''}"

@@ -1,0 +1,242 @@
+"""Graphs with boxes of nodes inside each other: what they are, and how they are drawn and written."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from relvm.explore.draw.matplotlib_import import new_figure
+from relvm.explore.draw.sugiyama import Point, arrange
+from relvm.quoting import svg_id, svg_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_FONT = 7  # points
+LETTER = 0.63 * _FONT / 72  # the width of a letter of DejaVu Sans Mono, rounded up for screens, in inches
+LINE = 1.3 * _FONT / 72
+PAD = 0.08  # inches, inside of a node and of a box
+GAP = (0.2, 0.3)  # inches, between nodes
+
+# What a node or a box is -> its colour.
+COLOURS = {
+    "end": "#eeeeee",
+    "plain": "#ffffff",
+    "operator": "#d6e8fa",
+    "call": "#fde3c4",
+    "group": "#e4f4e0",
+    "choice": "#f3e6f8",
+    "branch": "#fbf6fd",
+    "cycle": "#fbd0d0",
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """A node, or a box of items.
+
+    Attributes
+    ----------
+    key
+        By which edges name it; not that of another item, inside a box or not.
+    text
+        Its lines; of a box the title.
+    kind
+        What it is: a row of COLOURS.
+    inside
+        Of a box.
+    """
+
+    key: Hashable
+    text: str
+    kind: str
+    inside: tuple[Item, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its first line."""
+        return self.text.partition("\n")[0]
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """An edge, by the keys of its ends.  marked: drawn in red."""
+
+    source: Hashable
+    target: Hashable
+    marked: bool = False
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What is drawn."""
+
+    items: tuple[Item, ...]
+    arrows: tuple[Arrow, ...]
+
+
+def collapsed(graph: Graph, depth: int) -> Graph:
+    """The graph with `depth` levels of boxes open; a box below them is a node, and what leads into it leads to it.
+    Arrows inside a closed box are gone."""
+    seen_as: dict[Hashable, Hashable] = {}
+
+    def visit(item: Item, left: int, shown: Hashable | None) -> Item:
+        seen_as[item.key] = item.key if shown is None else shown
+        within = item.key if shown is None and left == 0 else shown
+        inside = tuple(visit(each, left - 1, within) for each in item.inside)
+        return replace(item, inside=() if within is not None else inside)
+
+    items = tuple(visit(item, depth, None) for item in graph.items)
+    moved: dict[Arrow, None] = {}
+    for arrow in graph.arrows:
+        ends = seen_as[arrow.source], seen_as[arrow.target]
+        if ends[0] != ends[1] or ends == (arrow.source, arrow.target):
+            moved[replace(arrow, source=ends[0], target=ends[1])] = None
+    return Graph(items, tuple(moved))
+
+
+def format_graph(graph: Graph) -> str:
+    """A line for each item, those inside a box indented below it, with the titles of what leads to it."""
+    titles = {item.key: item.title for item in _all(graph.items)}
+    sources: dict[Hashable, list[str]] = {}
+    for arrow in graph.arrows:
+        sources.setdefault(arrow.target, []).append(titles[arrow.source].partition(" = ")[0])
+    lines = []
+
+    def write(item: Item, indent: str) -> None:
+        came = f"  <- {', '.join(sources[item.key])}" if item.key in sources else ""
+        lines.append(f"{indent}{item.text.replace(chr(10), ': ')}{came}\n")
+        for each in item.inside:
+            write(each, indent + "  ")
+
+    for item in graph.items:
+        write(item, "")
+    return "".join(lines)
+
+
+def draw_graph(graph: Graph, title: str) -> Figure:
+    """The graph in layers, arrows downwards where no cycle prevents it.  As large as it needs to be.
+
+    Each item is a rectangle whose gid is its title, each arrow has the gid `source -> target`.
+    """
+    placing = _Placing(graph)
+    width, height = placing.place(graph.items)
+    placing.shift(graph.items, (PAD, PAD + LINE))
+    width, height = max(width, LETTER * len(title)) + 2 * PAD, height + 2 * PAD + LINE
+    figure = new_figure(width, height)
+    figure.set_layout_engine("none")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, width), ylim=(height, 0))
+    axes.set_axis_off()
+    axes.text(PAD, PAD, svg_text(title), va="top", fontsize=_FONT, family="DejaVu Sans Mono", fontweight="bold")
+    for item in _all(graph.items):
+        _draw_item(axes, item, placing.middle[item.key], placing.size[item.key])
+    titles = {item.key: item.title for item in _all(graph.items)}
+    for arrow in graph.arrows:
+        _draw_arrow(axes, arrow, placing, f"{titles[arrow.source]} -> {titles[arrow.target]}")
+    return figure
+
+
+def _all(items: tuple[Item, ...]) -> Iterator[Item]:
+    """The items, those inside a box after it."""
+    for item in items:
+        yield item
+        yield from _all(item.inside)
+
+
+class _Placing:
+    """Finds where items are, box by box, inner ones first: middles relative to the box until it is shifted."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.arrows = graph.arrows
+        self.middle: dict[Hashable, Point] = {}
+        self.size: dict[Hashable, Point] = {}
+        self.bends: dict[Arrow, list[Point]] = {}
+        self.bends_of: dict[Hashable, list[Arrow]] = {}  # those whose bends move with a box
+
+    def place(self, items: tuple[Item, ...], box: Hashable | None = None) -> Point:
+        """Gives the items their places among each other; how much they need together."""
+        for item in items:
+            self.size[item.key] = self.size_of(item)
+        owner = {each.key: item.key for item in items for each in _all((item,))}
+        own = {}
+        for arrow in self.arrows:
+            ends = owner.get(arrow.source), owner.get(arrow.target)
+            if None not in ends and ends[0] != ends[1]:
+                own[arrow] = ends
+        layout = arrange({item.key: self.size[item.key] for item in items}, own.values(), GAP)
+        self.middle |= layout.centres
+        self.bends |= {arrow: layout.bends[ends] for arrow, ends in own.items()}
+        self.bends_of[box] = list(own)
+        return layout.width, layout.height
+
+    def size_of(self, item: Item) -> Point:
+        lines = item.text.split("\n")
+        width, height = LETTER * max(map(len, lines)), LINE * len(lines)
+        if item.inside:
+            inner = self.place(item.inside, item.key)
+            width, height = max(width, inner[0]), height + PAD + inner[1]
+        return width + 2 * PAD, height + 2 * PAD
+
+    def shift(self, items: tuple[Item, ...], corner: Point, box: Hashable | None = None) -> None:
+        """Moves the items, and what is inside them, to where `corner` is their left upper corner."""
+        for arrow in self.bends_of[box]:
+            self.bends[arrow] = [(x + corner[0], y + corner[1]) for x, y in self.bends[arrow]]
+        for item in items:
+            x, y = self.middle[item.key]
+            self.middle[item.key] = x, y = x + corner[0], y + corner[1]
+            if item.inside:
+                width, height = self.size[item.key]
+                above = LINE * len(item.text.split("\n")) + PAD
+                inner = x - width / 2 + PAD, y - height / 2 + PAD + above
+                self.shift(item.inside, inner, item.key)
+
+
+def _draw_item(axes: Axes, item: Item, middle: Point, size: Point) -> None:
+    from matplotlib.patches import Rectangle
+
+    (x, y), (width, height) = middle, size
+    left, top = x - width / 2, y - height / 2
+    colour = COLOURS[item.kind]
+    edge = "#888888" if item.inside else "#333333"
+    axes.add_artist(
+        Rectangle((left, top), width, height, facecolor=colour, edgecolor=edge, lw=0.7, gid=svg_id(item.title))
+    )
+    style = {"fontsize": _FONT, "family": "DejaVu Sans Mono", "linespacing": 1.1, "clip_on": True}
+    if item.inside:
+        axes.text(left + PAD, top + PAD, svg_text(item.text), ha="left", va="top", **style)
+    else:
+        axes.text(x, y, svg_text(item.text), ha="center", va="center", **style)
+
+
+def _draw_arrow(axes: Axes, arrow: Arrow, placing: _Placing, name: str) -> None:
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    colour = "#cc0000" if arrow.marked else "#555555"
+    style = {"arrowstyle": "-|>", "mutation_scale": 7, "color": colour, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
+    if arrow.source == arrow.target:
+        (x, y), (width, height) = placing.middle[arrow.source], placing.size[arrow.source]
+        right, out = x + width / 2, x + width / 2 + GAP[0] / 2
+        path = [(right, y + height / 4), (out, y + height / 4), (out, y - height / 4), (right, y - height / 4)]
+    else:
+        start, end = placing.middle[arrow.source], placing.middle[arrow.target]
+        bends = placing.bends.get(arrow, [])
+        first, last = (bends or [end])[0], (bends or [start])[-1]
+        path = [
+            _edge_of(start, placing.size[arrow.source], first),
+            *bends,
+            _edge_of(end, placing.size[arrow.target], last),
+        ]
+    axes.add_artist(FancyArrowPatch(path=Path(path), gid=svg_id(name), zorder=2, **style))
+
+
+def _edge_of(middle: Point, size: Point, towards: Point) -> Point:
+    """Where a line from the middle of a rectangle to a point outside it leaves it: at its upper or lower side."""
+    below = towards[1] > middle[1]
+    y = middle[1] + (size[1] / 2 if below else -size[1] / 2)
+    share = min(1.0, abs(y - middle[1]) / max(abs(towards[1] - middle[1]), 1e-9))
+    reach = size[0] / 2 - PAD
+    return middle[0] + max(-reach, min(reach, (towards[0] - middle[0]) * share)), y

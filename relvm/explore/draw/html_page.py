@@ -1,0 +1,30 @@
+"""HTML pages that are one file each, with their styles, scripts and data: they need no network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from relvm.quoting import html_data, html_text
+
+_FRAME_HEIGHT = 640  # of a page in a notebook, in pixels
+
+
+def filled(name: str, scripts: Sequence[str], title: str, data: Any) -> str:
+    """The page page.html of page_files, with the body `name`.html, `name`.css, these scripts, and `data` as JSON."""
+    script = "\n".join(map(_read, scripts))
+    given = {"TITLE": html_text(title), "CSS": _read(f"{name}.css"), "JS": script, "DATA": html_data(data)}
+    template = _read("page.html").replace("$BODY", _read(f"{name}.html").rstrip())
+    return re.sub(r"\$(TITLE|CSS|JS|DATA)\b", lambda match: given[match.group(1)], template)
+
+
+def framed(page: str) -> str:
+    """The page as an element of another, whose styles and scripts it keeps away from."""
+    style = f"width: 100%; height: {_FRAME_HEIGHT}px; border: 1px solid #ccc"
+    return f'<iframe srcdoc="{html_text(page)}" style="{style}"></iframe>'
+
+
+def _read(name: str) -> str:
+    return (files("relvm") / "explore" / "page_files" / name).read_text(encoding="utf-8")

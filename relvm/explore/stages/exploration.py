@@ -1,0 +1,263 @@
+"""A model at every stage of its way down, and where each line of one stage is in the others."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from relvm.bytecode.asm_printer import instruction_text, quoted
+from relvm.codegen.c.kernel import print_kernel
+from relvm.codegen.c.mangling import kernel_symbol
+from relvm.codegen.c.module import print_c
+from relvm.codegen.emit_bytecode import print_bytecode
+from relvm.compiler.build import lower
+from relvm.errors import RelvmIndexError, RelvmNameError, expect_choice, expect_type, near_matches
+from relvm.explore.stages.page import frame, page
+from relvm.explore.stages.select import module_of
+from relvm.explore.stages.terminal import print_stages
+from relvm.explore.stages.view import Line, View
+from relvm.ir.expr import Module
+from relvm.ir.printer import module_lines
+from relvm.lir.printer import routine_lines
+from relvm.lir.routine import CallStatement, IfStatement, LirModule, PrimStatement, Routine, Statement
+from relvm.passes.pass_manager import Pass, run_passes
+from relvm.passes.pipeline import TARGETS, build_pipeline
+from relvm.quoting import c_comment
+
+MODES = ("bytecode", "compiled")
+GIVEN = "given"  # the stage before any pass
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What `explore` gives: every stage of a model.  In Jupyter it is a page to look through.
+
+    Attributes
+    ----------
+    title
+        Of the page.
+    views
+        The stages, in order.
+    """
+
+    title: str
+    views: tuple[View, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the stages, in order."""
+        return tuple(view.name for view in self.views)
+
+    def __getitem__(self, name: str) -> View:
+        """The stage of that name.  Raises RelvmNameError: there is none."""
+        found = next((view for view in self.views if view.name == name), None)
+        if found is None:
+            raise RelvmNameError(f"no stage {name}: there are {', '.join(self.names)}{near_matches(name, self.names)}")
+        return found
+
+    def diff(self, before: str, after: str) -> str:
+        """The lines that the stages `before` and `after` have not in common, as `diff -u` prints them; empty: none."""
+        texts = [self[name].text.splitlines() for name in (before, after)]
+        return "\n".join(difflib.unified_diff(*texts, before, after, lineterm=""))
+
+    def trace(self, stage: str, line: int) -> dict[str, list[int]]:
+        """What a line came from and became: in each stage the numbers of the lines that share an origin with it.
+
+        Parameters
+        ----------
+        stage
+            Its name.
+        line
+            Its number, from 1.
+
+        Raises
+        ------
+        RelvmIndexError
+            The stage has no such line.
+        """
+        lines = self[stage].lines
+        if not 1 <= line <= len(lines):
+            raise RelvmIndexError(f"stage {stage}: no line {line}: there are {len(lines)}")
+        wanted = set(lines[line - 1].origins)
+        return {
+            view.name: [number for number, each in enumerate(view.lines, 1) if wanted & set(each.origins)]
+            for view in self.views
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the page to `path`, as an HTML file that needs no kernel and no network."""
+        Path(path).write_text(page(self.title, self.views), encoding="utf-8")
+
+    def show(self) -> None:
+        """Print the list of stages in a terminal."""
+        print_stages(self.title, self.views)
+
+    def _repr_html_(self) -> str:
+        return frame(self.title, self.views)
+
+
+def explore(
+    model: Module | str | Path,
+    *,
+    exec_mode: str = "bytecode",
+    target: str = "c",
+    fused: bool = True,
+    dims: Mapping[str, int | tuple[int, int]] | None = None,
+    title: str | None = None,
+) -> Exploration:
+    """Take a model through all passes, and keep what each makes.
+
+    Parameters
+    ----------
+    model
+        A module, or the path of an .onnx model or a .relvm text.
+    exec_mode
+        "bytecode" or "compiled": what the routines become.
+    target
+        "c" or "numpy": what kernels are made of.
+    fused
+        Whether operators share kernels.
+    dims
+        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+    title
+        Of the page; by default the file's name.
+
+    Raises
+    ------
+    RelvmArgumentError
+        There is no such mode or target, or there are `dims` for a module or a text, whose sizes are its own.
+    RelvmFormatError
+        A file of another kind.
+    """
+    expect_choice("exec_mode", exec_mode, MODES)
+    expect_choice("target", target, TARGETS)
+    expect_type("fused", fused, bool, "True or False")
+    started = time.perf_counter()
+    module = module_of(model, dims)
+    title = title or ("module" if isinstance(model, Module) else Path(model).name)
+    collector = _Collector()
+    collector.add(GIVEN, "As it was read or built.", time.perf_counter() - started, _module_lines(module), is_ir=True)
+
+    def observe(step: Pass, before: Module, after: Module, seconds: float) -> None:
+        collector.add(step.name, _first_sentence(step.doc), seconds, _module_lines(after), is_ir=True)
+
+    planned = run_passes(module, build_pipeline(target, fused=fused), observer=observe)
+    started = time.perf_counter()
+    lir = lower(planned)
+    seconds = time.perf_counter() - started
+    collector.add("routine", "What bytecode and C are printed from.", seconds, _routine_lines(lir))
+    if exec_mode == "bytecode":
+        started = time.perf_counter()
+        lines = list(_bytecode_lines(lir))
+        collector.add("bytecode", "What the interpreter is given.", time.perf_counter() - started, lines)
+    if lir.kernels or exec_mode == "compiled":
+        started = time.perf_counter()
+        lines = list(_c_lines(lir, with_routines=exec_mode == "compiled"))
+        collector.add("c", "What the C compiler is given.", time.perf_counter() - started, lines)
+    return Exploration(title, tuple(collector.views))
+
+
+class _Collector:
+    def __init__(self) -> None:
+        self.views: list[View] = []
+
+    def add(self, name: str, about: str, seconds: float, lines: Iterable[Line], *, is_ir: bool = False) -> None:
+        lines = tuple(lines)
+        texts = [line.text for line in lines]
+        changed = not self.views or texts != [line.text for line in self.views[-1].lines]
+        self.views.append(View(name, about, seconds, is_ir, changed, lines))
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=[.:])\s", " ".join(text.split()), maxsplit=1)[0].rstrip(":")
+
+
+# ---- the lines of each kind of stage ----
+
+
+def _module_lines(module: Module) -> Iterator[Line]:
+    return (Line(text, origins) for text, origins in module_lines(module, elide_constants=True))
+
+
+def _routine_lines(lir: LirModule) -> Iterator[Line]:
+    for number, routine in enumerate(lir.routines):
+        if number:
+            yield Line("")
+        for text, statement in routine_lines(routine):
+            yield Line(text, statement.origins if statement else ())
+
+
+def _bytecode_lines(lir: LirModule) -> Iterator[Line]:
+    bytecode = print_bytecode(lir)
+    names = [quoted(name) for name in lir.functions]
+    for number, routine in enumerate(lir.routines):
+        if number:
+            yield Line("")
+        params = ", ".join(map(quoted, routine.params))
+        yield Line(f"bytecode {quoted(routine.name)}({params}) registers {bytecode.registers[routine.name]}")
+        code, comments = bytecode.code[routine.name], bytecode.comments[routine.name]
+        for place, (instruction, comment) in enumerate(zip(code, comments, strict=True)):
+            text = f"  {place}: {instruction_text(instruction, names)}"
+            named = f"{text.ljust(56)}  ; {comment}" if comment else text
+            yield Line(named, bytecode.origins[routine.name][place])
+
+
+def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
+    """The kernels, each from all that calls it, then the routines."""
+    called: dict[str, dict[str, None]] = {}
+    for statement in _calls_in(lir):
+        if statement.kernel:
+            called.setdefault(statement.function, {}).update(dict.fromkeys(statement.origins))
+    for kernel in lir.kernels:
+        origins = tuple(called.get(kernel.name, ()))
+        for text in print_kernel(kernel, kernel_symbol(kernel.name)).split("\n"):
+            yield Line(text, origins)
+        yield Line("")
+    if with_routines:
+        yield from _routines_in_c(lir)
+
+
+_MARK = re.compile(r"/\* @(\d+)@( = )?")  # at the start of a comment, as no name in one has /*
+
+
+def _routines_in_c(lir: LirModule) -> Iterator[Line]:
+    """The C of routines, whose statements have numbers instead of their comments while it is printed."""
+    statements: list[CallStatement | PrimStatement] = []
+
+    def marked(statement: Statement) -> Statement:
+        match statement:
+            case IfStatement(_, then, orelse):
+                return replace(statement, then=tuple(map(marked, then)), orelse=tuple(map(marked, orelse)))
+            case CallStatement() | PrimStatement():
+                statements.append(statement)
+                return replace(statement, comment=f"@{len(statements) - 1}@")
+        return statement
+
+    def commented(mark: re.Match[str]) -> str:
+        comment = c_comment(statements[int(mark[1])].comment)
+        return f"/* {comment}{mark[2] or '' if comment else ''}"
+
+    routines = tuple(replace(routine, body=tuple(map(marked, routine.body))) for routine in lir.routines)
+    text = print_c(replace(lir, routines=routines), routines=[routine.name for routine in routines]).routines
+    for line in text.rstrip().split("\n"):
+        origins = (statements[int(mark[1])].origins for mark in _MARK.finditer(line))
+        yield Line(_MARK.sub(commented, line), tuple(dict.fromkeys(itertools.chain.from_iterable(origins))))
+
+
+def _calls_in(lir: LirModule) -> Iterator[CallStatement]:
+    def within(body: tuple[Statement, ...]) -> Iterator[CallStatement]:
+        for statement in body:
+            if isinstance(statement, CallStatement):
+                yield statement
+            elif isinstance(statement, IfStatement):
+                yield from within(statement.then)
+                yield from within(statement.orelse)
+
+    routine: Routine
+    for routine in lir.routines:
+        yield from within(routine.body)

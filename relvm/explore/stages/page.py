@@ -1,0 +1,32 @@
+"""The page of an exploration: one HTML file with all that is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from relvm.explore.draw.html_page import filled, framed
+from relvm.explore.stages.view import View
+
+
+def page(title: str, views: Iterable[View]) -> str:
+    """The HTML."""
+    origins: dict[str, int] = {}
+    stages = [
+        {
+            "name": view.name,
+            "about": view.about,
+            "ms": round(view.seconds * 1000, 2),
+            "changed": view.changed,
+            "ir": view.is_ir,
+            "lines": [line.text for line in view.lines],
+            "origins": [[origins.setdefault(o, len(origins)) for o in line.origins] for line in view.lines],
+        }
+        for view in views
+    ]
+    data = {"title": title, "stages": stages, "origins": list(origins)}
+    return filled("view", ("view.js",), title, data)
+
+
+def frame(title: str, views: Iterable[View]) -> str:
+    """The page as an element of another, whose styles and scripts it keeps away from."""
+    return framed(page(title, views))

@@ -1,0 +1,76 @@
+"""The module that somebody gives, what a build makes of it on its way, and the function of it that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from relvm.errors import RelvmArgumentError, RelvmNameError, expect_choice, expect_path, expect_type, near_matches
+from relvm.frontend.load_model import read_model
+from relvm.ir.expr import Module
+from relvm.ir.verifier import Stage
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import TARGETS, build_pipeline
+
+
+def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Module:
+    """The module after the last pass of a build whose result is at `stage`.
+
+    Parameters
+    ----------
+    module
+        As a front end made it (stage PARSED or later, up to NORMAL).
+
+    Raises
+    ------
+    RelvmArgumentError
+        There is no such target.
+    """
+    expect_type("module", module, Module, "an ir.Module")
+    expect_type("fused", fused, bool, "True or False")
+    expect_choice("target", target, TARGETS)
+    return run_passes(module, [step for step in build_pipeline(target, fused=fused) if step.to <= stage])
+
+
+def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, int]] | None) -> Module:
+    """The module that is given, or in a file.
+
+    Parameters
+    ----------
+    dims
+        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+
+    Raises
+    ------
+    RelvmArgumentError
+        There are `dims` for a module or a text, whose sizes are its own.
+    RelvmFormatError
+        A file of another kind.
+    """
+    if not isinstance(model, Module):
+        expect_path("model", model)
+        return read_model(Path(model), dims)
+    if dims:
+        raise RelvmArgumentError(f"dims: {', '.join(dims)}: the sizes of a module are its own")
+    return model
+
+
+def function_name(built: Module, name: str | None) -> str:
+    """`name`, or that of the first public function where it is None.
+
+    Parameters
+    ----------
+    built
+        After passes, which remove functions that are inlined, and make functions of local ones.
+
+    Raises
+    ------
+    RelvmNameError
+        It has no such function.
+    """
+    names = [function.name for function in built.functions]
+    public = [function.name for function in built.functions if not function.private]
+    chosen = next(iter(public), "that is public") if name is None else name
+    if chosen not in names:
+        raise RelvmNameError(f"no function {chosen} in what is built{near_matches(chosen, names)}")
+    return chosen

@@ -1,0 +1,165 @@
+"""Which functions of a module call which, drawn and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import networkx as nx
+
+from relvm.explore.draw.graph import Arrow, Graph, Item, draw_graph
+from relvm.explore.stages.select import module_at
+from relvm.ir.expr import Function, FunctionRef, KernelCall, Module, PackedCall, PackedRef
+from relvm.ir.node import walk
+from relvm.ir.verifier import Stage
+from relvm.quoting import terminal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_KINDS = {"public": "operator", "private": "plain", "packed": "call", "kernel": "group"}
+
+
+def call_graph(module: Module, *, kernels: bool = False, target: str = "c", fused: bool = True) -> nx.DiGraph:
+    """Which functions use which, once a module is built: local functions are functions of the module then, and those
+    that are inlined are gone.
+
+    Parameters
+    ----------
+    module
+        As a front end made it.
+    kernels
+        Whether kernels are there, too.
+    target, fused
+        As `vm.build` takes them; target: "c" or "numpy".
+
+    Returns
+    -------
+    networkx.DiGraph
+        Nodes: (kind, name), kind being "function", "packed" or "kernel"; of a function the attribute `private`.  Edges
+        from who uses a function, by a call or as a value; their attribute `uses` says at how many places, `cycle`
+        whether the edge is part of a recursion.
+
+    Raises
+    ------
+    RelvmArgumentError
+        There is no such target.
+    """
+    built = module_at(module, Stage.LEGAL, target, fused=fused)
+    graph = nx.DiGraph()
+    for function in built.functions:
+        graph.add_node(("function", function.name), private=function.private)
+    for function in built.functions:
+        for used in _used(function):
+            if used[0] != "kernel" or kernels:
+                edge = ("function", function.name), used
+                graph.add_edge(*edge, uses=graph.edges.get(edge, {"uses": 0})["uses"] + 1)
+    part_of = {node: i for i, nodes in enumerate(nx.strongly_connected_components(graph)) for node in nodes}
+    for caller, used, attributes in graph.edges(data=True):
+        attributes["cycle"] = part_of[caller] == part_of[used]
+    return graph
+
+
+def draw_calls(module: Module, *, kernels: bool = False, target: str = "c", fused: bool = True) -> Figure:
+    """A picture of `call_graph`, callers above what they call; recursion is red.
+
+    Blue functions are public, white ones private, orange ones packed functions, green ones kernels.
+
+    Parameters
+    ----------
+    module, kernels, target, fused
+        As `call_graph` takes them.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Which `savefig` writes, and Jupyter shows.
+
+    Raises
+    ------
+    RelvmArgumentError
+        There is no such target.
+    RelvmUnsupportedError
+        matplotlib is not installed.
+    """
+    graph = call_graph(module, kernels=kernels, target=target, fused=fused)
+    items = tuple(_item(graph, node) for node in graph)
+    arrows = tuple(Arrow(*ends, marked=cycle) for *ends, cycle in graph.edges(data="cycle"))
+    return draw_graph(Graph(items, arrows), "calls")
+
+
+def format_calls(module: Module, *, kernels: bool = False, target: str = "c", fused: bool = True) -> str:
+    """`call_graph` as text: a line for each function with what it calls, and at how many places if these are several.
+
+    A function is `recursive` where a call of it can lead to another one.
+
+    Parameters
+    ----------
+    module, kernels, target, fused
+        As `call_graph` takes them.
+
+    Raises
+    ------
+    RelvmArgumentError
+        There is no such target.
+    """
+    graph = call_graph(module, kernels=kernels, target=target, fused=fused)
+    lines = []
+    for node, private in graph.nodes(data="private"):
+        if node[0] == "function":
+            said = [word for word, holds in (("private", private), ("recursive", _is_recursive(graph, node))) if holds]
+            about = f" ({', '.join(said)})" if said else ""
+            uses = graph.out_edges(node, data="uses")
+            called = ", ".join(f"{_label(used)} x {count}" if count > 1 else _label(used) for _, used, count in uses)
+            lines.append(f"{terminal(node[1])}{about}: {called or 'calls nothing'}\n")
+    return "".join(lines)
+
+
+def nested_calls(module: Module, *, target: str, fused: bool) -> Graph:
+    """`call_graph` as a graph of boxes: a function has the kernels that it calls inside.
+
+    Parameters and what is raised: as of `call_graph`.
+    """
+    graph = call_graph(module, kernels=True, target=target, fused=fused)
+    items = []
+    for node in graph:
+        if node[0] != "kernel":
+            item = _item(graph, node)
+            kernels = tuple(
+                Item((node, used), terminal(f"{used[1]} x {uses}" if uses > 1 else used[1]), "group")
+                for _, used, uses in graph.out_edges(node, data="uses")
+                if used[0] == "kernel"
+            )
+            calls = f"\n{len(kernels)} kernel{'s' * (len(kernels) > 1)}" if kernels else ""
+            items.append(replace(item, text=f"{item.text}{calls}", inside=kernels))
+    arrows = (Arrow(*ends, marked=cycle) for *ends, cycle in graph.edges(data="cycle") if ends[1][0] != "kernel")
+    return Graph(tuple(items), tuple(arrows))
+
+
+def _used(function: Function) -> Iterator[tuple[str, str]]:
+    """What a function at stage LEGAL names, as nodes."""
+    for part in walk(function.body):
+        match part:
+            case FunctionRef(name):
+                yield "function", name
+            case PackedCall(name) | PackedRef(name):
+                yield "packed", name
+            case KernelCall(name):
+                yield "kernel", name
+
+
+def _is_recursive(graph: nx.DiGraph, node: tuple[str, str]) -> bool:
+    return any(cycle for *_, cycle in graph.out_edges(node, data="cycle"))
+
+
+def _label(node: tuple[str, str]) -> str:
+    kind, name = node
+    return terminal(name if kind == "function" else f"{kind} {name}")
+
+
+def _item(graph: nx.DiGraph, node: tuple[str, str]) -> Item:
+    if _is_recursive(graph, node):
+        return Item(node, f"{_label(node)}\nrecursive", "cycle")
+    kind = node[0] if node[0] != "function" else "private" if graph.nodes[node]["private"] else "public"
+    return Item(node, _label(node), _KINDS[kind])

@@ -1,0 +1,193 @@
+"""The machine's memory: what plan_memory decides, as text and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from relvm.errors import RelvmArgumentError
+from relvm.explore.draw.matplotlib_import import new_figure
+from relvm.explore.draw.memory_chart import Box, draw_boxes, in_use
+from relvm.explore.stages.select import function_name, module_at
+from relvm.ir.expr import Module
+from relvm.ir.symbolic import AnyDim, dim_vars, evaluate_with
+from relvm.ir.verifier import Stage
+from relvm.passes.memory.arena_allocator import Request, lower_bound, plan_arena
+from relvm.passes.memory.buffer_reuse import BlockPlan, Slot, Storage, name_of
+from relvm.passes.memory.plan_memory import memory_plans
+from relvm.quoting import svg_text, terminal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+
+def draw_memory(
+    module: Module,
+    function: str | None = None,
+    *,
+    dims: Mapping[str, int] | None = None,
+    target: str = "c",
+    fused: bool = True,
+) -> Figure:
+    """A picture of the memory that a function's tensors have in a machine.
+
+    Each block of the function (its body, and the branches of its ifs) that makes tensors has its own part.  Each tensor
+    is a box, as high as it has bytes, from the binding that makes it to the last that needs it; a frame around boxes is
+    a storage, which is allocated and freed at once.  Where a storage is, only the allocator knows: they are drawn so
+    that none overlap.  The lines are the bytes of tensors that are alive, those of storages that are held, and, dashed,
+    the most that are ever alive, below which nothing can be held.
+
+    Parameters
+    ----------
+    module
+        As a front end made it.
+    function
+        By default the first public one.
+    dims
+        The sizes of symbolic dimensions that have no bounds, by name.
+    target, fused
+        As `vm.build` takes them; target: "c" or "numpy".
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Which `savefig` writes, and Jupyter shows.
+
+    Raises
+    ------
+    RelvmNameError
+        There is no such function.
+    RelvmArgumentError
+        There is no such target, or the size of a dimension is needed that `dims` does not have.
+    RelvmUnsupportedError
+        matplotlib is not installed.
+    """
+    built = module_at(module, Stage.LEGAL, target, fused=fused)
+    plans = list(_plans(built, function_name(built, function)))
+    shown = [(place, plan) for place, plan in plans if plan.storages] or plans[:1]
+    figure = new_figure(10, 1 + 4 * len(shown))
+    for axes, (place, plan) in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown, strict=True):
+        _draw_plan(axes, place, plan, dims or {})
+    return figure
+
+
+def format_memory(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> str:
+    """The memory plan of every block that makes tensors: what it holds, then each storage and what is in it.
+
+    Lifetimes are points of the block: its bindings as `relvm show --stage legal` shows them, from 0, and its end.
+
+    Parameters
+    ----------
+    module
+        As a front end made it.
+    function
+        By default all of them.
+    target, fused
+        As `vm.build` takes them; target: "c" or "numpy".
+
+    Raises
+    ------
+    RelvmNameError, RelvmArgumentError
+        There is no such function, or no such target.
+    """
+    built = module_at(module, Stage.LEGAL, target, fused=fused)
+    wanted = None if function is None else function_name(built, function)
+    lines = []
+    for place, plan in _plans(built, wanted):
+        if plan.storages:
+            lines.append(f"{terminal(place)}: {_summary(plan)}")
+            for storage in plan.storages:
+                lines += _storage_lines(storage)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _plans(module: Module, function: str | None) -> Iterator[tuple[str, BlockPlan]]:
+    """The plans of a function's blocks, or those of all functions where it is None.  module: at stage LEGAL."""
+    functions = tuple(each for each in module.functions if function in (None, each.name))
+    return memory_plans(module.with_functions(functions))
+
+
+# ---- the picture ----
+
+
+def _draw_plan(axes: Axes, place: str, plan: BlockPlan, dims: Mapping[str, int]) -> None:
+    storages = [_held(storage, place, dims) for storage in plan.storages]
+    stacked = plan_arena(storages)
+    boxes = []
+    for storage, request, offset in zip(plan.storages, storages, stacked.offsets, strict=True):
+        span = request.last + 1 - request.first
+        axes.add_patch(_frame((request.first, offset), span, request.size_bytes))
+        for slot, inside in zip(storage.slots, storage.offsets, strict=True):
+            size = _known(slot.size_bytes, place, dims)
+            boxes.append(Box(_names(slot), offset + inside, size, slot.first, slot.last))
+    alive = lower_bound([Request("", box.size_bytes, box.first, box.last) for box in boxes])
+    draw_boxes(axes, boxes, stacked.size_bytes, alive)
+    held = [Box("", 0, request.size_bytes, request.first, request.last) for request in storages]
+    points = range(max((box.last for box in boxes), default=0) + 1)
+    axes.step([*points, len(points)], [*in_use(held, points), 0], where="post", color="red", ls="dotted", label="held")
+    axes.legend(loc="upper right", fontsize=8)
+    what = f"{_counted(plan)}; {stacked.lower_bound_bytes:,} bytes held at once"
+    axes.set(title=svg_text(f"{place}: {what}"), xlabel="binding at stage legal")
+
+
+def _frame(corner: tuple[int, int], width: int, height: int) -> Rectangle:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle(corner, width, height, fill=False, edgecolor="black", linewidth=0.8, zorder=3)
+
+
+def _held(storage: Storage, place: str, dims: Mapping[str, int]) -> Request:
+    """A storage from the first tensor in it to the last."""
+    first, last = storage.slots[0].first, max(slot.last for slot in storage.slots)
+    return Request("", _known(storage.size_bytes, place, dims), first, last)
+
+
+def _known(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
+    """A size as a number."""
+    missing = sorted({var.name for var in dim_vars(size)} - dims.keys())
+    if missing:
+        example = ", ".join(f"{name!r}: 64" for name in missing)
+        raise RelvmArgumentError(f"{place}: {size} bytes need the size of {', '.join(missing)}: dims={{{example}}}")
+    return max(0, evaluate_with(size, lambda var: dims[var.name]))
+
+
+# ---- the text ----
+
+
+def _summary(plan: BlockPlan) -> str:
+    slots = [slot for storage in plan.storages for slot in storage.slots]
+    if not all(slot.is_fixed for slot in slots):
+        return _counted(plan)
+    held = [_held(storage, "", {}) for storage in plan.storages]
+    alive = [Request("", slot.size_bytes, slot.first, slot.last) for slot in slots]
+    return f"{_counted(plan)}; {_sizes(lower_bound(held), lower_bound(alive))} at once"
+
+
+def _counted(plan: BlockPlan) -> str:
+    tensors = sum(len(slot.values) for storage in plan.storages for slot in storage.slots)
+    return f"{tensors} tensors in {len(plan.storages)} storages, {len(plan.over)} of them in place"
+
+
+def _storage_lines(storage: Storage) -> Iterator[str]:
+    if storage.is_arena:
+        yield f"  arena of {_sizes(storage.size_bytes, storage.lower_bound)}"
+    else:
+        yield f"  storage of {_number(storage.size_bytes)} bytes"
+    yield f"    {'offset':>12} {'bytes':>12} {'from':>6} {'to':>6}  tensors"
+    for slot, offset in zip(storage.slots, storage.offsets, strict=True):
+        yield f"    {offset:>12,} {_number(slot.size_bytes):>12} {slot.first:>6} {slot.last:>6}  {_names(slot)}"
+
+
+def _sizes(size_bytes: int, bound: int) -> str:
+    ratio = f"{size_bytes / bound:.3f}" if bound else "1.000"
+    return f"{size_bytes:,} bytes, lower bound {bound:,}, ratio {ratio}"
+
+
+def _number(size: AnyDim) -> str:
+    return f"{size:,}" if isinstance(size, int) else str(size)
+
+
+def _names(slot: Slot) -> str:
+    return terminal(" > ".join(map(name_of, slot.values)))

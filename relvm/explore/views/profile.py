@@ -1,0 +1,198 @@
+"""Where the time of a run goes, and how far each kernel is from what the machine can do, drawn and written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from relvm.errors import RelvmArgumentError, expect_type
+from relvm.explore.draw.matplotlib_import import new_figure
+from relvm.explore.views.machine_peak import Peaks, measured_peaks
+from relvm.quoting import svg_text, terminal
+from relvm.runtime.profiler import Profile, ProfileRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOURS = {"kernel": "C0", "packed": "C1", "builtin": "C2", "others": "C7", "machine": "C7"}
+_BAR = 20  # letters of a bar that is the whole run
+
+
+class Rates(NamedTuple):
+    """What is shown of a profile's row, or of several together.
+
+    operations, bytes: in a second.  intensity: operations for each byte.  of_roof: the least time that the machine
+    needs for as much, by its peaks, over the time that was taken; above 1 where caches have the data.  Each is None
+    where it is not known, and where it says nothing, as of builtins.
+    """
+
+    name: str
+    kind: str
+    seconds: float
+    share: float
+    count: int | None = None
+    operations: float | None = None
+    bytes: float | None = None
+    intensity: float | None = None
+    of_roof: float | None = None
+
+
+def draw_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20) -> Figure:
+    """A picture of a profile: what took how long, and at how many operations and bytes per second.
+
+    On the left is the time of each kernel, packed function and builtin, with its share of the run; in the middle the
+    operations that it did in that time, and on the right what it read and wrote, each beside a line for what the
+    machine does at most.  What is counted is in docs/explore.md.
+
+    Parameters
+    ----------
+    profile
+        As `VirtualMachine.profile` gives it.
+    peaks
+        By default what `measured_peaks` measures, now, here, with as many threads as the run had.
+    most
+        So many rows have bars of their own, the longest; the others have one together.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Which `savefig` writes, and Jupyter shows.
+
+    Raises
+    ------
+    RelvmArgumentError
+        `most` is less than 1, or a peak is not positive.
+    RelvmUnsupportedError
+        matplotlib is not installed.
+    """
+    peaks = expect_peaks(profile, peaks)
+    rows = rates(profile, peaks, most)
+    figure = new_figure(13, 1.2 + 0.25 * len(rows))
+    times, arithmetic, memory = figure.subplots(1, 3, sharey=True, width_ratios=(2, 1, 1))
+    places = range(len(rows))
+    bars = times.barh(places, [row.seconds * 1e3 for row in rows], color=_colours(rows))
+    times.bar_label(bars, [f"{row.share:.1%}" for row in rows], padding=3, fontsize=8)
+    times.set_yticks(places, [svg_text(row.name) for row in rows], fontsize=8)
+    times.set(
+        xlabel="ms", title=svg_text(f"{profile.function}: {profile.seconds * 1e3:.3f} ms"), ylim=(len(rows) - 0.4, -0.6)
+    )
+    times.margins(x=0.12)
+    _draw_rates(arithmetic, rows, [row.operations for row in rows], peaks.operations, "peak")
+    arithmetic.set(xlabel="GFLOP/s", title="arithmetic")
+    _draw_rates(memory, rows, [row.bytes for row in rows], peaks.bytes, "a copy")
+    memory.set(xlabel="GB/s, read and written", title="memory")
+    return figure
+
+
+def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20) -> str:
+    """The same as text, with the operations for each byte, and how much of what the machine can do was done.
+
+    "of roof" is the least time that the machine needs for so many operations and bytes over the time that was taken.
+
+    Parameters
+    ----------
+    profile, peaks, most
+        As `draw_profile` takes them.
+
+    Raises
+    ------
+    RelvmArgumentError
+        As `draw_profile` does.
+    """
+    peaks = expect_peaks(profile, peaks)
+    rows = rates(profile, peaks, most)
+    cells = [("", "ms", "share", "", "calls", "GFLOP/s", "GB/s", "FLOP/byte", "of roof")]
+    for row in rows:
+        numbers = [f"{row.seconds * 1e3:.4f}", f"{row.share:.1%}", "#" * round(_BAR * row.share)]
+        numbers.append("" if row.count is None else str(row.count))
+        computes = row.kind in ("kernel", "packed")
+        cells.append((terminal(row.name), *numbers, *(_rate_cells(row) if computes else [""] * 4)))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [f"{terminal(profile.function)}: {profile.seconds * 1e3:.3f} ms; {_described(peaks)}\n"]
+    for line in cells:
+        padded = [cell.rjust(width) for cell, width in zip(line, widths, strict=True)]
+        padded[0], padded[3] = line[0].ljust(widths[0]), line[3].ljust(widths[3])
+        lines.append(f"  {'  '.join(padded).rstrip()}\n")
+    return "".join(lines)
+
+
+def rates(profile: Profile, peaks: Peaks, most: int) -> list[Rates]:
+    """Of the longest rows, of the others together, and of the machine itself.
+
+    Raises
+    ------
+    RelvmArgumentError
+        `most` is less than 1.
+    """
+    if most < 1:
+        raise RelvmArgumentError(f"most={most}: expected at least 1")
+    rows = [_rates(row, peaks) for row in profile.rows[:most]]
+    if others := profile.rows[most:]:
+        seconds = sum(row.seconds for row in others)
+        rows.append(Rates(f"({len(others)} more)", "others", seconds, seconds / profile.seconds))
+    other = profile.other_seconds
+    rows.append(Rates("(the machine)", "machine", other, other / profile.seconds))
+    return rows
+
+
+def expect_peaks(profile: Profile, peaks: Peaks | None) -> Peaks:
+    """The peaks that are given, or else those of this machine with the profile's number of threads.
+
+    Raises
+    ------
+    RelvmArgumentError
+        One is not positive.
+    """
+    expect_type("profile", profile, Profile, "a Profile")
+    if peaks is None:
+        return measured_peaks(profile.threads)
+    expect_type("peaks", peaks, Peaks, "Peaks")
+    for name, value in (("operations", peaks.operations), ("bytes", peaks.bytes)):
+        if value is not None and not value > 0:
+            raise RelvmArgumentError(f"peaks.{name} is {value}, expected a positive number per second")
+    return peaks
+
+
+def _rates(row: ProfileRow, peaks: Peaks) -> Rates:
+    plain = Rates(row.name, row.kind, row.seconds, row.share, row.count)
+    if row.kind == "builtin" or not row.seconds:
+        return plain
+    of_bytes = row.bytes / row.seconds if row.bytes else None
+    if row.operations is None:
+        return plain._replace(bytes=of_bytes)
+    intensity = row.operations / row.bytes if row.bytes else None
+    least = row.bytes / peaks.bytes
+    if row.operations:
+        least = None if peaks.operations is None else max(least, row.operations / peaks.operations)
+    of_roof = None if least is None else least / row.seconds
+    return plain._replace(operations=row.operations / row.seconds, bytes=of_bytes, intensity=intensity, of_roof=of_roof)
+
+
+def _draw_rates(axes: Axes, rows: list[Rates], values: list[float | None], peak: float | None, name: str) -> None:
+    """Bars of billions per second, and a line for the most that there can be, by its name."""
+    bars = axes.barh(range(len(rows)), [(value or 0.0) / 1e9 for value in values], color=_colours(rows))
+    axes.bar_label(bars, ["" if value is None else _billions(value) for value in values], padding=3, fontsize=8)
+    axes.margins(x=0.2)
+    if peak is not None:
+        axes.axvline(peak / 1e9, color="black", linestyle="dashed", label=f"{name}: {peak / 1e9:.1f}")
+        axes.legend(loc="lower right", fontsize=8)
+
+
+def _colours(rows: list[Rates]) -> list[str]:
+    return [_COLOURS[row.kind] for row in rows]
+
+
+def _described(peaks: Peaks) -> str:
+    arithmetic = "not measured" if peaks.operations is None else f"{peaks.operations / 1e9:.1f} GFLOP/s"
+    threads = "1 thread" if peaks.threads == 1 else f"{peaks.threads} threads"
+    return f"peaks of {threads}: {arithmetic}, {peaks.bytes / 1e9:.1f} GB/s"
+
+
+def _rate_cells(row: Rates) -> tuple[str, ...]:
+    intensity = "-" if row.intensity is None else f"{row.intensity:.2f}"
+    of_roof = "-" if row.of_roof is None else f"{row.of_roof:.1%}"
+    return _billions(row.operations), _billions(row.bytes), intensity, of_roof
+
+
+def _billions(value: float | None) -> str:
+    return "-" if value is None else f"{value / 1e9:.2f}"

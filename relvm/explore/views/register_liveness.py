@@ -1,0 +1,262 @@
+"""What the registers of a routine hold, and for how long it is needed, drawn and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from relvm.compiler.build import lower
+from relvm.explore.draw.matplotlib_import import new_figure
+from relvm.explore.stages.select import function_name, module_at
+from relvm.ir.expr import Module
+from relvm.ir.verifier import Stage
+from relvm.lir.routine import (
+    CallStatement,
+    IfStatement,
+    Operand,
+    PrimStatement,
+    Register,
+    ResetStatement,
+    Routine,
+    Statement,
+    TailCallStatement,
+)
+from relvm.quoting import svg_text, terminal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class RegisterLife:
+    """A register of a routine.  Its statements are numbered from 1 as they are printed, those of a branch of an `if`
+    after it, `else` without a number.
+
+    Attributes
+    ----------
+    index
+        Of the register.
+    name
+        Of the parameter, or of the first value that is put there, empty where that is the result of a branch; "result"
+        of where the routine leaves its result.
+    held
+        The statements before or after which it holds a value, on one way through the routine at least.
+    needed
+        Those of them from one that puts a value there, or the first, to one that reads it.
+    """
+
+    index: int
+    name: str
+    held: tuple[int, ...]
+    needed: tuple[int, ...]
+
+
+def liveness(
+    module: Module, function: str | None = None, *, target: str = "c", fused: bool = True
+) -> tuple[RegisterLife, ...]:
+    """The registers of a function's routine, those that are never used left out.
+
+    Parameters
+    ----------
+    module
+        As a front end made it.
+    function
+        By default the first public one.
+    target, fused
+        As `vm.build` takes them; target: "c" or "numpy".
+
+    Raises
+    ------
+    RelvmNameError
+        There is no such function.
+    RelvmArgumentError
+        There is no such target.
+    """
+    return _lives(_routine(module, function, target, fused))
+
+
+def draw_liveness(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> Figure:
+    """A picture of `liveness`: registers against statements, as `relvm show --stage routine` prints them.
+
+    A bar is dark where the value is needed, and light where the register only holds it.  Below is how many registers
+    hold a value at each statement, and how many of these are needed.
+
+    Parameters
+    ----------
+    module, function, target, fused
+        As `liveness` takes them.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Which `savefig` writes, and Jupyter shows.
+
+    Raises
+    ------
+    RelvmNameError, RelvmArgumentError
+        As `liveness` does.
+    RelvmUnsupportedError
+        matplotlib is not installed.
+    """
+    routine = _routine(module, function, target, fused)
+    lives = _lives(routine)
+    count = sum(1 for _ in _statements(routine.body))
+    rows = 0.16 * len(lives) + 0.5
+    figure = new_figure(10, rows + 2)
+    above, below = figure.subplots(2, sharex=True, height_ratios=(rows, 1.5))
+    for row, life in enumerate(lives):
+        for numbers, colour, what in ((life.held, "#c6dbef", "held"), (life.needed, "#2171b5", "needed")):
+            spans = [(first - 0.5, last - first + 1) for first, last in _runs(numbers)]
+            above.broken_barh(spans, (row - 0.4, 0.8), facecolor=colour).set_gid(f"r[{life.index}] {what}")
+    above.set(title=svg_text(f"{routine.name}: registers"), ylim=(len(lives) - 0.5, -0.5))
+    above.set_yticks(range(len(lives)), [svg_text(f"{life.name} r[{life.index}]") for life in lives], fontsize=7)
+    points = range(1, count + 1)
+    for what, colour in (("held", "#6baed6"), ("needed", "#08519c")):
+        below.step(points, _counts(lives, what, count), where="mid", color=colour, label=what)
+    below.set(xlabel="statement", ylabel="registers", xlim=(0.5, count + 0.5), ylim=(0, None))
+    below.xaxis.get_major_locator().set_params(integer=True)
+    below.legend(loc="upper right", fontsize=8)
+    return figure
+
+
+def format_liveness(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> str:
+    """`liveness` as text: a line for each register with the statements at which it is needed, and holds a value.
+
+    Parameters
+    ----------
+    module, function, target, fused
+        As `liveness` takes them.
+
+    Raises
+    ------
+    RelvmNameError, RelvmArgumentError
+        As `liveness` does.
+    """
+    routine = _routine(module, function, target, fused)
+    lives = _lives(routine)
+    count = sum(1 for _ in _statements(routine.body))
+    most = {what: max(_counts(lives, what, count), default=0) for what in ("held", "needed")}
+    head = f"{terminal(routine.name)}: {count} statements, {len(lives)} registers"
+    lines = [f"{head}; at once {most['held']} hold a value, {most['needed']} are needed\n"]
+    cells = [(f"r[{life.index}]", terminal(life.name), _listed(life.needed), _listed(life.held)) for life in lives]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for place, name, needed, held in cells:
+        start = f"  {place.ljust(widths[0])}  {name.ljust(widths[1])}"
+        lines.append(f"{start}  needed {needed.ljust(widths[2])}  held {held}\n")
+    return "".join(lines)
+
+
+def _routine(module: Module, function: str | None, target: str, fused: bool) -> Routine:
+    built = module_at(module, Stage.PLANNED, target, fused=fused)
+    name = function_name(built, function)
+    return next(routine for routine in lower(built).routines if routine.name == name)
+
+
+def _lives(routine: Routine) -> tuple[RegisterLife, ...]:
+    found = _Found({id(statement): number for number, statement in enumerate(_statements(routine.body), 1)})
+    found.needed_before(routine.body, frozenset((len(routine.params),)))
+    found.held_after(routine.body, frozenset(range(len(routine.params))))
+    names = dict(enumerate((*routine.params, "result")))
+    for statement in _statements(routine.body):
+        if isinstance(statement, CallStatement | PrimStatement) and statement.destination is not None:
+            names.setdefault(statement.destination, statement.comment)
+    return tuple(
+        RegisterLife(index, names[index], tuple(found.held[index]), tuple(sorted(found.needed.get(index, ()))))
+        for index in sorted(found.held)
+    )
+
+
+@dataclass
+class _Found:
+    """The statements at which registers are needed, and hold a value, as they are found.  numbers: of statements, by
+    their identity, since equal ones may stand at several places."""
+
+    numbers: dict[int, int]
+    needed: dict[int, list[int]] = field(default_factory=dict)
+    held: dict[int, list[int]] = field(default_factory=dict)
+
+    def needed_before(self, body: tuple[Statement, ...], after: frozenset[int]) -> frozenset[int]:
+        """The registers whose value is read at the start of `body` or later, where those after it are `after`."""
+        for statement in reversed(body):
+            made, read = _made(statement), _read(statement)
+            match statement:
+                case IfStatement(_, then, orelse):
+                    before = self.needed_before(then, after) | self.needed_before(orelse, after) | read
+                case TailCallStatement():
+                    before = read
+                case _:
+                    before = (after - made) | read
+            for register in before | (made & after):
+                self.needed.setdefault(register, []).append(self.numbers[id(statement)])
+            after = before
+        return after
+
+    def held_after(self, body: tuple[Statement, ...], before: frozenset[int]) -> frozenset[int]:
+        """The registers that hold a value at the end of `body`, where those before it are `before`."""
+        for statement in body:
+            made = _made(statement)
+            for register in before | made:
+                self.held.setdefault(register, []).append(self.numbers[id(statement)])
+            match statement:
+                case IfStatement(_, then, orelse):
+                    before = self.held_after(then, before) | self.held_after(orelse, before)
+                case TailCallStatement():
+                    before = frozenset()
+                case ResetStatement(register):
+                    before -= {register}
+                case _:
+                    before |= made
+        return before
+
+
+def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """The statements as they are printed."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, IfStatement):
+            yield from _statements(statement.then)
+            yield from _statements(statement.orelse)
+
+
+def _made(statement: Statement) -> frozenset[int]:
+    """The register that a statement itself writes."""
+    match statement:
+        case CallStatement(destination=int(register)) | PrimStatement(destination=register):
+            return frozenset((register,))
+    return frozenset()
+
+
+def _read(statement: Statement) -> frozenset[int]:
+    """The registers that a statement itself reads; to release one is not to read it."""
+    operands: tuple[Operand, ...] = ()
+    match statement:
+        case CallStatement(args=args) | PrimStatement(args=args) | TailCallStatement(args=args):
+            operands = args
+        case IfStatement(cond):
+            operands = (cond,)
+    return frozenset(operand.index for operand in operands if isinstance(operand, Register))
+
+
+def _counts(lives: Iterable[RegisterLife], what: str, statements: int) -> list[int]:
+    """How many registers are `what`, held or needed, at each statement."""
+    counts = [0] * statements
+    for life in lives:
+        for number in getattr(life, what):
+            counts[number - 1] += 1
+    return counts
+
+
+def _runs(numbers: tuple[int, ...]) -> list[tuple[int, int]]:
+    """The first and the last of numbers that follow each other."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = runs[-1][0], number
+        else:
+            runs.append((number, number))
+    return runs
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in _runs(numbers)) or "never"

@@ -1,0 +1,105 @@
+"""Where kernels are between the roofs of arithmetic and memory.
+
+Source: Williams, Waterman, Patterson, "Roofline: an insightful visual performance model for multicore architectures",
+Communications of the ACM 52, 2009.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from relvm.errors import RelvmToolchainError
+from relvm.explore.draw.matplotlib_import import new_figure
+from relvm.explore.views.machine_peak import Peaks
+from relvm.explore.views.profile import Rates, expect_peaks, rates
+from relvm.quoting import svg_id, svg_text
+from relvm.runtime.profiler import Profile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SMALLEST, _LARGEST = 60, 900  # points, squared: of no time, and of the whole run
+
+
+def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 20) -> Figure:
+    """A picture of a profile: the operations per second of each kernel against those that it has for each byte.
+
+    The slanted roof is what memory allows, the level one what arithmetic does.  The larger a point, the longer its
+    kernel took; the list on the right has the names, and at its end the kernels that have no place, as they compute
+    nothing or what they compute is not counted.  `format_profile` says the same as text.
+
+    Parameters
+    ----------
+    profile, peaks
+        As `draw_profile` takes them.
+    most
+        Only so many of what took longest are looked at.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Which `savefig` writes, and Jupyter shows.  Each point's gid is the name of its kernel.
+
+    Raises
+    ------
+    RelvmArgumentError
+        As `draw_profile` does.
+    RelvmToolchainError
+        The peak of arithmetic is not known: there is no C compiler.
+    RelvmUnsupportedError
+        matplotlib is not installed.
+    """
+    peaks = expect_peaks(profile, peaks)
+    if peaks.operations is None:
+        raise RelvmToolchainError("a roofline needs the peak of arithmetic, which is measured with a C compiler")
+    kernels = [row for row in rates(profile, peaks, most) if row.kind in ("kernel", "packed")]
+    placed = [row for row in kernels if row.intensity]
+    figure = new_figure(11, 6)
+    axes, names = figure.subplots(1, 2, width_ratios=(3, 1.4))
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="operations per byte read or written",
+        ylabel="GFLOP/s",
+        title=svg_text(profile.function),
+    )
+    _draw_roofs(axes, [row.intensity for row in placed], peaks.operations / 1e9, peaks.bytes / 1e9)
+    for number, row in enumerate(placed, 1):
+        _draw_point(axes, number, row)
+    lines = [
+        f"{number:2} {row.name}: {row.share:.1%}, {row.of_roof:.0%} of roof" for number, row in enumerate(placed, 1)
+    ]
+    lines += [f" - {row.name}: {row.share:.1%}" for row in kernels if row not in placed]
+    names.set_axis_off()
+    names.text(
+        0,
+        1,
+        "\n".join(svg_text(line) for line in lines),
+        va="top",
+        fontsize=8,
+        family="DejaVu Sans Mono",
+        linespacing=1.5,
+    )
+    return figure
+
+
+def _draw_roofs(axes: Axes, intensities: list[float], operations: float, bandwidth: float) -> None:
+    """The lines, from a quarter of the least intensity to four times the largest, and around where they meet."""
+    ridge = operations / bandwidth
+    left, right = min([ridge, *intensities]) / 4, max([ridge, *intensities]) * 4
+    points = [left, ridge, right]
+    axes.plot(points, [bandwidth * left, operations, operations], color="black")
+    axes.text(right, operations * 1.05, f"{operations:.1f} GFLOP/s", ha="right", va="bottom", fontsize=8)
+    axes.text(left * 1.8, bandwidth * left, f"{bandwidth:.1f} GB/s", ha="left", va="center", fontsize=8)
+    axes.set_xlim(left, right)
+    axes.grid(which="major", color="#eeeeee")
+    axes.set_axisbelow(True)
+
+
+def _draw_point(axes: Axes, number: int, row: Rates) -> None:
+    size = _SMALLEST + (_LARGEST - _SMALLEST) * row.share
+    place = row.intensity, row.operations / 1e9
+    drawn = axes.scatter(*place, s=size, color=f"C{(number - 1) % 10}", alpha=0.7, edgecolor="white", zorder=3)
+    drawn.set_gid(svg_id(row.name))
+    axes.text(*place, str(number), ha="center", va="center", fontsize=7, zorder=4)

@@ -1,0 +1,275 @@
+"""The graph that is being imported, as converters see it: its values, and the block that they add bindings to."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from typing import Any, Self
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.identifiers import identifier, shown
+from relvm.frontend.onnx.model_checker import Key
+from relvm.frontend.onnx.model_file import ModelFile
+from relvm.frontend.onnx.values import SIZE_LIMIT, Dequantised, HostValue, Value
+from relvm.ir.dtypes import I64, DType, dtype_of
+from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Shape, Tuple, Var, constant, is_atom
+from relvm.ir.operator import SizeClaim
+from relvm.ir.relate_sizes import check_of
+from relvm.ir.symbolic import AnyDim, Dim, DimVar, as_var, dim_var
+from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch
+
+_MOST_AXES = 64  # as NumPy has
+_TOO_MANY_BYTES = 2**63
+
+UNIMPORTED: Any = object()  # the value of a node that could not be imported
+
+
+class Unimported(Exception):
+    """What is asked for depends on a node that could not be imported, which is among the problems already."""
+
+
+class ImportContext(ABC):
+    """A graph that is being imported; the context of a subgraph sees the values of the one around it."""
+
+    def __init__(
+        self,
+        opsets: dict[str, int],
+        dims: dict[str, int | tuple[int, int] | None],
+        file: ModelFile,
+        outer: Self | None,
+    ) -> None:
+        self.opsets = opsets
+        self.fixed_dims = dims
+        self.file = file
+        self.place = outer.place if outer else file.place
+        self.origin = self.place  # of what is being imported: the model, then its nodes
+        self.outer = outer
+        self.problems: dict[str, None] = outer.problems if outer else {}  # what cannot be imported, in order
+        self.values: dict[str, Value | None] = {}  # None: an input that a call of a function leaves out
+        self.bindings: list[Binding | MatchCast] = []
+        self.forks: int = outer.forks if outer else 0  # how many Ifs that parted the ways this graph is behind
+        self.own_dims: set[DimVar] = set()  # that `known_shape` made: no parameter's shape gives them
+        self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
+        self.hints: set[str] = outer.hints if outer else set()  # the names of dimensions that may differ
+        self.taken: set[str] = outer.taken if outer else set()  # the names of variables in dim_names
+        self.functions: dict[Key, Any] = outer.functions if outer else {}
+        self.calls: tuple[Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
+        self.declared: dict[str, Any] = {}  # TypeProtos: what the graph says of the values that its nodes make
+        self.items: dict[Expr, tuple[Expr, ...]] = outer.items if outer else {}  # of lists whose items are known
+        self.dequantised: dict[Expr, Dequantised] = outer.dequantised if outer else {}
+
+    @abstractmethod
+    def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
+        """Import the nodes, and return the values of these names."""
+
+    def lookup(self, name: str, here: str) -> Value | None:
+        """The value of that name in this graph or one around it; None: the function's caller gives none."""
+        graph: Self | None = self
+        while graph is not None:
+            if name in graph.values:
+                value = graph.values[name]
+                if value is UNIMPORTED:
+                    raise Unimported
+                return value
+            graph = graph.outer
+        raise RelvmFormatError(f"{here}: there is no value {shown(name)!r} before it")
+
+    def tensor(self, value: Value) -> Expr:
+        """The value as an expression; a host value is made a tensor here."""
+        if not isinstance(value, HostValue):
+            return value
+        dims = tuple(value.array.reshape(-1))
+        if not any(isinstance(dim, Dim) for dim in dims):
+            return self.constant(value.array.astype(value.dtype.numpy), "a constant")
+        # What is negative is no size: it is added.
+        sizes = tuple(dim if isinstance(dim, Dim) else max(dim, 0) for dim in dims)
+        tensor = self.emit(ops.shape_to_tensor(Shape(sizes)), "shape")
+        if sizes != dims:
+            rest = [0 if isinstance(dim, Dim) else min(dim, 0) for dim in dims]
+            tensor = self.emit(ops.add(tensor, constant(np.array(rest, np.int64))), "shape")
+        if value.dtype != I64:
+            tensor = self.emit(ops.cast(tensor, to=value.dtype.name), "shape")
+        if value.array.ndim != 1:
+            tensor = self.emit(ops.reshape(tensor, Shape(value.array.shape)), "shape")
+        return tensor
+
+    def constant(self, array: np.ndarray, here: str) -> Constant:
+        """A constant of the model; RelvmUnsupportedError for an element type that relvm does not have.  What is
+        read-only, as mapped weights are, is not copied."""
+        try:
+            dtype_of(array.dtype)
+        except RelvmError as error:
+            raise RelvmUnsupportedError(f"{here}: {error}") from None
+        return constant(array) if array.flags.writeable else Constant(array)
+
+    def element_type(self, number: int, what: str) -> DType:
+        """The dtype of an onnx.TensorProto.DataType number."""
+        from onnx import TensorProto, helper
+
+        try:
+            return dtype_of(helper.tensor_dtype_to_np_dtype(number))
+        except (RelvmError, KeyError):
+            known = {value: name for name, value in TensorProto.DataType.items()}
+            name = known.get(number, number)
+            raise RelvmUnsupportedError(f"{self.place}: {what}: element type {name} is not supported") from None
+
+    def dimension(self, dim: Any, name: str, axis: int) -> AnyDim:
+        if dim.HasField("dim_value") and dim.dim_value >= 0:  # exporters write -1 for a size that is not known
+            return dim.dim_value
+        key = dim.dim_param
+        is_hint = key in self.fixed_dims and self.fixed_dims[key] is None
+        if is_hint:
+            self.hints.add(key)
+        if is_hint or key in ("", "?"):
+            key = f"{name}_dim{axis}"
+        if key not in self.dim_names:
+            size = self.fixed_dims.get(key)
+            self.dim_names[key] = size if isinstance(size, int) else dim_var(identifier(key, self.taken))
+        return self.dim_names[key]
+
+    def emit(self, expr: Expr, name: str) -> Expr:
+        """A variable bound to `expr`, or `expr` itself where it is an atom, or its value where it is a small constant:
+        what is computed from constants may be a shape."""
+        assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
+        _expect_possible(expr.type)
+        expr = _evaluated(expr)
+        if is_atom(expr):
+            return expr
+        var = self.var(identifier(name, set()), expr.type)
+        self.bindings.append(Binding(var, expr))
+        return var
+
+    def var(self, name: str, type_: Type) -> Var:
+        """A new variable, of what is being imported."""
+        return Var(name, type=type_, origins=(self.origin,))
+
+    def known_shape(self, value: Expr) -> Expr:
+        """`value`, its sizes named where only the rank is known, so that shapes can be made of them."""
+        type_ = value.type
+        if not isinstance(type_, TensorType) or type_.shape is not None or type_.rank is None:
+            return value
+        return self.named(value, (None,) * type_.rank)
+
+    def named(self, value: Expr, dims: tuple[AnyDim | None, ...]) -> Expr:
+        """`value`, checked at run time to be of these sizes; None: whatever it is, under a name from here on."""
+        stem = value.name if isinstance(value, Var) else "value"
+        shape = tuple(dim_var(f"{stem}_dim{axis}") if dim is None else dim for axis, dim in enumerate(dims))
+        self.own_dims.update(as_var(new) for new, dim in zip(shape, dims, strict=True) if dim is None)
+        return self.checked(value, shape)
+
+    def checked(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
+        """`value`, which the model says is of that shape: checked at run time where it is not proven."""
+        type_ = TensorType(value.type.dtype, shape)
+        if is_proven(type_, value.type):
+            return value
+        if reason := mismatch(type_, value.type):
+            raise RelvmShapeError(reason)
+        var = self.var(value.name if isinstance(value, Var) else "value", type_)
+        self.bindings.append(MatchCast(var, value))
+        return var
+
+    def require(self, claim: SizeClaim) -> None:
+        """Check a claim about sizes: now where they are known, else when the model runs.
+
+        Raises
+        ------
+        RelvmShapeError
+            It holds for no values of the dimensions.
+        """
+        if claim.is_open():
+            self.bindings.append(check_of(claim, claim.message, (self.origin,)))
+
+    def outside(self, type_: Type) -> Type:
+        """What is known of a value of that type where the sizes that this graph gave names to are not."""
+        return forget_vars(type_, lambda var: var not in self.own_dims)
+
+    def initializers(self, graph: Any, overridden: Collection[str] = ()) -> None:
+        for tensor in graph.initializer:
+            if tensor.name in overridden:
+                continue
+            what = f"{self.place}: initializer {tensor.name}"
+            self.values[tensor.name] = self.constant(self.file.array(tensor, what), what)
+        for sparse in graph.sparse_initializer:
+            if sparse.values.name in overridden:
+                continue
+            what = f"{self.place}: initializer {sparse.values.name}"
+            self.values[sparse.values.name] = self.constant(self.file.dense(sparse, what), what)
+
+    def body(self, graph: Any) -> Block:
+        """The graph's nodes as bindings, its outputs as the result."""
+        return self.block(self.outputs(graph))
+
+    def block(self, values: list[Value]) -> Block:
+        """All bindings so far; the result is the value, or the tuple of several, of a type that holds around it."""
+        outputs = [self.tensor(value) for value in values]
+        result = outputs[0]
+        if len(outputs) != 1:
+            result = self.emit(Tuple(tuple(outputs), type=TupleType(tuple(o.type for o in outputs))), "outputs")
+        return Block(tuple(self.bindings), result, type=self.outside(result.type))
+
+    def outputs(self, graph: Any) -> list[Value]:
+        """The graph's nodes as bindings, and what its outputs are."""
+        if not graph.output:
+            raise RelvmFormatError(f"{self.place}: the graph {graph.name!r} has no outputs")
+        return self.rest(list(graph.node), [info.name for info in graph.output])
+
+    def inner(self, graph: Any) -> Self:
+        """The importer of a graph inside a node: it sees the values around it."""
+        inner = self.inner_block()
+        inner.initializers(graph)
+        return inner
+
+    def inner_block(self) -> Self:
+        """What collects bindings for a block inside this graph's."""
+        return type(self)(self.opsets, self.fixed_dims, self.file, self)
+
+    def scope(self, opsets: dict[str, int], place: str, key: Key) -> Self:
+        """The importer of a function's body into this block: it sees none of the values here."""
+        scope = type(self)(opsets, self.fixed_dims, self.file, self)
+        scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims
+        scope.place = place
+        scope.calls = (*self.calls, key)
+        return scope
+
+    def subgraph(self, graph: Any) -> Block:
+        """A graph inside a node, as a block; its type is what holds around it."""
+        return self.inner(graph).body(graph)
+
+
+def _expect_possible(type_: Type) -> None:
+    """RelvmUnsupportedError for a tensor of more axes, or of more bytes, than there can be."""
+    if not isinstance(type_, TensorType) or type_.rank is None:
+        return
+    if type_.rank > _MOST_AXES:
+        raise RelvmUnsupportedError(f"a tensor of {type_.rank} axes, at most {_MOST_AXES}")
+    sizes = [dim for dim in type_.shape or () if isinstance(dim, int)]
+    if math.prod(sizes) * (type_.dtype.size_bytes if type_.dtype else 1) >= _TOO_MANY_BYTES or any(
+        size >= _TOO_MANY_BYTES for size in sizes
+    ):
+        raise RelvmUnsupportedError(f"a tensor of type {type_}: it has more than 2^63 bytes")
+
+
+_MOST_AXES = 64  # as NumPy has
+_TOO_MANY_BYTES = 2**63
+
+
+def _evaluated(expr: Expr) -> Expr:
+    """An operator applied to small constants as a constant, by its NumPy meaning."""
+    if not isinstance(expr, OpCall) or not expr.args or not isinstance(expr.type, TensorType):
+        return expr
+    dims, args = expr.type.shape, []
+    if dims is None or any(isinstance(dim, Dim) for dim in dims) or np.prod(dims, dtype=object) > SIZE_LIMIT:
+        return expr
+    for arg in expr.args:
+        match arg:
+            case Constant(value=array) if array.size <= SIZE_LIMIT:
+                args.append(array)
+            case Shape(dims=sizes) if not any(isinstance(size, Dim) for size in sizes):
+                args.append(sizes)
+            case _:
+                return expr
+    return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.dtype.numpy))

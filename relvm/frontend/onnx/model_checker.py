@@ -1,0 +1,210 @@
+"""The form of an ONNX model, whatever its nodes compute: versions, names, how deep graphs nest.
+
+Source: onnx/docs/IR.md: names are given once.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx.identifiers import shown
+
+DEEPEST = 50  # graphs inside graphs, and calls of functions inside functions
+_MOST_NODES = 10**6  # that the calls of functions may become
+_GIVEN = "the graph"  # what gives inputs and initializers
+
+Key = tuple[str, str, str]  # of a function: domain, name, overload
+
+
+def plain_domain(domain: str) -> str:
+    """ONNX's own domain has two names."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def opsets_of(imports: Iterable[Any], here: str) -> dict[str, int]:
+    """The version of each domain, of OperatorSetIdProtos.
+
+    Raises
+    ------
+    RelvmFormatError
+        A version below 1, or a domain of two versions.
+    RelvmUnsupportedError
+        A version of ONNX's own domains that the installed onnx package does not have.
+    """
+    found: dict[str, int] = {}
+    for entry in imports:
+        domain, version = plain_domain(entry.domain), entry.version
+        name = shown(domain) or "ai.onnx"
+        newest = newest_versions().get(domain)
+        if version < 1:
+            raise RelvmFormatError(f"{here}: opset {version} of {name}, expected a number from 1 on")
+        if found.setdefault(domain, version) != version:
+            raise RelvmFormatError(f"{here}: opset_import states {found[domain]} and {version} for {name}")
+        if newest is not None and version > newest:
+            raise RelvmUnsupportedError(
+                f"{here}: opset {version} of {name} is not supported: the installed onnx package has them to {newest}"
+            )
+    return found
+
+
+@cache
+def newest_versions() -> Mapping[str, int]:
+    """Of ONNX's own domains those that the installed onnx package has."""
+    from onnx import defs
+    from onnx.helper import VERSION_TABLE
+
+    return {"": defs.onnx_opset_version(), "ai.onnx.ml": max(row[3] for row in VERSION_TABLE)}
+
+
+def expect_model(model: Any, place: str) -> None:
+    """Checks a ModelProto whose nodes are in order (order.py).
+
+    Raises
+    ------
+    RelvmFormatError
+        A value of two makers, nodes in a circle, a name that is no UTF-8, two functions of one name.
+    RelvmUnsupportedError
+        A newer IR than the installed onnx package has; graphs that nest, or calls that repeat, beyond the limits.
+    """
+    from onnx import IR_VERSION
+
+    if not 0 <= model.ir_version <= IR_VERSION:
+        raise RelvmUnsupportedError(
+            f"{place}: ir_version {model.ir_version}, the installed onnx package has {IR_VERSION}"
+        )
+    _expect_graph(model.graph, place, ChainMap(), 0)
+    for function in model.functions:
+        here = f"{place}: function {shown(str(function.name))}"
+        for name in (function.domain, function.name):
+            _expect_text(name, here)
+        inputs = _expect_once(function.input, "inputs", here)
+        _expect_nodes(function.node, dict.fromkeys(inputs, _GIVEN), here, ChainMap(), 0)
+    _expect_bounded_calls(model, place)
+
+
+def _expect_graph(graph: Any, place: str, around: ChainMap, depth: int) -> None:
+    """around: what makes the values that graphs around this one have made so far."""
+    if depth > DEEPEST:
+        raise RelvmUnsupportedError(f"{place}: graphs nest deeper than {DEEPEST}")
+    inputs = _expect_once((info.name for info in graph.input), "inputs", place)
+    dense, sparse = (each.name for each in graph.initializer), (each.values.name for each in graph.sparse_initializer)
+    initializers = _expect_once((*dense, *sparse), "initializers", place)
+    _expect_nodes(graph.node, dict.fromkeys((*inputs, *initializers), _GIVEN), place, around, depth)
+
+
+def _expect_once(names: Iterable[str], what: str, here: str) -> list[str]:
+    found: set[str] = set()
+    for name in (names := list(names)):
+        _expect_text(name, here)
+        if name in found:
+            raise RelvmFormatError(f"{here}: two {what} are called {shown(name)!r}")
+        found.add(name)
+    return names
+
+
+def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainMap, depth: int) -> None:
+    """makers: what makes the values that are there before the nodes; gets those that the nodes make."""
+    later = {name: node for node in nodes for name in node.output}
+    inside = around.new_child(makers)
+    for node in nodes:
+        here = f"{place}: {node_name(node)}"
+        for name in (*node.input, *node.output, node.name, node.op_type, node.domain):
+            _expect_text(name, here)
+        for name in node.input:
+            if name and name not in inside and name in later:
+                raise RelvmFormatError(
+                    f"{here} needs {shown(name)!r}, which {node_name(later[name])} makes from it:"
+                    " nodes must stand in no circle"
+                )
+        for graph in graphs_of(node):
+            _expect_graph(graph, place, inside, depth + 1)
+        for name in node.output:
+            if name and name in makers:
+                raise RelvmFormatError(f"{here} makes {shown(name)!r}, which {makers[name]} gives already")
+            makers[name] = node_name(node)
+
+
+def graphs_in(attribute: Any) -> list[Any]:
+    """The graphs that an AttributeProto holds."""
+    return [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
+
+
+def graphs_of(node: Any) -> Iterator[Any]:
+    """The graphs that are attributes of a node."""
+    for attribute in node.attribute:
+        yield from graphs_in(attribute)
+
+
+def node_name(node: Any) -> str:
+    """What a node is called in messages: its name, or that of its first output."""
+    name = node.name or next(iter(node.output), "")
+    return f"node {shown(str(name))!r} ({shown(str(node.op_type))})"
+
+
+def _expect_text(name: Any, here: str) -> None:
+    if not isinstance(name, str):  # so protobuf gives bytes that are no UTF-8
+        raise RelvmFormatError(f"{here}: the name {bytes(name)[:40]!r} is no UTF-8")
+
+
+# ---- functions ----
+
+
+def key_of(node: Any) -> Key:
+    """Of the function that a node calls, if it calls one."""
+    return plain_domain(node.domain), node.op_type, node.overload
+
+
+def functions_of(model: Any) -> dict[Key, Any]:
+    """The model's own functions, FunctionProtos."""
+    return {(plain_domain(f.domain), f.name, f.overload): f for f in model.functions}
+
+
+def _expect_bounded_calls(model: Any, place: str) -> None:
+    """Checks that the model stays small when every call of its functions is replaced by the function's nodes."""
+    functions = functions_of(model)
+    if len(functions) != len(model.functions):
+        raise RelvmFormatError(f"{place}: the model has two functions of one name")
+    total, _ = _extent_of(model.graph.node, functions, {}, (), place)
+    if total > _MOST_NODES:
+        raise RelvmUnsupportedError(f"{place}: with its functions inlined it has {total} nodes, at most {_MOST_NODES}")
+
+
+def _extent_of(
+    nodes: Any,
+    functions: dict[Key, Any],
+    known: dict[Key, tuple[int, int]],
+    calls: tuple[Key, ...],
+    place: str,
+) -> tuple[int, int]:
+    """How many nodes these become, and how deep the calls in them nest.
+
+    known: of functions, as far as it is.   calls: that these nodes are inside.
+    """
+    total = deepest = 0
+    for node in _all_nodes(nodes):
+        total += 1
+        key = key_of(node)
+        function = functions.get(key)
+        if function is None:
+            continue
+        here = f"{place}: {node_name(node)}"
+        if key in calls:
+            raise RelvmFormatError(f"{here}: the function {'.'.join(part for part in key if part)} calls itself")
+        if key not in known and len(calls) < DEEPEST:
+            known[key] = _extent_of(function.node, functions, known, (*calls, key), place)
+        count, depth = known.get(key, (0, DEEPEST))
+        total, deepest = total + count, max(deepest, depth + 1)
+        if len(calls) + deepest > DEEPEST:
+            raise RelvmUnsupportedError(f"{here}: calls of functions nest deeper than {DEEPEST}")
+    return total, deepest
+
+
+def _all_nodes(nodes: Any) -> Iterator[Any]:
+    for node in nodes:
+        yield node
+        for graph in graphs_of(node):
+            yield from _all_nodes(graph.node)

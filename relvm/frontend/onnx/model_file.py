@@ -1,0 +1,295 @@
+"""ONNX models read from files: the graph is parsed, the weights stay in the bytes that were read.
+
+A file is read once and as a whole, so that a module is what its file was at one time, whatever becomes of the file
+before the module is built.  A model's weights are most of its bytes.  The initializers' raw_data are left out of what
+protobuf parses, so that they are not copied again; what is left says where in the file they are, as a model with
+external data does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx.identifiers import shown
+from relvm.runtime.file_io import read_file
+
+_LEFT_OUT_BYTES = 4096  # raw_data of at least as many stay in the file
+_GRAPH, _INITIALIZER, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 7, 5, 9, 13, 14  # the numbers of onnx.proto
+_VARINT, _LENGTH = 0, 2  # protobuf's wire types
+_PACKED_BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}  # element types of which a byte holds several
+_LONGEST_DIMS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFile:
+    """A model.
+
+    Attributes
+    ----------
+    proto
+        The onnx.ModelProto; the elements of its tensors by `array` only.
+    place
+        What to call it in messages: the path, or the graph's name.
+    origin
+        What it was read from, if that is one file or a text of bytes; else "".
+    folder
+        Where the files with external data are; None where that is not known.
+    content
+        The model's own bytes, where external data without a location are.
+    files
+        The bytes of the files with external data that were read.
+    """
+
+    proto: Any
+    place: str
+    origin: str
+    folder: Path | None
+    content: bytes
+    files: dict[Path, np.ndarray] = field(default_factory=dict)
+
+    def array(self, tensor: Any, here: str) -> np.ndarray:
+        """The elements of an onnx.TensorProto.  here: what messages begin with.
+
+        Raises
+        ------
+        RelvmFormatError
+            The tensor is inconsistent: its sizes, its number of bytes, an element type that there is not, a file that
+            is not there or too short.
+        """
+        from onnx import TensorProto, helper, numpy_helper
+
+        dims = tuple(tensor.dims)
+        if len(dims) > _LONGEST_DIMS or any(dim < 0 for dim in dims):
+            raise RelvmFormatError(f"{here}: no tensor has the dimensions {list(dims)[:_LONGEST_DIMS]}")
+        try:
+            dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+        except (KeyError, TypeError):
+            raise RelvmFormatError(f"{here}: no element type has the number {tensor.data_type}") from None
+        if tensor.data_type == TensorProto.STRING:
+            return _of_fields(tensor, dims, here)
+        is_external = tensor.data_location == TensorProto.EXTERNAL
+        if is_external:
+            data = self._external(tensor, here)
+        elif tensor.HasField("raw_data"):
+            data = np.frombuffer(tensor.raw_data, np.uint8)
+        else:
+            return _of_fields(tensor, dims, here)
+        bits = _PACKED_BITS.get(tensor.data_type, dtype.itemsize * 8)
+        expected = -(-math.prod(dims) * bits // 8)
+        if len(data) != expected:
+            raise RelvmFormatError(
+                f"{here}: {len(data)} bytes for {dtype} of the dimensions {list(dims)}, expected {expected}"
+            )
+        if bits == dtype.itemsize * 8:
+            return data.view(dtype).reshape(dims) if data.size else np.empty(dims, dtype)
+        plain = TensorProto(data_type=tensor.data_type, dims=dims, raw_data=data.tobytes())
+        return numpy_helper.to_array(plain)
+
+    def dense(self, sparse: Any, here: str) -> np.ndarray:
+        """The elements of an onnx.SparseTensorProto, those that it does not name being 0.
+
+        Raises
+        ------
+        RelvmFormatError
+            The tensor is inconsistent.
+        RelvmUnsupportedError
+            It has more than 2^31 elements.
+        """
+        dims, values = tuple(sparse.dims), self.array(sparse.values, here)
+        places = self.array(sparse.indices, f"{here}: its indices").astype(np.int64)
+        if any(dim < 0 for dim in dims) or values.ndim != 1:
+            raise RelvmFormatError(f"{here}: a sparse tensor of the dimensions {list(dims)}, values {values.shape}")
+        if math.prod(dims) > 2**31:
+            raise RelvmUnsupportedError(f"{here}: a sparse tensor of {math.prod(dims)} elements, at most {2**31}")
+        columns = places[:, None] if places.ndim == 1 else places
+        extents = np.array((math.prod(dims),) if places.ndim == 1 else dims, np.int64)
+        if columns.shape != (len(values), len(extents)) or ((columns < 0) | (columns >= extents)).any():
+            raise RelvmFormatError(f"{here}: the indices are of shape {places.shape}, or outside {list(dims)}")
+        whole = np.zeros(dims, values.dtype)
+        whole.reshape(extents)[tuple(columns.T)] = values
+        return whole
+
+    def _external(self, tensor: Any, here: str) -> np.ndarray:
+        """The bytes that a tensor's external_data names."""
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        try:
+            offset, length = int(entries.get("offset", 0)), int(entries["length"]) if "length" in entries else None
+        except ValueError:
+            raise RelvmFormatError(f"{here}: external data at {entries}: expected numbers") from None
+        location = entries.get("location")
+        data = np.frombuffer(self.content, np.uint8) if location is None else self._file(location, here)
+        length = len(data) - offset if length is None else length
+        if offset < 0 or length < 0 or offset + length > len(data):
+            raise RelvmFormatError(
+                f"{here}: bytes {offset} to {offset + length} of {location or 'the model'}, which has {len(data)}"
+            )
+        return data[offset : offset + length]
+
+    def _file(self, location: str, here: str) -> np.ndarray:
+        if self.folder is None:
+            raise RelvmUnsupportedError(f"{here}: its elements are in the file {location!r}; give the model's path")
+        is_name = bool(location) and "\0" not in location
+        folder = os.path.realpath(self.folder)  # which takes links that lead in a circle for files, as they are opened
+        path = Path(os.path.realpath(os.path.join(folder, location if is_name else "..")))
+        if not path.is_relative_to(folder):
+            raise RelvmFormatError(f"{here}: external data in {location!r}, which is no file in the model's folder")
+        if path not in self.files:
+            try:
+                self.files[path] = np.frombuffer(read_file(path), np.uint8)
+            except OSError as error:
+                raise RelvmFormatError(f"{here}: its elements are in {path}: {error.strerror}") from None
+        return self.files[path]
+
+
+def read_model(model: Any) -> ModelFile:
+    """A model: a path, the bytes of a file, or an onnx.ModelProto.
+
+    Raises
+    ------
+    RelvmFormatError
+        No ONNX model.
+    RelvmArgumentError
+        None of those.
+    OSError
+        The file cannot be read.
+    RelvmUnsupportedError
+        The onnx package is not installed.
+    """
+    try:
+        import onnx
+        from google.protobuf.message import DecodeError
+    except ImportError:
+        raise RelvmUnsupportedError("reading ONNX models needs the onnx package: pip install 'relvm[onnx]'") from None
+    if isinstance(model, onnx.ModelProto):
+        return ModelFile(model, shown(str(model.graph.name)) or "model", "", None, b"")
+    if isinstance(model, bytearray | memoryview):
+        model = bytes(model)
+    if not isinstance(model, bytes | str | os.PathLike):
+        raise RelvmArgumentError(
+            f"from_onnx: the model is a {type(model).__name__}, expected a path, bytes or an onnx.ModelProto"
+        )
+    place = "model" if isinstance(model, bytes) else str(model)
+    content = model if isinstance(model, bytes) else read_file(model)
+    try:
+        skeleton = _without_weights(memoryview(content))
+        proto = onnx.ModelProto.FromString(skeleton)
+    except (DecodeError, _NoMessage) as error:
+        raise RelvmFormatError(f"{place} is not an ONNX model: {error}") from None
+    if not proto.HasField("graph") or not proto.opset_import:
+        raise RelvmFormatError(f"{place} is not an ONNX model: it has no graph or no opset")
+    is_one_file = b"location" not in skeleton  # the key that says where else elements are
+    origin = f"onnx {onnx.__version__} {hashlib.sha256(content).hexdigest()}" if is_one_file else ""
+    return ModelFile(proto, place, origin, None if isinstance(model, bytes) else Path(model).parent, content)
+
+
+def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
+    """The elements that stand in a field of their type."""
+    from onnx import numpy_helper
+
+    held = sum(len(getattr(tensor, name)) for name in _FIELDS)
+    if math.prod(dims) > 2 * held * _MOST_IN_A_FIELD:
+        raise RelvmFormatError(f"{here}: {held} elements for the dimensions {list(dims)}")
+    try:
+        return numpy_helper.to_array(tensor)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RelvmFormatError(f"{here}: {error}") from None
+
+
+_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
+_MOST_IN_A_FIELD = 4  # elements of 2 bits in a number
+
+
+# ---- protobuf's wire format ----
+
+
+class _NoMessage(Exception):
+    """The bytes are no protobuf message."""
+
+
+def _without_weights(content: memoryview) -> bytes:
+    """A serialised model in which initializers with much raw_data have external data without a location instead."""
+    return b"".join(_changed(content, 0, len(content), _GRAPH, lambda *graph: _changed(*graph, _INITIALIZER, _tensor)))
+
+
+def _changed(data: memoryview, start: int, end: int, number: int, change: Callable) -> list[bytes | memoryview]:
+    """The parts of a message in which the messages of one field are what `change(data, start, end)` makes of them."""
+    parts, kept = [], start
+    for field_number, wire, at, begin, stop in _fields(data, start, end):
+        if (field_number, wire) != (number, _LENGTH) or stop - begin < _LEFT_OUT_BYTES:
+            continue
+        inner = change(data, begin, stop)
+        parts += [data[kept:at], _key(number, _LENGTH), _varint(sum(map(len, inner))), *inner]
+        kept = stop
+    return [*parts, data[kept:end]]
+
+
+def _tensor(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
+    """The parts of a TensorProto without its raw_data, but with where these are."""
+    fields = list(_fields(data, start, end))
+    raw = [field for field in fields if field[0] == _RAW_DATA]
+    if len(raw) != 1 or raw[0][4] - raw[0][3] < _LEFT_OUT_BYTES or any(f[0] == _DATA_LOCATION for f in fields):
+        return [data[start:end]]
+    _, _, at, begin, stop = raw[0]
+    entries = [_string(1, key) + _string(2, str(value)) for key, value in (("offset", begin), ("length", stop - begin))]
+    places = b"".join(_key(_EXTERNAL_DATA, _LENGTH) + _varint(len(entry)) + entry for entry in entries)
+    return [data[start:at], data[stop:end], places, _key(_DATA_LOCATION, _VARINT), _varint(1)]
+
+
+def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """The fields of a message: number, wire type, where it begins, where its content begins and ends."""
+    at = start
+    while at < end:
+        key, begin = _read_varint(data, at, end)
+        match key & 7:
+            case 0:
+                _, stop = _read_varint(data, begin, end)
+            case 1:
+                stop = begin + 8
+            case 2:
+                size, begin = _read_varint(data, begin, end)
+                stop = begin + size
+            case 5:
+                stop = begin + 4
+            case wire:
+                raise _NoMessage(f"a field of wire type {wire} at byte {at}")
+        if stop > end:
+            raise _NoMessage(f"it ends inside the field at byte {at}")
+        yield key >> 3, key & 7, at, begin, stop
+        at = stop
+
+
+def _read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
+    """A number, and where it ends."""
+    value = shift = 0
+    while at < end and shift < 70:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+    raise _NoMessage(f"no number ends at byte {at}")
+
+
+def _varint(value: int) -> bytes:
+    made = bytearray()
+    while value > 127:
+        made.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*made, value])
+
+
+def _key(number: int, wire: int) -> bytes:
+    return _varint(number << 3 | wire)
+
+
+def _string(number: int, text: str) -> bytes:
+    return _key(number, _LENGTH) + _varint(len(text)) + text.encode()

@@ -1,0 +1,177 @@
+"""What ONNX says of its operators, in the onnx package's schemas: how many inputs and outputs a node has, which
+attributes, and of which types its inputs are.
+
+An operator of another domain has no schema, and its converter alone says what it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from relvm.errors import RelvmFormatError, RelvmTypeError, near_matches
+from relvm.frontend.onnx.identifiers import shown
+from relvm.frontend.onnx.model_checker import plain_domain
+from relvm.frontend.onnx.values import HostValue
+from relvm.ir.dtypes import DType
+from relvm.ir.expr import Expr
+from relvm.ir.types import ListType, TensorType, Type
+
+_MANY = 2**31 - 1  # of inputs or outputs: no limit
+
+
+@cache
+def schema_of(domain: str, name: str, opset: int) -> Any:
+    """The onnx package's schema of an operator; None where it has none."""
+    from onnx import defs
+
+    domain = plain_domain(domain)
+    return defs.get_schema(name, opset, domain) if defs.has(name, opset, domain) else None
+
+
+def expect_form(proto: Any, schema: Any) -> None:
+    """Checks the numbers of inputs and outputs, and the attributes.
+
+    Raises
+    ------
+    RelvmFormatError
+        One of them is not as the schema says.
+    """
+    _expect_count("inputs", proto.input, schema.min_input, schema.max_input)
+    _expect_count("outputs", proto.output, schema.min_output, schema.max_output)
+    known = schema.attributes
+    found = set()
+    for attribute in proto.attribute:
+        name = attribute.name
+        if name in found:
+            raise RelvmFormatError(f"the attribute {shown(name)} is given twice")
+        found.add(name)
+        if name.startswith("__"):  # an implementation's own
+            continue
+        if name not in known:
+            raise RelvmFormatError(f"no attribute {shown(name)}{near_matches(shown(name), known)}")
+        if attribute.ref_attr_name:
+            raise RelvmFormatError(f"the attribute {name} is that of a function, which there is none around the node")
+        kind, wanted = attribute.type, known[name].type
+        if kind != wanted.value:
+            kinds = attribute.AttributeType.DESCRIPTOR.values_by_number
+            got = kinds[kind].name if kind in kinds else kind
+            raise RelvmFormatError(f"the attribute {name} is of type {got}, expected {wanted.name}")
+        field = _SINGLE.get(wanted.name)
+        if field and not attribute.HasField(field):
+            raise RelvmFormatError(f"the attribute {name} of type {wanted.name} has no value")
+        if name in _FLAGS and attribute.i not in (0, 1):
+            raise RelvmFormatError(f"the attribute {name} is {attribute.i}, expected 0 or 1")
+    for name, attribute in known.items():
+        if attribute.required and name not in found:
+            raise RelvmFormatError(f"the attribute {name} is missing")
+
+
+# Attributes that say yes or no; what another number means ONNX leaves open, and its implementations differ.
+_FLAGS = frozenset(
+    (
+        "align_corners",
+        "allowzero",
+        "antialias",
+        "ceil_mode",
+        "center_point_box",
+        "count_include_pad",
+        "detect_negative",
+        "detect_positive",
+        "exclude_outside",
+        "exclusive",
+        "input_forget",
+        "interleaved",
+        "inverse",
+        "is_causal",
+        "keepdims",
+        "largest",
+        "linear_before_reset",
+        "noop_with_empty_axes",
+        "onesided",
+        "reverse",
+        "saturate",
+        "select_last_index",
+        "sorted",
+        "storage_order",
+        "training_mode",
+        "transA",
+        "transB",
+        "upper",
+    )
+)
+
+# The fields of attributes that hold one value.
+_SINGLE = {"FLOAT": "f", "INT": "i", "STRING": "s", "TENSOR": "t", "GRAPH": "g", "SPARSE_TENSOR": "sparse_tensor"}
+
+
+def _expect_count(what: str, names: Sequence[str], least: int, most: int) -> None:
+    count = len(names)
+    while count > most and not names[count - 1]:
+        count -= 1
+    if least <= count <= most:
+        return
+    limits = f"{least}" if least == most else f"{least} or more" if most == _MANY else f"{least} to {most}"
+    raise RelvmFormatError(f"{count} {what}, expected {limits}")
+
+
+def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None:
+    """Checks the types of a node's inputs, None being one that is left out, as far as they are known.
+
+    Raises
+    ------
+    RelvmFormatError
+        An input that is not optional is left out.
+    RelvmTypeError
+        An input of a type that the operator does not take, or of another than one that it must be like.
+    """
+    formal, single = _inputs_of(schema)
+    seen: dict[str, tuple[int, str]] = {}
+    for i, value in enumerate(values):
+        name, variable, allowed, is_like = formal[min(i, len(formal) - 1)]
+        if value is None:
+            if i < single:
+                raise RelvmFormatError(f"input {i} ({name}) is missing")
+            continue
+        got = _text_of(value.dtype) if isinstance(value, HostValue) else _type_text(value.type)
+        if got is None:
+            continue
+        if got not in allowed:
+            raise RelvmTypeError(f"input {i} ({name}) is {got}, expected {_listed(allowed)}")
+        if not is_like:
+            continue
+        first, other = seen.setdefault(variable, (i, got))
+        if other != got:
+            raise RelvmTypeError(f"input {i} ({name}) is {got}, and input {first} {other}: expected the same")
+
+
+@cache
+def _inputs_of(schema: Any) -> tuple[list[tuple[str, str, frozenset[str], bool]], int]:
+    """Of each formal input the name, what stands for its type, the types it may have, and whether all of them are one;
+    and how many of them must be there, from the first on."""
+    formal = [(each.name, each.type_str, frozenset(each.types), each.is_homogeneous) for each in schema.inputs]
+    return formal, sum(each.option == each.option.Single for each in schema.inputs[: schema.min_input])
+
+
+def _type_text(type_: Type | None) -> str | None:
+    """A type as schemas write it; None where it is not known, or may be null."""
+    match type_:
+        case TensorType(dtype=DType() as dtype):
+            return _text_of(dtype)
+        case ListType(item=TensorType(dtype=DType() as dtype)):
+            return f"seq({_text_of(dtype)})"
+    return None
+
+
+@cache
+def _text_of(dtype: DType) -> str:
+    from onnx import TensorProto, helper
+
+    return f"tensor({TensorProto.DataType.Name(helper.np_dtype_to_tensor_dtype(dtype.numpy)).lower()})"
+
+
+def _listed(types: frozenset[str]) -> str:
+    if all(text.startswith("seq(") for text in types):
+        return "a sequence"
+    return " or ".join(sorted(types)) if len(types) < 5 else f"one of {', '.join(sorted(types))}"

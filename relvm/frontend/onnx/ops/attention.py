@@ -1,0 +1,197 @@
+"""Attention and what belongs to it: products, masks and a softmax."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import number_of, places
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.ir.dtypes import BOOL, F32, I64
+from relvm.ir.expr import Expr
+from relvm.ir.symbolic import AnyDim, difference
+
+
+@converts("SwiGLU")
+def _swiglu(node: Node) -> Expr:
+    a, b, alpha = term(node, 0), term(node, 1), node.attribute("alpha", 1.0)
+    return (a * (a if alpha == 1.0 else a * alpha).apply(ops.sigmoid) * b).expr
+
+
+@converts("RotaryEmbedding")
+def _rotary_embedding(node: Node) -> Expr:
+    """Pairs of elements of each head are turned by the angle of their place: those of the first and the second half,
+    or neighbours where `interleaved`; only of the first `rotary_embedding_dim` elements, where that is not 0."""
+    x, flat = shaped(node, 0), node.type(0).rank == 3
+    shape = x.shape
+    x = heads_of(x, node.attribute("num_heads", 0)) if flat else x
+    size = x.shape[3]
+    turned = node.attribute("rotary_embedding_dim", 0) or size
+    if not isinstance(size, int) or turned % 2 or not 0 < turned <= size:
+        raise RelvmUnsupportedError(f"heads of size {size} of which {turned} elements are turned")
+    result = rotated(x, *(_angles(node, i) for i in (1, 2)), turned, bool(node.attribute("interleaved", 0)))
+    return (joined(result).reshape(*shape) if flat else result).expr
+
+
+def rotated(x: Term, cos: Term, sin: Term, turned: int, neighbours: bool) -> Term:
+    """The first `turned` elements of each head, (batch, heads, length, size), turned in pairs: of the two halves, or of
+    neighbours.   cos, sin: broadcast to (batch, heads, length, turned / 2)."""
+    batch, heads, length, size = x.shape
+    parts = x.apply(ops.slice, begin=(0,), end=(turned,), axes=(3,))
+    # pairs: the two of each along axis 4 or axis 3
+    axis, pairs = (4, (turned // 2, 2)) if neighbours else (3, (2, turned // 2))
+    parts = parts.reshape(batch, heads, length, *pairs)
+    first, second = (
+        parts.apply(ops.slice, begin=(i,), end=(i + 1,), axes=(axis,)).reshape(batch, heads, length, turned // 2)
+        for i in (0, 1)
+    )
+    real, imaginary = (
+        part.apply(ops.expand_dims, axes=(axis,)) for part in (cos * first - sin * second, sin * first + cos * second)
+    )
+    result = real.apply(ops.concat, imaginary, axis=axis).reshape(batch, heads, length, turned)
+    if turned == size:
+        return result
+    return result.apply(ops.concat, x.apply(ops.slice, begin=(turned,), end=(size,), axes=(3,)), axis=3)
+
+
+def _angles(node: Node, index: int) -> Term:
+    """The cosines or sines of each place: (batch, 1, length, half)."""
+    table = term(node, index)
+    if node.has(3):
+        table = table.apply(ops.gather, term(node, 3), axis=0)
+    return table.apply(ops.expand_dims, axes=(1,))
+
+
+def heads_of(x: Term, count: int) -> Term:
+    """(batch, length, heads * size) as (batch, heads, length, size)."""
+    batch, length, width = x.shape
+    if not isinstance(width, int) or count < 1 or width % count:
+        raise RelvmShapeError(f"{count} heads of a tensor of type {x.type}")
+    return x.reshape(batch, length, count, width // count).apply(ops.transpose, perm=(0, 2, 1, 3))
+
+
+def joined(x: Term) -> Term:
+    """(batch, heads, length, size) as (batch, length, heads * size)."""
+    batch, heads, length, size = x.shape
+    return x.apply(ops.transpose, perm=(0, 2, 1, 3)).reshape(batch, length, heads * size)
+
+
+@converts("Attention")
+def _attention(node: Node) -> tuple[Expr, ...]:
+    """softmax(q * k' * scale + mask) * v for each head; several heads of q may share one of k and v.  A query that may
+    see no key gives zeros.  What is narrower than f32 is computed as f32."""
+    q, k, v = (shaped(node, i) for i in range(3))
+    own = [x.type.dtype for x in (q, v)]
+    q, k, v = map(wide_of, (q, k, v))
+    flat = len(q.shape) == 3
+    if flat:
+        counts = (node.attribute(name, 0) for name in ("q_num_heads", "kv_num_heads", "kv_num_heads"))
+        q, k, v = (heads_of(x, count) for x, count in zip((q, k, v), counts, strict=True))
+    past: AnyDim = 0
+    if node.has(4):
+        past = shaped(node, 4).shape[2]
+        k, v = (wide_of(term(node, i)).apply(ops.concat, new, axis=2) for i, new in ((4, k), (5, v)))
+    scale = node.attribute("scale")
+    if scale is None:
+        if not isinstance(q.shape[3], int):
+            raise RelvmUnsupportedError(f"heads of size {q.shape[3]} without a scale")
+        scale = 1 / math.sqrt(q.shape[3])
+    outputs = [scores_of(q, k) * scale]
+    cap = node.attribute("softcap", 0.0)
+    outputs.append((outputs[0] / cap).apply(ops.tanh) * cap if cap > 0 else outputs[0])
+    outputs.append(_masked(node, outputs[1], past))
+    wide = outputs[2]
+    if node.attribute("softmax_precision"):
+        wide = wide.cast(node.graph.element_type(node.attribute("softmax_precision"), "softmax_precision"))
+    outputs.append((wide.apply(ops.softmax, axis=-1) if wide is outputs[1] else shares_of(wide)).cast(q.type.dtype))
+    result = values_of(outputs[3], v)
+    shown = outputs[node.attribute("qk_matmul_output_mode", 0)]
+    result = joined(result) if flat else result
+    return tuple(x.cast(own[i]).expr for x, i in ((result, 0), (k, 0), (v, 1), (shown, 0)))
+
+
+def wide_of(x: Term) -> Term:
+    return x.cast(F32) if x.type.dtype.is_narrow_float else x
+
+
+def _sharing(q: Term, k: Term) -> int:
+    """How many heads of q share one of k."""
+    many, few = q.shape[1], k.shape[1]
+    if many == few:
+        return 1
+    if not isinstance(many, int) or not isinstance(few, int) or few < 1 or many % few:
+        raise RelvmShapeError(f"{many} heads of queries for {few} of keys and values")
+    return many // few
+
+
+def scores_of(q: Term, k: Term) -> Term:
+    count = _sharing(q, k)
+    if count == 1:
+        return q.apply(ops.matmul, k, transpose_b=True)
+    batch, heads, length, size = q.shape
+    grouped = q.reshape(batch, k.shape[1], count, length, size)
+    scores = grouped.apply(ops.matmul, k.apply(ops.expand_dims, axes=(2,)), transpose_b=True)
+    return scores.reshape(batch, heads, length, k.shape[2])
+
+
+def values_of(shares: Term, v: Term) -> Term:
+    count = _sharing(shares, v)
+    if count == 1:
+        return shares.apply(ops.matmul, v)
+    batch, heads, length, many = shares.shape
+    grouped = shares.reshape(batch, v.shape[1], count, length, many)
+    return grouped.apply(ops.matmul, v.apply(ops.expand_dims, axes=(2,))).reshape(batch, heads, length, v.shape[3])
+
+
+def _masked(node: Node, scores: Term, past: AnyDim) -> Term:
+    """The scores with the mask added, and -inf where a query must not see a key."""
+    allowed = _allowed(node, scores.shape[2], scores.shape[3], past)
+    if node.has(3):
+        mask = _as_long(shaped(node, 3), scores.shape[3])
+        if mask.type.dtype == BOOL:
+            allowed.append(mask)
+        else:
+            scores = scores + mask.cast(scores.type.dtype)
+    if not allowed:
+        return scores
+    every = functools.reduce(lambda one, other: one.apply(ops.logical_and, other), allowed)
+    return every.chosen(scores, -math.inf)
+
+
+def _allowed(node: Node, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[Term]:
+    """Where the place of a key is one that a query's place lets it see."""
+    key, place = places(node, keys), places(node, queries, 1)
+    allowed = []
+    if past != 0:
+        place = place + number_of(node, past)
+    if node.has(6):
+        valid = term(node, 6).cast(I64).apply(ops.expand_dims, axes=(1, 2, 3))
+        place = place + (valid - number_of(node, queries))
+        allowed.append(key < valid)
+    left, right = (node.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
+    if left >= 0:
+        allowed.append(key.apply(ops.greater_equal, place - left))
+    if node.attribute("is_causal", 0):
+        right = 0
+    if right >= 0:
+        allowed.append(key.apply(ops.less_equal, place if right == 0 else place + right))
+    return allowed
+
+
+def _as_long(mask: Term, keys: AnyDim) -> Term:
+    """A mask that is shorter than the keys hides the others."""
+    missing = difference(keys, mask.shape[-1])
+    if missing is None or missing <= 0:
+        return mask
+    hidden = False if mask.type.dtype == BOOL else -math.inf
+    return mask.apply(ops.pad, pads=(*[0] * (2 * len(mask.shape) - 1), missing), value=hidden)
+
+
+def shares_of(scores: Term) -> Term:
+    """The softmax of each row, and zeros where all of it is -inf."""
+    largest = scores.apply(ops.max, axes=(-1,), keepdims=True)
+    return largest.apply(ops.equal, -math.inf).chosen(0, scores.apply(ops.softmax, axis=-1))

@@ -1,0 +1,85 @@
+"""Cast and CastLike: numbers of one element type as numbers of another, or as strings, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
+from relvm.frontend.onnx.ops.strings import text_of_number
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term
+from relvm.ir.dtypes import F32, F64, STR, DType
+from relvm.ir.expr import Expr
+
+_ROUND_MODES = ("up", "down", "nearest")
+# What is beyond the largest number becomes that.
+_LARGEST = {"f8e4m3fn": 448.0, "f8e4m3fnuz": 240.0, "f8e5m2": 57344.0, "f8e5m2fnuz": 57344.0}
+_POWERS = "f8e8m0fnu"
+
+
+@converts("Cast")
+def _cast(node: Node) -> Expr:
+    return _converted(node, node.graph.element_type(node.attribute("to"), "Cast"))
+
+
+@converts("CastLike")
+def _cast_like(node: Node) -> Expr:
+    return _converted(node, node.tensor(1).type.dtype)
+
+
+def _converted(node: Node, dtype: DType) -> Expr:
+    return converted(
+        Term(node, node.tensor(0)), dtype, bool(node.attribute("saturate", 1)), node.attribute("round_mode", "up")
+    )
+
+
+def converted(x: Term, dtype: DType, saturate: bool = True, round_mode: str = "up") -> Expr:
+    """x as another dtype.
+
+    Parameters
+    ----------
+    saturate
+        Whether what float8 cannot hold becomes the largest number that it can; else infinity, or NaN where there is
+        none.
+    round_mode
+        "up", "down" or "nearest": of float8e8m0, the powers of two.
+
+    Source: ONNX Cast-25.
+    """
+    if dtype == STR:
+        return text_of_number(x)
+    if x.type.dtype == STR:
+        is_plain = dtype in (F32, F64) or (dtype.is_integer and dtype.is_arithmetic)
+        if not is_plain and not dtype.is_float:
+            raise RelvmUnsupportedError(f"strings as {dtype} are not supported")
+        numbers = x.apply(ops.string_to_number, to=dtype.name if is_plain else F32.name)
+        return numbers.expr if is_plain else converted(numbers, dtype, saturate, round_mode)
+    if dtype.name == _POWERS:
+        return _power_of_two(x.cast(F32).apply(ops.abs), saturate, round_mode).cast(dtype).expr
+    if saturate and dtype.name in _LARGEST and not x.type.dtype.is_bool:
+        x = x.cast(F32) if not x.type.dtype.is_arithmetic or not x.type.dtype.is_float else x
+        limit = _LARGEST[dtype.name]
+        x = x.apply(ops.clip, min=-limit, max=limit)
+    return x.cast(dtype).expr
+
+
+def _power_of_two(x: Term, saturate: bool, round_mode: str) -> Term:
+    """The power of two that stands for a number that is not negative, as f32; infinity has none, as NaN.
+
+    Below 2^-126 rounding is to that or to 2^-127.  Source: ONNX's notes on E8M0.
+    """
+    if round_mode not in _ROUND_MODES:
+        raise RelvmArgumentError(f"round_mode is {round_mode!r}, expected one of {', '.join(_ROUND_MODES)}")
+    smallest, normal, largest = 2.0**-127, 2.0**-126, 2.0**127
+    near = x.apply(ops.maximum, normal).apply(ops.cast, to=_POWERS).cast(F32)
+    power = near
+    if round_mode == "up":
+        power = (near < x).chosen(near * 2.0, near)
+    if round_mode == "down":
+        power = (near > x).chosen(near * 0.5, near)
+    rounds_up = {"up": x > 0.0, "down": x > np.inf, "nearest": x > smallest}[round_mode]
+    tiny = rounds_up.chosen(Term(x.node, x.operand(normal)), smallest)
+    power = (x < normal).chosen(tiny, power)
+    power = power.apply(ops.minimum, largest) if saturate else power
+    return x.apply(ops.equal, np.inf).chosen(x, power)

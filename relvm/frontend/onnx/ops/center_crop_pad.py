@@ -1,0 +1,46 @@
+"""CenterCropPad."""
+
+from __future__ import annotations
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError
+from relvm.frontend.onnx.dynamic_sizes import sizes_of
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.ops.slice import part
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, with_margins
+from relvm.ir.expr import Expr
+from relvm.ir.symbolic import AnyDim, dim_op
+
+
+@converts("CenterCropPad")
+def _center_crop_pad(node: Node) -> Expr:
+    """The middle of each axis, or zeros on both of its sides; an odd one is cut off, or added, behind."""
+    x = shaped(node, 0)
+    rank, sizes = len(x.shape), sizes_of(node, 1, "the shape")
+    axes = node.attribute("axes", list(range(rank)))
+    if len(axes) != len(sizes) or not all(-rank <= axis < rank for axis in axes):
+        raise RelvmShapeError(f"{len(sizes)} sizes for the axes {axes} of a tensor of rank {rank}")
+    before: list[AnyDim] = [0] * rank
+    after: list[AnyDim] = [0] * rank
+    wanted = list(x.shape)
+    for axis, size in zip((axis % rank for axis in axes), sizes, strict=True):
+        dim, wanted[axis] = x.shape[axis], size
+        x = _middle(x, axis, dim_op("floordiv", dim_op("max", dim - size, 0), 2), dim_op("min", dim, size))
+        added = dim_op("max", size - dim, 0)
+        before[axis] = dim_op("floordiv", added, 2)
+        after[axis] = added - before[axis]
+    if all(isinstance(count, int) for count in (*before, *after)):
+        x = x.apply(ops.pad, pads=(*before, *after)) if any((*before, *after)) else x
+    else:
+        zero = Term(node, x.operand(0))
+        x = with_margins(x, before, after, lambda x, axis, end: zero)
+    return node.graph.checked(x.expr, tuple(wanted))
+
+
+def _middle(x: Term, axis: int, start: AnyDim, size: AnyDim) -> Term:
+    if size == x.shape[axis]:
+        return x
+    if isinstance(start, int) and isinstance(size, int):
+        return x.apply(ops.slice, begin=(start,), end=(start + size,), axes=(axis,))
+    return part(x, axis, start, size)

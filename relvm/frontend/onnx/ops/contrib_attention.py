@@ -1,0 +1,233 @@
+"""Attention as ONNX Runtime's optimiser and its model builder write it (domain com.microsoft).
+
+Source: ONNX Runtime, docs/ContribOperators.md and contrib_ops/cpu/bert.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import number_of, places, run_time_sizes, scalar
+from relvm.frontend.onnx.ops.attention import heads_of, joined, rotated, scores_of, values_of, wide_of
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.ir.dtypes import I64
+from relvm.ir.expr import Expr
+from relvm.ir.symbolic import AnyDim, dim_op
+
+_MICROSOFT = "com.microsoft"
+
+
+def _refuse(node: Node, inputs: dict[int, str], attributes: tuple[str, ...] = ()) -> None:
+    found = [name for index, name in inputs.items() if node.has(index)]
+    found += [name for name in attributes if node.attribute(name, 0)]
+    if found:
+        raise RelvmUnsupportedError(f"{', '.join(found)}: not supported")
+
+
+@converts("Attention", domain=_MICROSOFT)
+def _attention(node: Node) -> tuple[Expr, ...]:
+    """x, the weights of q, k and v side by side, their biases, a mask, the past, what is added to scores."""
+    _refuse(node, {6: "past_sequence_length"}, ("do_rotary", "past_present_share_buffer"))
+    x, weights, own = wide_of(shaped(node, 0)), wide_of(shaped(node, 1)), node.type(0).dtype
+    width = weights.shape[1]
+    sizes = node.attribute("qkv_hidden_sizes") or ([width // 3] * 3 if isinstance(width, int) else [])
+    if sum(sizes) != width:
+        raise RelvmShapeError(f"weights of {width} columns for hidden sizes {sizes}")
+    whole = x.apply(ops.matmul, weights)
+    whole = whole + wide_of(term(node, 2)) if node.has(2) else whole
+    q, k, v = (heads_of(part, node.attribute("num_heads", 0)) for part in _columns(whole, sizes))
+    past: AnyDim = 0
+    if node.has(4):
+        before = wide_of(shaped(node, 4))
+        past = before.shape[3]
+        k, v = (before.at(i, 0).apply(ops.concat, new, axis=2) for i, new in enumerate((k, v)))
+    result = _result(node, (q, k, v), past, mask=3, bias=5)
+    made = joined(result).cast(own).expr
+    if not any(node.proto.output[1:]):
+        return (made,)
+    present = [each.apply(ops.expand_dims, axes=(0,)) for each in (k, v)]
+    return made, present[0].apply(ops.concat, present[1], axis=0).cast(own).expr
+
+
+@converts("MultiHeadAttention", domain=_MICROSOFT)
+def _multi_head_attention(node: Node) -> tuple[Expr, ...]:
+    """q, k, v, which may be packed; their biases, a mask, what is added to scores, past keys and values."""
+    _refuse(node, {8: "past_sequence_length", 9: "cache_indirection"})
+    own, count = node.type(0).dtype, node.attribute("num_heads", 0)
+    q, k, v = _packed(node)
+    if node.has(3):
+        sizes = [each.shape[1] * each.shape[3] if len(each.shape) == 4 else each.shape[2] for each in (q, k, v)]
+        biases = _columns(wide_of(term(node, 3)), sizes)
+        q, k, v = (
+            each + (bias if len(each.shape) == 3 else bias.reshape(each.shape[1], 1, each.shape[3]))
+            for each, bias in zip((q, k, v), biases, strict=True)
+        )
+    q, k, v = (heads_of(each, count) if len(each.shape) == 3 else each for each in (q, k, v))
+    past: AnyDim = 0
+    if node.has(6):
+        before = [wide_of(shaped(node, index)) for index in (6, 7)]
+        past = before[0].shape[2]
+        k, v = (old.apply(ops.concat, new, axis=2) for old, new in zip(before, (k, v), strict=True))
+    result = _result(node, (q, k, v), past, mask=4, bias=5)
+    return joined(result).cast(own).expr, k.cast(own).expr, v.cast(own).expr
+
+
+def _packed(node: Node) -> tuple[Term, Term, Term]:
+    """q, k and v, each (batch, length, width) or (batch, heads, length, size)."""
+    q = wide_of(shaped(node, 0))
+    if len(q.shape) == 5:
+        return tuple(q.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(3))
+    k = wide_of(shaped(node, 1))
+    if len(k.shape) == 5:
+        return q, *(k.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(2))
+    return q, k, wide_of(shaped(node, 2))
+
+
+def _columns(x: Term, sizes: list[int]) -> list[Term]:
+    """x divided along its last axis."""
+    ends = np.cumsum(sizes).tolist()
+    pairs = zip(ends, sizes, strict=True)
+    return [x.apply(ops.slice, begin=(end - size,), end=(end,), axes=(len(x.shape) - 1,)) for end, size in pairs]
+
+
+def _scale(node: Node, q: Term) -> float:
+    scale, size = node.attribute("scale", 0.0), q.shape[3]
+    if not scale and not isinstance(size, int):
+        raise RelvmUnsupportedError(f"heads of size {size} without a scale")
+    return scale or 1 / math.sqrt(size)
+
+
+def _result(node: Node, qkv: tuple[Term, Term, Term], past: AnyDim, mask: int, bias: int) -> Term:
+    """softmax(q k' * scale + bias + mask) v.  mask, bias: inputs."""
+    q, k, v = qkv
+    scores = scores_of(q, k) * _scale(node, q)
+    if node.has(bias):
+        scores = scores + wide_of(term(node, bias))
+    queries, keys = scores.shape[2:]
+    if node.has(mask):
+        seen = _seen(node, mask, queries, keys)
+        scores = scores + (1 - seen.cast(scores.type.dtype)) * node.attribute("mask_filter_value", -10000.0)
+    if node.attribute("unidirectional", 0):
+        place = places(node, queries, 1)
+        place = place if past == 0 else place + number_of(node, past)
+        scores = places(node, keys).apply(ops.less_equal, place).chosen(scores, -math.inf)
+    return values_of(scores.apply(ops.softmax, axis=-1), v)
+
+
+def _seen(node: Node, index: int, queries: AnyDim, keys: AnyDim) -> Term:
+    """1 for each key that is not hidden, 0 for others, so that it broadcasts to (batch, heads, queries, keys)."""
+    mask = shaped(node, index)
+    match len(mask.shape):
+        case 1:
+            if node.type(index).shape[0] != node.type(0).shape[0]:
+                raise RelvmUnsupportedError(f"a mask of type {mask.type}, expected a length for each of the batch")
+            lengths = mask.cast(I64).apply(ops.expand_dims, axes=(1, 2, 3))
+            return places(node, 1, 1, 1, keys) < lengths
+        case 2 | 3 as rank:
+            mask = Term(node, node.graph.checked(mask.expr, (*mask.shape[:-1], keys)))
+            return mask.apply(ops.expand_dims, axes=(1, 2) if rank == 2 else (1,)).apply(ops.greater, 0)
+    raise RelvmUnsupportedError(f"a mask of type {mask.type}, for {queries} queries, is not supported")
+
+
+@converts("RotaryEmbedding", domain=_MICROSOFT)
+def _rotary_embedding(node: Node) -> Expr:
+    """x, the places, of each of the batch or of the first one, and tables of cosines and sines for each place."""
+    if node.attribute("scale", 1.0) != 1.0 or node.attribute("is_packed_batching", 0):
+        raise RelvmUnsupportedError("scale and is_packed_batching are not supported")
+    x, at, flat = shaped(node, 0), shaped(node, 1).cast(I64), node.type(0).rank == 3
+    shape, turned = x.shape, _turned(node, 2)
+    if flat:
+        count = node.attribute("num_heads", 0) or shape[2] // turned
+        x = heads_of(x, count)
+    if at.shape == (1,):
+        at = (at + places(node, x.shape[2])).apply(ops.expand_dims, axes=(0,))
+    cos, sin = (_angles(term(node, index), at) for index in (2, 3))
+    result = rotated(x, cos, sin, turned, bool(node.attribute("interleaved", 0)))
+    return (joined(result).reshape(*shape) if flat else result).expr
+
+
+def _turned(node: Node, index: int) -> int:
+    half = node.type(index).shape[1]
+    if not isinstance(half, int):
+        raise RelvmUnsupportedError(f"a table of {half} angles: how many must be known")
+    return 2 * half
+
+
+def _angles(table: Term, at: Term) -> Term:
+    """(batch, 1, length, half)"""
+    return table.apply(ops.gather, at, axis=0).apply(ops.expand_dims, axes=(1,))
+
+
+@converts("GroupQueryAttention", domain=_MICROSOFT)
+def _group_query_attention(node: Node) -> tuple[Expr, Expr, Expr]:
+    """q, k, v, or all in q; past keys and values; of each of the batch how many places there are then, less 1; the
+    most of these; tables of cosines and sines; places; what is added to scores.
+
+    The new keys and values of each go behind its own past ones, in what may have more room than there are places yet.
+    """
+    _refuse(node, {11: "head_sink", 12: "k_scale", 13: "v_scale"}, ("smooth_softmax", "qk_output"))
+    own = node.type(0).dtype
+    q, k, v = _grouped(node)
+    batch, _, length, _ = q.shape
+    ends = shaped(node, 5).cast(I64).reshape(batch) + 1
+    starts = (ends - number_of(node, length)).apply(ops.maximum, 0)
+    at = starts.apply(ops.expand_dims, axes=(1,)) + places(node, length)
+    if node.attribute("do_rotary", 0):
+        turned = _turned(node, 7)
+        own_places = term(node, 9).cast(I64) if node.has(9) else at
+        cos, sin = (_angles(wide_of(term(node, index)), own_places) for index in (7, 8))
+        q, k = (rotated(x, cos, sin, turned, bool(node.attribute("rotary_interleaved", 0))) for x in (q, k))
+    total = run_time_sizes(scalar(node, 6))[0]
+    k, v = (_kept(node, index, new, (starts, at), total) for index, new in ((3, k), (4, v)))
+    scores = scores_of(q, k) * _scale(node, q)
+    cap = node.attribute("softcap", 0.0)
+    scores = (scores / cap).apply(ops.tanh) * cap if cap > 0 else scores
+    if node.has(10):
+        scores = scores + wide_of(term(node, 10))
+    key, place = places(node, k.shape[2]), at.apply(ops.expand_dims, axes=(1, 3))
+    seen = key.apply(ops.less_equal, place)
+    window = node.attribute("local_window_size", -1)
+    if window >= 0:
+        seen = seen.apply(ops.logical_and, key.apply(ops.greater, place - window))
+    result = values_of(seen.chosen(scores, -math.inf).apply(ops.softmax, axis=-1), v)
+    return joined(result).cast(own).expr, k.cast(own).expr, v.cast(own).expr
+
+
+def _grouped(node: Node) -> tuple[Term, Term, Term]:
+    """q, k and v, each (batch, heads, length, size)."""
+    counts = [node.attribute(name, 0) for name in ("num_heads", "kv_num_heads", "kv_num_heads")]
+    if node.has(1):
+        parts = [wide_of(shaped(node, index)) for index in range(3)]
+    else:
+        whole = wide_of(shaped(node, 0))
+        width, every = whole.shape[2], sum(counts)
+        if not isinstance(width, int) or every < 1 or width % every:
+            raise RelvmShapeError(f"{counts} heads of a tensor of type {whole.type}")
+        parts = _columns(whole, [count * (width // every) for count in counts])
+    q, k, v = (heads_of(part, count) for part, count in zip(parts, counts, strict=True))
+    return q, k, v
+
+
+def _kept(node: Node, index: int, new: Term, where: tuple[Term, Term], total: AnyDim) -> Term:
+    """All keys or values: the past ones, the new ones at their places, and zeros.
+
+    where: how many past ones each of the batch has, the places of the new ones.   total: room for that many at least.
+    """
+    (starts, at), (batch, heads, length, size) = where, new.shape
+    zeros, room = Term(node, new.operand(0)), total
+    if node.has(index):
+        past = wide_of(shaped(node, index))
+        room = dim_op("max", past.shape[2], total)
+        is_past = places(node, past.shape[2], 1) < starts.apply(ops.expand_dims, axes=(1, 2, 3))
+        rest = zeros.apply(ops.broadcast_to, node.shape([batch, heads, room - past.shape[2], size]))
+        kept = is_past.chosen(past, 0).apply(ops.concat, rest, axis=2)
+    else:
+        kept = zeros.apply(ops.broadcast_to, node.shape([batch, heads, room, size]))
+    at = at.apply(ops.expand_dims, axes=(1, 3)).apply(ops.broadcast_to, node.shape([batch, heads, length, size]))
+    return kept.apply(ops.scatter_elements, at, new, axis=2)

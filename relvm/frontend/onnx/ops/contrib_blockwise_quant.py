@@ -1,0 +1,107 @@
+"""Weights of few bits, of which a block has a scale and a zero point: products and rows (domain com.microsoft)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.ops.quantized import of_blocks
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.ir.dtypes import F32, U8
+from relvm.ir.expr import Expr, constant
+from relvm.ops.blockwise_quant_matmul import BITS, pack_block_values, pack_blocks
+
+_MICROSOFT = "com.microsoft"
+
+
+@converts("MatMulNBits", domain=_MICROSOFT)
+def _matmul_bits(node: Node) -> Expr:
+    """a, the weights (columns, blocks, bytes of a block), scales, zero points: packed, or of the dtype of a; a bias."""
+    columns, depth, block = (node.attribute(name) for name in ("N", "K", "block_size"))
+    bits = node.attribute("bits", 4)
+    if node.has(4) or bits not in BITS:
+        raise RelvmUnsupportedError(f"g_idx, or bits of {bits}: not supported")
+    if not all(isinstance(size, int) and size > 0 for size in (columns, depth, block)) or block % 8 or depth % 8:
+        raise RelvmUnsupportedError(f"K {depth}, N {columns} and block_size {block}: expected multiples of 8 of K")
+    blocks = -(-depth // block)
+    packed = _of_size(node, 1, "the weights", columns * blocks * block * bits // 8).reshape(columns, -1)
+    scales = _of_size(node, 2, "the scales", columns * blocks).reshape(columns, blocks)
+    numbers = pack_blocks(_unpacked(packed, bits)[:, :depth].T, bits)
+    scales, zeros = (
+        constant(pack_block_values(np.ascontiguousarray(values.T), numbers))
+        for values in (scales.astype(np.float32), _zeros(node, columns, blocks, bits))
+    )
+    a, own = shaped(node, 0).cast(F32), node.type(0).dtype
+    a = Term(node, node.graph.checked(a.expr, (*a.shape[:-1], depth)))
+    result = a.apply(ops.matmul_blocks, constant(numbers), scales, zeros, columns=columns, bits=bits, block=block)
+    return (result + term(node, 5).cast(F32) if node.has(5) else result).cast(own).expr
+
+
+def _zeros(node: Node, columns: int, blocks: int, bits: int) -> np.ndarray:
+    """The zero points, (columns, blocks); where there are none they are in the middle."""
+    if not node.has(3):
+        return np.full((columns, blocks), 2 ** (bits - 1), np.uint8)
+    given = node.known(3, "the zero points")
+    if given.dtype != np.uint8:
+        return _of_size(node, 3, "the zero points", columns * blocks).reshape(columns, blocks).astype(np.float32)
+    rows = _of_size(node, 3, "the zero points", columns * -(-blocks * bits // 8)).reshape(columns, -1)
+    return _unpacked(rows, bits)[:, :blocks]
+
+
+def _of_size(node: Node, index: int, what: str, size: int) -> np.ndarray:
+    array = node.known(index, what)
+    if array.size != size:
+        raise RelvmShapeError(f"{what} are {array.size} elements, expected {size}")
+    return array
+
+
+def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
+    """The numbers in rows of bytes, the lowest bits first."""
+    if rows.dtype != np.uint8:
+        raise RelvmFormatError(f"packed numbers are {rows.dtype}, expected uint8")
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((rows[..., None] >> shifts) & np.uint8(2**bits - 1)).reshape(len(rows), -1)
+
+
+@converts("GatherBlockQuantized", domain=_MICROSOFT)
+def _gather_blocks(node: Node) -> Expr:
+    """data, places, scales, zero points; data of u8 are packed along the last axis. What is taken is scaled then; a
+    place that there is not gives zeros."""
+    data, places, scales = shaped(node, 0), term(node, 1), shaped(node, 2)
+    rank, own, bits = len(data.shape), data.type.dtype, node.attribute("bits", 4)
+    axis, along = node.axis(0, rank, "gather_axis"), node.axis(1, rank, "quantize_axis")
+    block, packed = node.attribute("block_size", 128), own == U8 and bits < 8
+    if not own.is_integer or axis == along or block < 1 or bits not in BITS or (packed and axis == rank - 1):
+        raise RelvmUnsupportedError(f"data of {own}, {bits} bits, block_size {block}, axes {axis} and {along}")
+    if len(scales.shape) != rank or scales.shape[axis] != data.shape[axis]:
+        raise RelvmShapeError(f"scales are {scales.type}, expected as many along axis {axis} as of {data.type}")
+    size = data.shape[axis]
+    if not isinstance(size, int):
+        raise RelvmUnsupportedError(f"data of type {data.type}: the size of axis {axis} must be known")
+    there = places.apply(ops.less, size).apply(ops.logical_and, places.apply(ops.greater_equal, -size))
+    rows = there.chosen(places, 0)
+    numbers, scales = (values.apply(ops.gather, rows, axis=axis) for values in (data, scales))
+    numbers = _apart(numbers, bits) if packed else numbers
+    behind = along + places.type.rank - 1 if along > axis else along
+    if node.has(3):
+        zeros = shaped(node, 3).apply(ops.gather, rows, axis=axis)
+        zeros = _apart(zeros, bits) if packed else zeros
+        if zeros.shape[-1] != scales.shape[-1]:
+            zeros = zeros.apply(ops.slice, begin=(0,), end=(scales.shape[-1],), axes=(len(zeros.shape) - 1,))
+        zeros = Term(node, of_blocks(node, zeros.cast(F32).expr, numbers.type, behind, block))
+    else:
+        zeros = 2.0 ** (bits - 1) if own == U8 else 0.0
+    factors = Term(node, of_blocks(node, scales.cast(F32).expr, numbers.type, behind, block))
+    shown = there.reshape(*(1,) * axis, *places.shape, *(1,) * (rank - 1 - axis))
+    return shown.chosen((numbers.cast(F32) - zeros) * factors, 0.0).cast(scales.type.dtype).expr
+
+
+def _apart(x: Term, bits: int) -> Term:
+    """The numbers in bytes, the lowest bits first, along the last axis."""
+    *before, count = x.shape
+    shifts = constant(np.arange(0, 8, bits, dtype=np.uint8))
+    numbers = x.apply(ops.expand_dims, axes=(len(x.shape),)).apply(ops.shift_right, shifts)
+    return numbers.apply(ops.bitwise_and, 2**bits - 1).reshape(*before, count * (8 // bits))

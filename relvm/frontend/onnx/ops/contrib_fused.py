@@ -1,0 +1,148 @@
+"""What ONNX Runtime's optimiser makes of several operators, taken apart again (domain com.microsoft)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import filled, places
+from relvm.frontend.onnx.ops.activations import gelu
+from relvm.frontend.onnx.ops.normalization import axes_from, centred, inverse_deviation
+from relvm.frontend.onnx.ops.quantized import as_operator
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.ir.expr import Expr
+
+_MICROSOFT = "com.microsoft"
+
+
+@converts("Gelu", "BiasGelu", "FastGelu", domain=_MICROSOFT)
+def _gelu(node: Node) -> Expr:
+    """Of the sum, where there is a bias."""
+    x = term(node, 0)
+    if node.has(1):
+        x = x + term(node, 1)
+    return gelu(x, "tanh" if node.proto.op_type == "FastGelu" else "none").expr
+
+
+@converts("QuickGelu", domain=_MICROSOFT)
+def _quick_gelu(node: Node) -> Expr:
+    x = term(node, 0)
+    return (x * (x * node.attribute("alpha", 1.702)).apply(ops.sigmoid)).expr
+
+
+@converts("FusedMatMul", domain=_MICROSOFT)
+def _fused_matmul(node: Node) -> Expr:
+    """alpha * A' * B', where ' is a transposition of the last two axes, or none; a vector has nothing to transpose."""
+    if node.attribute("transBatchA", 0) or node.attribute("transBatchB", 0):
+        raise RelvmUnsupportedError("transBatchA and transBatchB, a transposition of the other axes, are not supported")
+    transposed = {
+        f"transpose_{name.lower()}": bool(node.attribute(f"trans{name}", 0)) and node.type(i).rank > 1
+        for i, name in enumerate("AB")
+    }
+    result = term(node, 0).apply(ops.matmul, term(node, 1), **transposed)
+    alpha = node.attribute("alpha", 1.0)
+    return (result if alpha == 1.0 else result * alpha).expr
+
+
+# The attributes of an activation, in the order of the numbers that stand for them.
+_ACTIVATIONS = {
+    "": (),
+    "Clip": ("min", "max"),
+    "HardSigmoid": ("alpha", "beta"),
+    "LeakyRelu": ("alpha",),
+    "Relu": (),
+    "Sigmoid": (),
+    "Tanh": (),
+}
+_CLIP_BY_ATTRIBUTES = 6  # the opset in which Clip has no inputs for its limits
+
+
+@converts("FusedConv", domain=_MICROSOFT)
+def _fused_conv(node: Node) -> Expr:
+    """activation(Conv(x, w, bias) + sum)"""
+    inputs = [node.tensor(i) if node.has(i) else None for i in range(3)]
+    result = as_operator(node, "Conv", *(inputs if node.has(2) else inputs[:2]))
+    if node.has(3):
+        result = node.emit(ops.add(result, node.tensor(3)))
+    return _activated(node, result, list(node.attribute("activation_params", [])))
+
+
+@converts("FusedGemm", domain=_MICROSOFT)
+def _fused_gemm(node: Node) -> Expr:
+    result = as_operator(node, "Gemm", *node.tensors())
+    numbers = [node.attribute(f"activation_{name}") for name in ("alpha", "beta", "gamma")]
+    return _activated(node, result, [number for number in numbers if number is not None])
+
+
+def _activated(node: Node, x: Expr, numbers: list[float]) -> Expr:
+    """The activation that the node names; `numbers`: its attributes, as many as are not left at their defaults."""
+    from onnx import helper
+
+    name = node.attribute("activation", "")
+    names = _ACTIVATIONS.get(name)
+    if names is None or len(numbers) > len(names):
+        raise RelvmUnsupportedError(f"activation {name!r} with {len(numbers)} numbers is not supported")
+    if not name:
+        return x
+    proto = helper.make_node(name, ["x"], node.proto.output[:1], **dict(zip(names, numbers, strict=False)))
+    return as_operator(replace(node, proto=proto), name, x, opset=_CLIP_BY_ATTRIBUTES)
+
+
+@converts("SkipLayerNormalization", domain=_MICROSOFT)
+def _skip_layer_normalization(node: Node) -> tuple[Expr, Expr, Expr, Expr]:
+    """The layer normalisation of a sum: of input and skip, and a bias where there is one."""
+    x = term(node, 0) + term(node, 1)
+    if node.has(4):
+        x = x + term(node, 4)
+    result, mean, inverse = _normal(node, x, 2, 3)
+    return result.expr, mean.expr, inverse.expr, x.expr
+
+
+def _normal(node: Node, x: Term, gamma: int, beta: int) -> tuple[Term, Term, Term]:
+    """x normalised along its last axis, scaled by the input `gamma` and moved by `beta`; the mean, and what the
+    deviation divides by."""
+    mean, apart, variance = centred(x, (-1,))
+    inverse = inverse_deviation(variance, node.attribute("epsilon", 1e-12))
+    result = apart * inverse * term(node, gamma)
+    return (result + term(node, beta) if node.has(beta) else result), mean, inverse
+
+
+@converts("SkipSimplifiedLayerNormalization", domain=_MICROSOFT)
+def _skip_simplified_layer_normalization(node: Node) -> tuple[Expr, Expr, Expr, Expr]:
+    """That of a sum, without a mean: the second output, which is of none, is 0."""
+    x = term(node, 0) + term(node, 1)
+    if node.has(3):
+        x = x + term(node, 3)
+    inverse = inverse_deviation((x * x).mean((-1,)), node.attribute("epsilon", 1e-12))
+    return (x * inverse * term(node, 2)).expr, (inverse * 0).expr, inverse.expr, x.expr
+
+
+@converts("SimplifiedLayerNormalization")
+def _simplified_layer_normalization(node: Node) -> tuple[Expr, Expr]:
+    """RMSNormalization, as ONNX Runtime had it in ONNX's own domain before that was there."""
+    x = term(node, 0)
+    inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
+    return (x * inverse * term(node, 1)).expr, inverse.expr
+
+
+@converts("EmbedLayerNormalization", domain=_MICROSOFT)
+def _embed_layer_normalization(node: Node) -> tuple[Expr, ...]:
+    """The layer normalisation of the sum of the rows of words, positions and, where there are any, segments; how many
+    words of each text are not masked; the sum."""
+    words = term(node, 0)
+    batch, length = words.shape
+    positions = term(node, 8) if node.has(8) else places(node, 1, length)
+    x = _rows(node, 2, words) + _rows(node, 3, positions)
+    if node.has(1) and node.has(4):
+        x = x + _rows(node, 4, term(node, 1))
+    result, _, _ = _normal(node, x, 5, 6)
+    count = term(node, 7).apply(ops.sum, axes=(1,)).expr if node.has(7) else filled(node, np.int32(0), batch)
+    return result.expr, count, x.expr
+
+
+def _rows(node: Node, table: int, indices: Term) -> Term:
+    return term(node, table).apply(ops.gather, indices, axis=0)

@@ -1,0 +1,98 @@
+"""Windows laid over each other: Col2Im, and transposed convolution, where a matrix product gives each input position
+its window's worth."""
+
+from __future__ import annotations
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import numbers_of, run_time_sizes, sizes_of
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.sliding_window import spans, split_pads
+from relvm.frontend.onnx.tensor_expr import Term, per_channel, term
+from relvm.ir.expr import Expr
+from relvm.ir.symbolic import AnyDim, exact_quotient, product
+
+
+@converts("ConvTranspose")
+def _conv_transpose(node: Node) -> Expr:
+    x, w, groups = term(node, 0), term(node, 1), node.attribute("group", 1)
+    if x.type.shape is None or w.type.shape is None:
+        raise RelvmUnsupportedError(f"ConvTranspose of types {x.type} and {w.type}: the shapes must be known")
+    (batch, channels, *places), (depths, filters, *window) = x.shape, w.shape
+    if not isinstance(channels, int):  # as many as the weights are for
+        x, channels = Term(node, node.graph.checked(x.expr, (batch, depths, *places))), depths
+    depth = node.exact_quotient(channels, groups, "channels")
+    rank = len(places)
+    strides = tuple(node.attribute("strides", [1] * rank))
+    dilations = tuple(node.attribute("dilations", [1] * rank))
+    before, sizes = _extent(node, places, spans(tuple(window), dilations), strides)
+    area = product(places)
+    weights = w.reshape(groups, depth, product((filters, *window)))
+    columns = x.reshape(batch, groups, depth, area)
+    windows = weights.apply(ops.matmul, columns, transpose_a=True)
+    windows = windows.reshape(batch, groups * filters, *window, *places)
+    shape = [batch, groups * filters, *sizes]
+    apart = window == list(strides) and not any(before) and all(n == 1 for n in dilations)
+    if apart and sizes == [n * s for n, s in zip(places, strides, strict=True)]:
+        order = [axis for pair in zip(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank), strict=True) for axis in pair]
+        result = windows.apply(ops.transpose, perm=(0, 1, *order)).reshape(*shape)
+    else:
+        result = windows.apply(ops.fold, node.shape(shape), strides=strides, pads=before, dilations=dilations)
+    return (result + per_channel(node, 2, 2 + rank)).expr if node.has(2) else result.expr
+
+
+def _extent(
+    node: Node, places: list[AnyDim], window: list[int], strides: tuple[int, ...]
+) -> tuple[tuple[int, ...], list[AnyDim]]:
+    """The padding that is cut off before each spatial axis, and the result's spatial dimensions.
+
+    Without padding an axis has (n - 1) * stride + window + output_padding positions.  Where output_shape states fewer,
+    the rest is padding; where it states more, zeros follow.
+    """
+    rank, mode = len(places), node.attribute("auto_pad", "NOTSET")
+    extra = node.attribute("output_padding", [0] * rank)
+    whole = [(n - 1) * s + w + e for n, s, w, e in zip(places, strides, window, extra, strict=True)]
+    stated, same = node.attribute("output_shape"), mode in ("SAME_UPPER", "SAME_LOWER")
+    if not stated and not same:
+        if mode not in ("NOTSET", "VALID", ""):
+            raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")
+        pads = node.attribute("pads", [0] * (2 * rank)) if mode != "VALID" else [0] * (2 * rank)
+        cut = zip(whole, pads[:rank], pads[rank:], strict=True)
+        return tuple(pads[:rank]), [total - front - back for total, front, back in cut]
+    sizes = stated[-rank:] if stated else [n * s for n, s in zip(places, strides, strict=True)]
+    totals = [total - size for total, size in zip(whole, sizes, strict=True)]
+    for axis, total in enumerate(totals):
+        if not isinstance(total, int):
+            raise RelvmUnsupportedError(f"output_shape {stated} for the symbolic dimension {places[axis]}")
+    # What is not SAME_UPPER has the odd one before: as in SAME_LOWER.
+    pads = split_pads("SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER", [max(0, total) for total in totals])
+    return pads[:rank], list(sizes)
+
+
+@converts("Col2Im")
+def _col2im(node: Node) -> Expr:
+    x, window = Term(node, node.known_shape(0)), sizes_of(node, 2, "the block_shape of a Col2Im")
+    rank = len(window)
+    image = sizes_of(node, 1, "the image_shape of a Col2Im", rank)
+    if len(x.shape) != 3 or len(image) != rank:
+        raise RelvmShapeError(f"Col2Im of {x.type} to {len(image)} axes by {rank}, expected rank 3 and equal numbers")
+    strides = tuple(node.attribute("strides", [1] * rank))
+    dilations = tuple(node.attribute("dilations", [1] * rank))
+    pads = node.attribute("pads", [0] * (2 * rank))
+    channels = _channels(node, x.shape[1], product(window))
+    rows = zip(image, pads[:rank], pads[rank:], spans(window, dilations), strides, strict=True)
+    places = [(size + front + back - span) // stride + 1 for size, front, back, span, stride in rows]
+    windows = x.reshape(x.shape[0], channels, *window, *places)
+    shape = node.shape([x.shape[0], channels, *image])
+    return windows.apply(ops.fold, shape, strides=strides, pads=tuple(pads[:rank]), dilations=dilations).expr
+
+
+def _channels(node: Node, rows: AnyDim, block: AnyDim) -> AnyDim:
+    """How many channels there are, each of `block` rows; where only the machine knows, the view checks it."""
+    channels = exact_quotient(rows, block)
+    if channels is None and isinstance(rows, int) and isinstance(block, int):
+        raise RelvmShapeError(f"{rows} rows are no multiple of a block of {block}")
+    if channels is None:
+        above, below = numbers_of(node, [rows]), numbers_of(node, [block])
+        (channels,) = run_time_sizes(above / below.apply(ops.maximum, 1))
+    return channels

@@ -1,0 +1,168 @@
+"""Windows, and Fourier transforms, which are products with a matrix of sines and cosines."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import number_of, places, scalar, size_of
+from relvm.frontend.onnx.ops.dft_dynamic import LONGEST, frames, transform
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.ir.dtypes import F64, I64, DType
+from relvm.ir.expr import Constant, Expr, constant
+from relvm.ir.symbolic import dim_op
+
+# A window is the sum of these factors times cos(0), cos(t), cos(2 * t), t going once around.
+_WINDOWS = {
+    "HannWindow": (0.5, -0.5),
+    "HammingWindow": (25 / 46, -21 / 46),
+    "BlackmanWindow": (0.42, -0.5, 0.08),
+}
+
+
+@converts(*_WINDOWS)
+def _window(node: Node) -> Expr:
+    """Periodic: the element after the last would be the first; else the last is."""
+    size = size_of(node, 0, "the size of a window")
+    dtype = node.graph.element_type(node.attribute("output_datatype", 1), node.proto.op_type)
+    steps = number_of(node, size if node.attribute("periodic", 1) else size - 1)
+    steps = steps.cast(F64) if isinstance(steps, Term) else steps
+    angle = places(node, size).cast(F64) * (2 * math.pi) / steps
+    first, *factors = _WINDOWS[node.proto.op_type]
+    total = sum(((angle * i).apply(ops.cos) * factor for i, factor in enumerate(factors, 1)), start=first)
+    return total.cast(dtype).expr
+
+
+@converts("DFT")
+def _dft(node: Node) -> Expr:
+    """Along one axis; the last axis is that of the real and, where there is one, the imaginary part."""
+    x = Term(node, node.known_shape(0))
+    rank, inverse, onesided = len(x.shape), bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
+    if node.opset >= 20 and node.has(2):
+        axis = node.tensor(2).value.item() if isinstance(node.tensor(2), Constant) else None
+    else:
+        axis = node.attribute("axis", 1) if node.opset < 20 else -2
+    if axis == -1 or (axis is not None and not -rank <= axis < rank - 1):
+        raise RelvmShapeError(f"axis {axis} of a signal of rank {rank}, whose last axis is that of its parts")
+    if axis is None or not _is_number(node, 1) or not isinstance(x.shape[axis], int):
+        at = term(node, 2).reshape(1) if axis is None else Term(node, constant(np.array([axis])))
+        length = size_of(node, 1, "the length of a DFT") if node.has(1) else None
+        return transform(x, at.cast(I64), length, _parts(x), inverse=inverse, onesided=onesided).expr
+    axis %= rank
+    size, parts = x.shape[axis], _parts(x)
+    length = int(node.known(1, "the length of a DFT").item()) if node.has(1) else None
+    if inverse and onesided:
+        matrix = _inverse_of_half(2 * (size - 1) if length is None else length, size, parts, x.type.dtype)
+    else:
+        matrix = _matrix(size if length is None else length, size, parts, onesided, inverse, x.type.dtype)
+    kept, _, *result = matrix.shape
+    order = (*(i for i in range(rank - 1) if i != axis), axis, rank - 1)
+    rows = x.apply(ops.slice, begin=(0,), end=(kept,), axes=(axis,)).apply(ops.transpose, perm=order)
+    dims = rows.shape[:-2]
+    matrix = matrix.reshape(kept * parts, -1)
+    rows = rows.reshape(*dims, kept * parts).apply(ops.matmul, constant(matrix))
+    back = tuple(order.index(i) for i in range(rank))
+    return rows.reshape(*dims, *result).apply(ops.transpose, perm=back).expr
+
+
+@converts("STFT")
+def _stft(node: Node) -> Expr:
+    """A convolution by the rows of the matrix, each times the window."""
+    x = Term(node, node.known_shape(0))
+    if len(x.shape) != 3:
+        raise RelvmShapeError(f"a signal of rank {len(x.shape)}, expected 3")
+    parts, onesided = _parts(x), bool(node.attribute("onesided", 1))
+    length = shaped(node, 2).shape[0] if not node.has(3) else 1
+    if not _is_number(node, 1) or not _is_number(node, 3) or not isinstance(length, int):
+        return frames(x, parts, onesided=onesided).expr
+    step = int(node.known(1, "the step of a STFT").item())
+    if node.has(3):
+        length = int(node.known(3, "the length of a frame").item())
+    matrix = _matrix(length, length, parts, onesided, False, x.type.dtype)
+    count = matrix.shape[2]
+    filters = Term(node, constant(matrix.transpose(2, 3, 1, 0).reshape(count * 2, parts, length)))
+    if node.has(2):
+        filters = filters * term(node, 2)
+    spectra = x.apply(ops.transpose, perm=(0, 2, 1)).apply(ops.conv, filters, strides=(step,))
+    batch, _, many = spectra.shape
+    return spectra.apply(ops.transpose, perm=(0, 2, 1)).reshape(batch, many, count, 2).expr
+
+
+def _is_number(node: Node, index: int) -> bool:
+    """Whether the input is a number that is known, or left out."""
+    return not node.has(index) or isinstance(node.inputs[index], Constant)
+
+
+def _parts(x: Term) -> int:
+    """1: a real signal, 2: a complex one."""
+    if x.shape[-1] not in (1, 2):
+        raise RelvmShapeError(f"a signal of shape {x.type}: its last dimension must be known to be 1 or 2")
+    return x.shape[-1]
+
+
+def _matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, dtype: DType) -> np.ndarray:
+    """What each part of each element adds to each part of each frequency: (elements, parts, frequencies, 2).
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        It would be too large; half of the frequencies of a complex signal are asked for.
+    """
+    if onesided and parts == 2:
+        raise RelvmUnsupportedError("onesided is for real signals: a complex one has no half that says all")
+    count = length // 2 + 1 if onesided else length
+    wave = _wave(length, min(size, length), count, 1 if inverse else -1) / (length if inverse else 1)
+    real = np.stack((wave.real, wave.imag), axis=-1)
+    imaginary = np.stack((-wave.imag, wave.real), axis=-1)
+    return np.stack((real, imaginary)[:parts], axis=1).astype(dtype.numpy)
+
+
+def _inverse_of_half(length: int, size: int, parts: int, dtype: DType) -> np.ndarray:
+    """The same for the first half of the frequencies of a real signal, which becomes that: (frequencies, 2, length, 1).
+    All but the first and the last of an even length stand for two."""
+    if parts == 1:
+        raise RelvmShapeError("the frequencies of an inverse transform that is onesided must be complex")
+    wave = _wave(length, min(size, length // 2 + 1), length, 1) / length
+    both = (np.arange(len(wave)) * 2 % length != 0)[:, None] + 1
+    return (np.stack((wave.real, -wave.imag), axis=1) * both[:, None])[..., None].astype(dtype.numpy)
+
+
+def _wave(length: int, rows: int, columns: int, direction: int) -> np.ndarray:
+    """exp(direction * 2j * pi * row * column / length)."""
+    if not 1 <= length <= LONGEST:
+        raise RelvmUnsupportedError(f"a Fourier transform of {length} elements, expected 1 to {LONGEST}")
+    turns = np.outer(np.arange(rows), np.arange(columns)) % length  # a large angle would not be exact
+    return np.exp(direction * 2j * np.pi * turns / length)
+
+
+@converts("MelWeightMatrix")
+def _mel_weight_matrix(node: Node) -> Expr:
+    """A column for each band: from 0 at its lower edge up to 1 at its centre and down again.  Edges are equally far
+    apart on the mel scale, and rounded down to bins of the spectrum.
+
+    Source: onnx/reference/ops/op_mel_weight_matrix.py.
+    """
+    bands, length = size_of(node, 0, "the number of bands"), size_of(node, 1, "the length of a transform")
+    rate, lowest, highest = (scalar(node, i).cast(F64) for i in (2, 3, 4))
+    low, high = (2595 / math.log(10) * (edge / 700).apply(ops.log1p) for edge in (lowest, highest))
+    count = number_of(node, bands + 2)
+    step = (high - low) / (count.cast(F64) if isinstance(count, Term) else count)
+    mels = places(node, bands + 2).cast(F64) * step + low
+    frequencies = 700 * ((mels * (math.log(10) / 2595)).apply(ops.exp) - 1)
+    bins = number_of(node, length + 1)
+    bins = bins.cast(F64) if isinstance(bins, Term) else bins
+    edges = (frequencies * bins / rate).apply(ops.floor)
+    left, centre, right = (edges.apply(ops.gather, places(node, bands) + i, axis=0) for i in range(3))
+    at = places(node, dim_op("floordiv", length, 2) + 1, 1).cast(F64)
+    rising, falling = centre - left, right - centre
+    up = ((at - left) / rising.apply(ops.maximum, 1)).apply(ops.relu)
+    up = rising.apply(ops.equal, 0).chosen(1, up)
+    weights = (at > centre).chosen(((right - at) / falling.apply(ops.maximum, 1)).apply(ops.relu), up)
+    dtype = node.graph.element_type(node.attribute("output_datatype", 1), "MelWeightMatrix")
+    outside = (at < left).apply(ops.logical_or, at > right)
+    return outside.chosen(0, weights).cast(dtype).expr

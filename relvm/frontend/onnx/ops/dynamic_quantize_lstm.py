@@ -1,0 +1,134 @@
+"""DynamicQuantizeLSTM: what goes into each product is quantised by its own range, x as a whole, the state at each step.
+
+Source: ONNX Runtime, contrib_ops/cpu/quantization/dynamic_quantize_lstm.cc: the states of all sequences of a batch have
+one range, each direction its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import filled, places
+from relvm.frontend.onnx.ops.quantized import quantised_product
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.ir.dtypes import F32, I64
+from relvm.ir.expr import Expr
+
+_MICROSOFT = "com.microsoft"
+_ACTIVATIONS = ("Sigmoid", "Tanh", "Relu", "Softsign", "Softplus")  # those that have no numbers
+_OPSET = 17
+
+# A step.  r, r_scale, r_zero: the weights; alive: which sequences have it.
+_STEP = """
+step (float h, float c, uint8 r, float r_scale, uint8 r_zero, float x, bool alive)
+  => (h_ahead, c_ahead, r_same, scale_same, zero_same, row)
+{{
+  bytes, h_scale, h_zero = DynamicQuantizeLinear(h)
+  sums = MatMulInteger(bytes, r, h_zero, r_zero)
+  numbers = Cast<to = 1>(sums)
+  factor = Mul(h_scale, r_scale)
+  product = Mul(numbers, factor)
+  gates = Add(x, product)
+  i_in, o_in, f_in, u_in = Split<axis = 1>(gates)
+  i = {0}(i_in)
+  o = {0}(o_in)
+  f = {0}(f_in)
+  u = {1}(u_in)
+  kept = Mul(f, c)
+  added = Mul(i, u)
+  c_new = Add(kept, added)
+  seen = {2}(c_new)
+  h_new = Mul(o, seen)
+  c_ahead = Where(alive, c_new, c)
+  h_ahead = Where(alive, h_new, h)
+  zero = Constant<value = float {{0.0}}>()
+  row = Where(alive, h_new, zero)
+  r_same = Identity(r)
+  scale_same = Identity(r_scale)
+  zero_same = Identity(r_zero)
+}}
+"""
+
+
+@converts("DynamicQuantizeLSTM", domain=_MICROSOFT)
+def _dynamic_quantize_lstm(node: Node) -> tuple[Expr, Expr, Expr]:
+    """x, W, R, the biases, lengths, both states, peepholes; the scale and zero point of W, then of R."""
+    direction = node.attribute("direction", "forward")
+    backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}.get(direction)
+    if backwards is None:
+        raise RelvmUnsupportedError(f"direction {direction!r} is not supported")
+    if node.has(7) or node.attribute("clip") or node.attribute("input_forget", 0):
+        raise RelvmUnsupportedError("peepholes, clip and input_forget are not supported")
+    names = node.attribute("activations") or [*_ACTIVATIONS[:2], "Tanh"] * len(backwards)
+    names = [name.capitalize() for name in names]
+    if len(names) != 3 * len(backwards) or not set(names) <= set(_ACTIVATIONS):
+        raise RelvmUnsupportedError(f"activations {names}, expected three of {_ACTIVATIONS} for each direction")
+    rows = node.type(2).shape
+    if rows is None or len(rows) != 3 or rows[0] != len(backwards):
+        raise RelvmShapeError(f"R is {node.type(2)}, expected a matrix for each of {len(backwards)} directions")
+    made = [_one_way(node, i, backward, names[3 * i : 3 * i + 3]) for i, backward in enumerate(backwards)]
+    joined = [_stack(parts, axis) for parts, axis in zip(zip(*made, strict=True), (1, 0, 0), strict=True)]
+    return joined[0], joined[1], joined[2]
+
+
+def _stack(parts: tuple[Term, ...], axis: int) -> Expr:
+    first, *others = (part.apply(ops.expand_dims, axes=(axis,)) for part in parts)
+    return first.apply(ops.concat, *others, axis=axis).expr
+
+
+def _one_way(node: Node, way: int, backward: bool, activations: list[str]) -> tuple[Term, Term, Term]:
+    """The states h of all steps, (steps, batch, hidden), and both after the last one."""
+    x = shaped(node, 0)
+    steps, batch, _ = x.shape
+    r, r_scale, r_zero = (term(node, index).at(way, 0) for index in (2, 10, 11))
+    total = quantised_product(node, x.expr, *(term(node, index).at(way, 0).expr for index in (1, 8, 9)))
+    gates = Term(node, total)
+    if node.has(3):
+        first, second = (
+            term(node, 3).at(way, 0).apply(ops.slice, begin=(part * r.shape[1],), end=((part + 1) * r.shape[1],))
+            for part in (0, 1)
+        )
+        gates = gates + (first + second)
+    states = [
+        term(node, index).at(way, 0).expr if node.has(index) else filled(node, np.float32(0), batch, r.shape[0])
+        for index in (5, 6)
+    ]
+    lengths = shaped(node, 4) if node.has(4) else None
+    alive = Term(node, node.emit(filled(node, np.bool_(True), steps, 1, 1)))
+    turned = backward
+    if lengths is not None:
+        alive = places(node, steps, 1, 1) < lengths.cast(I64).apply(ops.expand_dims, axes=(0, 2))
+        gates, turned = (_reversed(gates, lengths), False) if backward else (gates, False)
+    h, c, rows = _steps(node, (*states, r.expr, r_scale.expr, r_zero.expr, gates.expr, alive.expr), turned, activations)
+    return (_reversed(rows, lengths) if backward and lengths is not None else rows), h, c
+
+
+def _reversed(x: Term, lengths: Term) -> Term:
+    return x.apply(ops.reverse_sequence, lengths.cast(I64), time_axis=0)
+
+
+def _steps(node: Node, values: tuple[Expr, ...], backward: bool, activations: list[str]) -> tuple[Term, Term, Term]:
+    """The Scan of the step: both states after the last one, and the rows."""
+    from onnx import helper, parser
+
+    body = parser.parse_graph(_STEP.format(*activations))
+    inputs, outputs = [info.name for info in body.input], [info.name for info in body.output]
+    given = [f"{name}_given" for name in inputs]
+    scan = helper.make_node(
+        "Scan",
+        given,
+        outputs,
+        body=body,
+        num_scan_inputs=2,
+        scan_input_directions=[int(backward)] * 2,
+        scan_output_directions=[int(backward)],
+    )
+    scope = node.graph.scope({"": _OPSET}, node.here, (_MICROSOFT, node.proto.op_type, ""))
+    scope.values.update(zip(given, values, strict=True))
+    h, c, *_, rows = (Term(node, scope.tensor(value)) for value in scope.rest([scan], outputs))
+    assert rows.type.dtype == F32
+    return h, c, rows

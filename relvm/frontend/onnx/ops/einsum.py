@@ -1,0 +1,167 @@
+"""Einsum: transpositions, sums and matrix products."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+
+import relvm.ops as ops
+from relvm.errors import RelvmArgumentError
+from relvm.frontend.onnx.broadcasting import common_dim, expanded
+from relvm.frontend.onnx.dynamic_sizes import number_of, places
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term
+from relvm.ir.expr import Expr
+from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.type_rules import expect_equal_dims
+
+# A label is a letter, or a number: the axis that an ellipsis stands for, counted from its end.
+Label = str | int
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A tensor with a label for each axis, none twice."""
+
+    tensor: Term
+    labels: tuple[Label, ...]
+
+    def size(self, label: Label) -> AnyDim:
+        return self.tensor.shape[self.labels.index(label)]
+
+    def sizes(self, labels: tuple[Label, ...]) -> list[AnyDim]:
+        return [self.size(label) for label in labels]
+
+    def summed(self, kept: set[Label]) -> Labelled:
+        """Without the axes whose labels are not kept."""
+        gone = tuple(axis for axis, label in enumerate(self.labels) if label not in kept)
+        if not gone:
+            return self
+        rest = tuple(label for label in self.labels if label in kept)
+        return Labelled(self.tensor.apply(ops.sum, axes=gone), rest)
+
+    def ordered(self, labels: tuple[Label, ...]) -> Term:
+        """The tensor with these labels' axes in that order, which are all that it has."""
+        if labels == self.labels:
+            return self.tensor
+        return self.tensor.apply(ops.transpose, perm=tuple(map(self.labels.index, labels)))
+
+
+@converts("Einsum")
+def _einsum(node: Node) -> Expr:
+    """The operands are multiplied one after the other; what no later operand and not the result has is summed."""
+    tensors = [shaped(node, i) for i in range(len(node.inputs))]
+    terms, result = _parsed(node.attribute("equation"), [len(tensor.shape) for tensor in tensors])
+    operands = [_without_repeats(*pair) for pair in zip(tensors, terms, strict=True)]
+    operands = _of_common_sizes(_without_ones(operands))
+    total = operands[0].summed({*result, *(label for each in operands[1:] for label in each.labels)})
+    for i, operand in enumerate(operands[1:], 1):
+        later = {*result, *(label for each in operands[i + 1 :] for label in each.labels)}
+        total = _product(total, operand, later)
+    return total.ordered(result).expr
+
+
+def _parsed(equation: str, ranks: list[int]) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
+    """The operands' labels, and the result's."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    texts = left.split(",")
+    if len(texts) != len(ranks):
+        raise RelvmArgumentError(f"the equation {equation!r} has {len(texts)} operands, the node {len(ranks)}")
+    terms = [_labels(equation, text, rank) for text, rank in zip(texts, ranks, strict=True)]
+    found = [label for term in terms for label in term]
+    hidden = sorted({label for label in found if isinstance(label, int)}, reverse=True)
+    if arrow:
+        result = _labels(equation, right, len(right.replace("...", "")) + len(hidden) * ("..." in right))
+    else:  # every letter that occurs once, in alphabetical order
+        result = (*hidden, *sorted({label for label in found if isinstance(label, str) and found.count(label) == 1}))
+    unknown = [label for label in result if label not in found]
+    if unknown or len(set(result)) != len(result):
+        raise RelvmArgumentError(
+            f"the equation {equation!r}: every label of the result is an operand's, and none twice"
+        )
+    return terms, result
+
+
+def _labels(equation: str, text: str, rank: int) -> tuple[Label, ...]:
+    before, dots, after = text.partition("...")
+    hidden = rank - len(before) - len(after)
+    if not all(letter in string.ascii_letters for letter in before + after) or hidden < 0 or (hidden and not dots):
+        raise RelvmArgumentError(
+            f"the equation {equation!r}: {text!r} does not name the axes of a tensor of rank {rank}"
+        )
+    return (*before, *range(hidden - 1, -1, -1), *after)
+
+
+def _without_repeats(tensor: Term, labels: tuple[Label, ...]) -> Labelled:
+    """Where two axes have one label, their diagonal."""
+    for label in labels:
+        if labels.count(label) == 1:
+            continue
+        first = labels.index(label)
+        second = labels.index(label, first + 1)
+        rest = tuple(axis for axis in range(len(labels)) if axis not in (first, second))
+        size = tensor.shape[first]
+        expect_equal_dims("Einsum", f"the sizes of label {label} differ", size, tensor.shape[second])
+        flat = tensor.apply(ops.transpose, perm=(first, second, *rest))
+        flat = flat.reshape(size * size, *(tensor.shape[axis] for axis in rest))
+        diagonal = places(tensor.node, size) * (number_of(tensor.node, size) + 1)
+        kept = tuple(labels[axis] for axis in rest)
+        return _without_repeats(flat.apply(ops.gather, diagonal, axis=0), (label, *kept))
+    return Labelled(tensor, labels)
+
+
+def _without_ones(operands: list[Labelled]) -> list[Labelled]:
+    """Axes of size 1 are left out where another operand has a larger one, which they are broadcast to."""
+    kept = []
+    for operand in operands:
+        others = [other for other in operands if other is not operand]
+        gone = tuple(
+            axis
+            for axis, label in enumerate(operand.labels)
+            if operand.tensor.shape[axis] == 1
+            and any(label in other.labels and other.size(label) != 1 for other in others)
+        )
+        tensor = operand.tensor.apply(ops.squeeze, axes=gone) if gone else operand.tensor
+        labels = tuple(label for axis, label in enumerate(operand.labels) if axis not in gone)
+        kept.append(Labelled(tensor, labels))
+    return kept
+
+
+def _of_common_sizes(operands: list[Labelled]) -> list[Labelled]:
+    """Axes of one label whose sizes only the machine knows are brought to one size."""
+    sizes: dict[Label, AnyDim] = {}
+    for operand in operands:
+        for label in operand.labels:
+            size = operand.size(label)
+            sizes[label] = common_dim(sizes.get(label, size), size) or sizes.get(label, size)
+    made = []
+    for operand in operands:
+        tensor = operand.tensor
+        value = expanded(tensor.node, tensor.expr, [sizes[label] for label in operand.labels])
+        made.append(Labelled(Term(tensor.node, value), operand.labels))
+    return made
+
+
+def _product(a: Labelled, b: Labelled, later: set[Label]) -> Labelled:
+    """The product of two, summed over what is not needed later: batches of matrices, or elementwise."""
+    a, b = a.summed(later | set(b.labels)), b.summed(later | set(a.labels))
+    for label in a.labels:
+        if label in b.labels:
+            expect_equal_dims("Einsum", f"the sizes of label {label} differ", a.size(label), b.size(label))
+    common = [label for label in a.labels if label in b.labels]
+    batch = tuple(label for label in common if label in later)
+    inner = tuple(label for label in common if label not in later)
+    rows = tuple(label for label in a.labels if label not in common)
+    columns = tuple(label for label in b.labels if label not in common)
+    labels = (*batch, *rows, *columns)
+    sizes = (*a.sizes(batch), *a.sizes(rows), *b.sizes(columns))
+    if not inner:
+        left = a.ordered((*batch, *rows)).reshape(*a.sizes((*batch, *rows)), *[1] * len(columns))
+        right = b.ordered((*batch, *columns)).reshape(*b.sizes(batch), *[1] * len(rows), *b.sizes(columns))
+        return Labelled(left * right, labels)
+    left = a.ordered((*batch, *rows, *inner))
+    left = left.reshape(*a.sizes(batch), product(a.sizes(rows)), product(a.sizes(inner)))
+    right = b.ordered((*batch, *inner, *columns))
+    right = right.reshape(*b.sizes(batch), product(b.sizes(inner)), product(b.sizes(columns)))
+    return Labelled(left.apply(ops.matmul, right).reshape(*sizes), labels)

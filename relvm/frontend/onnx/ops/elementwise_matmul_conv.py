@@ -1,0 +1,301 @@
+"""The converters of ONNX operators, by family.  Each gives expressions of relvm's operators for one node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import filled, is_known, is_symbolic, none_of, scalar, sizes_of
+from relvm.frontend.onnx.ops.qdq_fusion import convolution_of_bytes, product_of_bytes
+from relvm.frontend.onnx.ops.slice import FAR, symbolic_slice
+from relvm.frontend.onnx.ops.strings import strings_of
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.shape_folding import INT_MAX, slice_range
+from relvm.frontend.onnx.sliding_window import padded, pads_of
+from relvm.frontend.onnx.tensor_expr import Term, operands
+from relvm.ir.dtypes import STR, dtype_of
+from relvm.ir.expr import Constant, Expr, constant
+from relvm.ir.symbolic import product
+
+# ---- elementwise ----
+
+_SAME = {
+    "Add": ops.add,
+    "Sub": ops.subtract,
+    "Mul": ops.multiply,
+    "Div": ops.divide,
+    "Equal": ops.equal,
+    "Less": ops.less,
+    "LessOrEqual": ops.less_equal,
+    "Greater": ops.greater,
+    "GreaterOrEqual": ops.greater_equal,
+    "And": ops.logical_and,
+    "Or": ops.logical_or,
+    "Not": ops.logical_not,
+    "Neg": ops.negative,
+    "Abs": ops.abs,
+    "Sign": ops.sign,
+    "Floor": ops.floor,
+    "Ceil": ops.ceil,
+    "Round": ops.round,
+    "Sqrt": ops.sqrt,
+    "Exp": ops.exp,
+    "Log": ops.log,
+    "Sin": ops.sin,
+    "Cos": ops.cos,
+    "Tanh": ops.tanh,
+    "Sigmoid": ops.sigmoid,
+    "Erf": ops.erf,
+    "Reciprocal": ops.reciprocal,
+    "Relu": ops.relu,
+    "Where": ops.where,
+}
+
+
+@converts(*_SAME)
+def _same(node: Node) -> Expr:
+    """The operator of the same meaning."""
+    return _SAME[node.proto.op_type](*operands(node))
+
+
+@converts("Pow")
+def _pow(node: Node) -> Expr:
+    """The result has the base's dtype; the power is taken in whichever dtype of the two holds more."""
+    base, exponent = operands(node)
+    own, other = base.type.dtype, exponent.type.dtype
+    if own == other:
+        return ops.power(base, exponent)
+    common = dtype_of(np.promote_types(own.numpy, other.numpy)) if not own.is_float else own
+    base, exponent = node.emit(ops.cast(base, to=common.name)), node.emit(ops.cast(exponent, to=common.name))
+    return ops.cast(node.emit(ops.power(base, exponent)), to=own.name)
+
+
+@converts("Max", "Min")
+def _extremes(node: Node) -> Expr:
+    op = ops.maximum if node.proto.op_type == "Max" else ops.minimum
+    first, *rest = node.tensors()
+    for value in rest:
+        first = node.emit(op(first, value))
+    return first
+
+
+@converts("Sum", "Mean")
+def _sum_of_inputs(node: Node) -> Expr:
+    total, *rest = node.tensors()
+    for value in rest:
+        total = node.emit(ops.add(total, value))
+    if node.proto.op_type == "Sum":
+        return total
+    return ops.divide(total, _scalar(len(rest) + 1, total))
+
+
+@converts("Clip")
+def _clip(node: Node) -> Expr:
+    value = node.tensor(0)
+    if node.opset < 11:
+        low, high = node.attribute("min"), node.attribute("max")
+        low = None if low is None else _scalar(low, value)
+        high = None if high is None else _scalar(high, value)
+    else:
+        low = node.tensor(1) if node.has(1) else None
+        high = node.tensor(2) if node.has(2) else None
+    if low is not None:
+        value = node.emit(ops.maximum(value, low))
+    return value if high is None else node.emit(ops.minimum(value, high))
+
+
+@converts("LeakyRelu")
+def _leaky_relu(node: Node) -> Expr:
+    x = node.tensor(0)
+    scaled = node.emit(ops.multiply(x, _scalar(node.attribute("alpha", 0.01), x)))
+    below = node.emit(ops.less(x, _scalar(0, x)))
+    return ops.where(below, scaled, x)
+
+
+@converts("BitCast")
+def _bit_cast(node: Node) -> Expr:
+    return ops.bit_cast(node.tensor(0), to=node.graph.element_type(node.attribute("to"), "BitCast").name)
+
+
+@converts("Dropout")
+def _dropout(node: Node) -> Expr | tuple[Expr, Expr]:
+    """Outside of training the input itself; the mask, where it is named, says that every element is kept.
+
+    In training no element may be dropped: the ratio is 0, which is checked at run time where only the machine knows.
+    """
+    if node.has(2):
+        trained = scalar(node, 2)
+        drops = trained.apply(ops.logical_and, scalar(node, 1).apply(ops.not_equal, 0)) if node.has(1) else trained
+        if isinstance(drops.expr, Constant) and drops.expr.value:
+            raise RelvmUnsupportedError("Dropout in training mode, which takes random numbers, is not supported")
+        none_of(drops, "elements that training drops at random, which is not supported")
+    x = node.tensor(0)
+    if len(node.proto.output) < 2 or not node.proto.output[1]:
+        return x
+    dtype = np.dtype(bool) if node.opset >= 10 else node.type(0).dtype.numpy
+    kept = node.emit(ops.shape_of(x))
+    return x, ops.broadcast_to(constant(np.ones((), dtype)), kept)
+
+
+def _scalar(value: Any, like: Expr) -> Constant:
+    return constant(np.asarray(value, dtype=like.type.dtype.numpy))
+
+
+# ---- constants and shapes ----
+
+
+@converts("Constant")
+def _constant(node: Node) -> Constant:
+    for name, dtype in (
+        ("value_float", np.float32),
+        ("value_floats", np.float32),
+        ("value_int", np.int64),
+        ("value_ints", np.int64),
+    ):
+        if node.attribute(name) is not None:
+            return constant(np.asarray(node.attribute(name), dtype=dtype))
+    text = node.attribute("value_string")
+    if text is not None:
+        return constant(np.array(text, STR.numpy))
+    listed = node.attribute("value_strings")
+    if listed is not None:
+        return constant(strings_of(listed))
+    value = node.attribute("value")
+    if value is None:
+        kind = node.proto.attribute[0].name if node.proto.attribute else "none"
+        raise RelvmUnsupportedError(f"a Constant by attribute {kind} is not supported")
+    return node.graph.constant(value, node.here)
+
+
+@converts("ConstantOfShape")
+def _constant_of_shape(node: Node) -> Expr:
+    value = node.attribute("value")
+    fill = np.float32(0) if value is None else np.asarray(value).reshape(())
+    return filled(node, fill, *sizes_of(node, 0, "the shape"))
+
+
+@converts("Shape")
+def _shape(node: Node) -> Expr:
+    """Of a tensor whose shape is not known; others are host values."""
+    dims = ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))
+    start, end = node.attribute("start", 0), node.attribute("end", _END)
+    if (start, end) == (0, _END):
+        return dims
+    return ops.slice(node.emit(dims), begin=(start,), end=(end,))
+
+
+@converts("Transpose")
+def _transpose(node: Node) -> Expr:
+    perm = node.attribute("perm")
+    perm = reversed(range(node.type(0).rank)) if perm is None else perm
+    return ops.transpose(node.tensor(0), perm=tuple(perm))
+
+
+@converts("Concat")
+def _concat(node: Node) -> Expr:
+    return ops.concat(*node.tensors(), axis=node.attribute("axis"))
+
+
+_END = 2**63 - 1
+
+
+@converts("Slice")
+def _slice(node: Node) -> Expr:
+    if node.opset < 10:
+        begin, end = node.attribute("starts"), node.attribute("ends")
+        axes, steps = node.attribute("axes"), None
+    elif any(not is_known(node, i) or is_symbolic(node, i) for i in range(1, len(node.inputs)) if node.has(i)):
+        return symbolic_slice(node)
+    else:
+        begin, end = (node.known(i, "the bounds of a Slice").tolist() for i in (1, 2))
+        axes = node.known(3, "the axes of a Slice").tolist() if node.has(3) else None
+        steps = node.known(4, "the steps of a Slice").tolist() if node.has(4) else None
+    axes = range(len(begin)) if axes is None else axes
+    steps = [1] * len(begin) if steps is None else steps
+    shape = node.type(0).shape
+    for i, (axis, step) in enumerate(zip(axes, steps, strict=True)):
+        dim = None if shape is None else shape[axis]
+        if isinstance(dim, int):
+            taken = slice_range(dim, begin[i], end[i], step)
+            stop = taken.stop if taken.stop >= 0 else -_END
+            begin[i], end[i] = (taken.start, stop) if taken else (0, 0)
+            if taken == range(dim):
+                begin[i], end[i], steps[i] = 0, _END, 1
+        elif step < 0 and begin[i] < -1:  # it may lie before the axis: then the first element is meant
+            return symbolic_slice(node)
+        elif end[i] >= FAR:
+            end[i] = -_END if step < 0 and end[i] in INT_MAX else _END
+    if all(bounds == (0, _END, 1) for bounds in zip(begin, end, steps, strict=True)):
+        return node.tensor(0)
+    return ops.slice(node.tensor(0), begin=tuple(begin), end=tuple(end), axes=tuple(axes), steps=tuple(steps))
+
+
+@converts("Gather")
+def _gather(node: Node) -> Expr:
+    return ops.gather(node.tensor(0), node.tensor(1), axis=node.attribute("axis", 0))
+
+
+@converts("Softmax")
+def _softmax(node: Node) -> Expr:
+    """Before opset 13 the input counts as a matrix, its columns being all axes from `axis` on."""
+    x, rank = node.tensor(0), node.type(0).rank
+    axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
+    if node.opset >= 13 or axis == rank - 1:
+        return ops.softmax(x, axis=axis)
+    shape = x.type.shape
+    if shape is None:
+        raise RelvmUnsupportedError("Softmax of opset below 13 of a tensor whose shape is not known")
+    matrix = node.emit(ops.reshape(x, node.shape([product(shape[:axis]), product(shape[axis:])])))
+    return ops.reshape(node.emit(ops.softmax(matrix, axis=1)), node.shape(list(shape)))
+
+
+# ---- linear algebra, convolution, pooling ----
+
+
+@converts("MatMul")
+def _matmul(node: Node) -> Expr:
+    return product_of_bytes(node) or ops.matmul(node.tensor(0), node.tensor(1))
+
+
+@converts("Gemm")
+def _gemm(node: Node) -> Expr:
+    """alpha * A' * B' + beta * C, where ' is a transposition or none."""
+    transposed = {"transpose_a": bool(node.attribute("transA", 0)), "transpose_b": bool(node.attribute("transB", 0))}
+    result = product_of_bytes(node, **transposed) or node.emit(ops.matmul(node.tensor(0), node.tensor(1), **transposed))
+    alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
+    if alpha != 1.0:
+        result = node.emit(ops.multiply(result, _scalar(alpha, result)))
+    if not node.has(2):
+        return result
+    c = node.tensor(2)
+    if beta != 1.0:
+        c = node.emit(ops.multiply(c, _scalar(beta, c)))
+    return ops.add(result, c)
+
+
+@converts("Conv")
+def _conv(node: Node) -> Expr:
+    spatial = node.type(0).rank - 2
+    result = convolution_of_bytes(node) or node.emit(_convolution(node, spatial))
+    if not node.has(2):
+        return result
+    bias = node.tensor(2)
+    per_channel = ops.reshape(bias, node.shape([*bias.type.shape, *[1] * spatial]))
+    return ops.add(result, node.emit(per_channel))
+
+
+def _convolution(node: Node, spatial: int) -> Expr:
+    x, w = node.tensor(0), node.tensor(1)
+    strides = tuple(node.attribute("strides", [1] * spatial))
+    dilations = tuple(node.attribute("dilations", [1] * spatial))
+    wide, pads = padded(Term(node, x), pads_of(node, w.type.shape[2:], strides, dilations), 0)
+    return ops.conv(wide.expr, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
+
+
+@converts("GlobalMaxPool", "GlobalAveragePool")
+def _global_pool(node: Node) -> Expr:
+    op = ops.max if node.proto.op_type == "GlobalMaxPool" else ops.mean
+    return op(node.tensor(0), axes=tuple(range(2, node.type(0).rank)), keepdims=True)

@@ -1,0 +1,133 @@
+"""What is taken from, or put at, computed positions."""
+
+from __future__ import annotations
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import number_of, places, run_time_sizes, size_of
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.ops.slice import part
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.ir.dtypes import BOOL, I64
+from relvm.ir.expr import Expr
+from relvm.ir.symbolic import AnyDim, dim_op, is_natural, product
+from relvm.kernels.lowering_rules import strides_of
+
+
+@converts("GatherElements")
+def _gather_elements(node: Node) -> Expr:
+    return ops.gather_elements(node.tensor(0), node.tensor(1), axis=node.attribute("axis", 0))
+
+
+@converts("Scatter", "ScatterElements")
+def _scatter_elements(node: Node) -> Expr:
+    axis, reduction = node.attribute("axis", 0), node.attribute("reduction", "none")
+    return ops.scatter_elements(*(node.tensor(i) for i in range(3)), axis=axis, reduction=reduction)
+
+
+@converts("GatherND")
+def _gather_nd(node: Node) -> Expr:
+    """With batches, the batch is an index like the others, before them."""
+    batch, x, indices = node.attribute("batch_dims", 0), term(node, 0), term(node, 1)
+    depth = _depth(indices)
+    if batch == 0:
+        return ops.gather_slices(x.expr, indices.expr, depth=depth)
+    x, dims = shaped(node, 0), indices.shape
+    if not 0 < batch < min(len(x.shape), len(dims)):
+        raise RelvmShapeError(f"batch_dims is {batch}, of tensors of rank {len(x.shape)} and {len(dims)}")
+    numbers = places(node, *dims[:batch], *[1] * (len(dims) - batch))
+    numbers = numbers.apply(ops.broadcast_to, node.shape([*dims[:-1], 1]))
+    indices = numbers.apply(ops.concat, indices.cast(I64), axis=-1)
+    flat = x.reshape(product(x.shape[:batch]), *x.shape[batch:])
+    return ops.gather_slices(flat.expr, indices.expr, depth=depth + 1)
+
+
+@converts("ScatterND")
+def _scatter_nd(node: Node) -> Expr:
+    x, indices, updates = (term(node, i) for i in range(3))
+    reduction = node.attribute("reduction", "none")
+    return ops.scatter_slices(x.expr, indices.expr, updates.expr, depth=_depth(indices), reduction=reduction)
+
+
+@converts("TensorScatter")
+def _tensor_scatter(node: Node) -> Expr:
+    """The update along an axis, from the position on that each of the batch has; circular: past the end comes the
+    start."""
+    x, update = shaped(node, 0), shaped(node, 1)
+    mode, rank = node.attribute("mode", "linear"), len(x.shape)
+    axis = node.axis(-2, rank)
+    if axis == 0:
+        raise RelvmShapeError("axis is that of the batch, expected one after it")
+    if mode not in ("linear", "circular"):
+        raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
+    dims = [1] * rank
+    at = places(node, *dims[:axis], update.shape[axis], *dims[axis + 1 :])
+    if node.has(2):
+        start = shaped(node, 2).cast(I64)
+        at = at + start.reshape(*start.shape, *dims[1:])
+    if mode == "circular":
+        size = number_of(node, x.shape[axis])
+        at = at - at / size * size
+    at = at.apply(ops.broadcast_to, node.shape(list(update.shape)))
+    return x.apply(ops.scatter_elements, at, update, axis=axis).expr
+
+
+def _depth(indices: Term) -> int:
+    dims = indices.type.shape
+    if not dims or not isinstance(dims[-1], int):
+        raise RelvmUnsupportedError(f"indices of type {indices.type}: how many there are in a row must be known")
+    return dims[-1]
+
+
+@converts("TopK")
+def _top_k(node: Node) -> tuple[Expr, Expr]:
+    """The values are sorted whether that is asked for or not."""
+    x = shaped(node, 0)
+    count = node.attribute("k") if node.opset < 10 else size_of(node, 1, "the number of elements")
+    axis = node.axis(-1, len(x.shape))
+    shape = node.shape([*x.shape[:axis], count, *x.shape[axis + 1 :]])
+    found = x.apply(ops.top_positions, shape, axis=axis, largest=bool(node.attribute("largest", 1)))
+    return x.apply(ops.gather_elements, found, axis=axis).expr, found.expr
+
+
+@converts("NonZero")
+def _non_zero(node: Node) -> Expr:
+    """A row for each axis of x, a column for each element that is not 0."""
+    x = shaped(node, 0)
+    found, count = true_positions(x if x.type.dtype == BOOL else x.apply(ops.not_equal, 0))
+    if not x.shape:
+        return ops.reshape(found.apply(ops.slice, begin=(0,), end=(0,)).expr, node.shape([0, count]))
+    rows = [row.reshape(1, count) for row in coordinates(found, x.shape)]
+    return rows[0].apply(ops.concat, *rows[1:], axis=0).expr
+
+
+def coordinates(positions: Term, shape: tuple[AnyDim, ...]) -> list[Term]:
+    """The index along each axis of row-major positions, a vector."""
+    indices = []
+    for dim, stride in zip(shape, strides_of(shape), strict=True):
+        above, size = positions / number_of(positions.node, stride), number_of(positions.node, dim)
+        indices.append(above - above / size * size)
+    return indices
+
+
+def true_positions(cond: Term) -> tuple[Term, AnyDim]:
+    """Where a bool tensor holds, row-major, and how often."""
+    (count,) = run_time_sizes(cond.cast(I64).apply(ops.sum))
+    return cond.apply(ops.true_positions, cond.node.shape([count])), count
+
+
+@converts("Compress")
+def _compress(node: Node) -> Expr:
+    """Without an axis, of all elements.  The condition may be shorter than what it is for; of a longer one only so much
+    counts."""
+    axis, x = node.attribute("axis"), term(node, 0)
+    if axis is None:
+        x = shaped(node, 0)
+        x = x.reshape(product(x.shape))
+    condition, size = Term(node, node.known_shape(1)), x.shape[axis or 0]
+    room = dim_op("sub", size, condition.shape[0])
+    if not is_natural(room):
+        condition = part(condition, 0, 0, dim_op("min", size, condition.shape[0]))
+    found, _ = true_positions(condition)
+    return ops.gather(x.expr, found.expr, axis=axis or 0)

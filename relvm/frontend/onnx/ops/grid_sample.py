@@ -1,0 +1,111 @@
+"""Tensors read at the places of a grid: GridSample, AffineGrid, DeformConv."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import number_of, numbers_of, places, sizes_of
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.sliding_window import pads_of
+from relvm.frontend.onnx.tensor_expr import Term, per_channel, term
+from relvm.ir.dtypes import DType
+from relvm.ir.expr import Expr, constant
+from relvm.ir.symbolic import AnyDim, product
+
+_MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"}
+
+
+@converts("GridSample")
+def _grid_sample(node: Node) -> Expr:
+    """The grid says places from -1 to 1: between the middles of the outermost elements, or between their edges."""
+    x, grid = shaped(node, 0), term(node, 1)
+    asked, padding = node.attribute("mode", "linear"), node.attribute("padding_mode", "zeros")
+    if asked not in _MODES:
+        raise RelvmUnsupportedError(f"mode {asked!r} is not supported")
+    sizes = list(x.shape[2:])
+    if grid.type.rank != len(sizes) + 2:
+        raise RelvmShapeError(f"a grid of rank {grid.type.rank} for x of rank {len(sizes) + 2}")
+    aligned = bool(node.attribute("align_corners", 0))
+    extents = numbers_of(node, sizes).cast(grid.type.dtype)
+    at = grid.backwards(-1) + 1  # ONNX has the coordinate along the last axis first
+    at = at / 2 * (extents - 1) if aligned else (at * extents - 1) / 2
+    return ops.sample(x.expr, at.expr, mode=_MODES[asked], padding=padding, align_corners=aligned)
+
+
+@converts("AffineGrid")
+def _affine_grid(node: Node) -> Expr:
+    """A grid from -1 to 1 along every axis, moved by a matrix for each image."""
+    theta = shaped(node, 0)
+    if len(theta.shape) != 3 or theta.shape[1] not in (2, 3):
+        raise RelvmShapeError(f"theta is {theta.type}, expected (n, 2, 3) or (n, 3, 4)")
+    rank, dtype = theta.shape[1], theta.type.dtype
+    images, _, *sizes = sizes_of(node, 1, "the size")
+    if len(sizes) != rank:
+        raise RelvmShapeError(f"{len(sizes) + 2} sizes for theta of type {theta.type}")
+    axes = [_along(node, size, dtype, bool(node.attribute("align_corners", 0))) for size in sizes]
+    columns = []
+    for axis in reversed(range(rank)):
+        shape = [1] * rank
+        shape[axis] = sizes[axis]
+        columns.append(axes[axis].reshape(*shape).apply(ops.broadcast_to, node.shape(sizes)).reshape(product(sizes), 1))
+    ones = Term(node, columns[0].operand(1)).apply(ops.broadcast_to, node.shape([product(sizes), 1]))
+    points = columns[0].apply(ops.concat, *columns[1:], ones, axis=1)
+    moved = points.apply(ops.matmul, theta, transpose_b=True)
+    return moved.reshape(images, *sizes, rank).expr
+
+
+def _along(node: Node, size: AnyDim, dtype: DType, aligned: bool) -> Term:
+    """The coordinates of the elements along an axis."""
+    place = places(node, size).cast(dtype)
+    count = number_of(node, size)
+    count = count.cast(dtype) if isinstance(count, Term) else count
+    if not aligned:
+        return (place * 2 + 1) / count - 1
+    steps = count - 1
+    steps = steps.apply(ops.maximum, 1) if isinstance(steps, Term) else max(steps, 1)
+    return place * 2 / steps - 1
+
+
+@converts("DeformConv")
+def _deform_conv(node: Node) -> Expr:
+    """x read at the window's places, each moved by an offset of its own, as columns; their product with the weights."""
+    x, w, offset = (shaped(node, i) for i in range(3))
+    if len(x.shape) != 4:
+        raise RelvmUnsupportedError(f"x of rank {len(x.shape)}: only images, of rank 4, are supported")
+    kernel = node.attribute("kernel_shape", list(w.shape[2:]))
+    if not all(isinstance(extent, int) for extent in kernel):
+        raise RelvmUnsupportedError("the kernel's shape must be known when the model is imported")
+    strides, dilations = (tuple(node.attribute(name, [1, 1])) for name in ("strides", "dilations"))
+    pads = pads_of(node, tuple(kernel), strides, dilations)
+    (images, channels), groups = x.shape[:2], node.attribute("group", 1)
+    shares, window = node.attribute("offset_group", 1), kernel[0] * kernel[1]
+    out = list(offset.shape[2:])
+    if not isinstance(channels, int) or channels % shares or channels % groups:
+        raise RelvmShapeError(f"{channels} channels in {groups} groups, {shares} of offsets")
+    moved = offset.reshape(images * shares, window, 2, product(out)).apply(ops.transpose, perm=(0, 1, 3, 2))
+    at = moved + _window_places(node, kernel, strides, dilations, pads, out, offset.type.dtype)
+    split = x.reshape(images * shares, channels // shares, *x.shape[2:])
+    columns = split.apply(ops.sample, at, mode="linear")
+    if node.has(4):
+        mask = shaped(node, 4).reshape(images * shares, 1, window, product(out))
+        columns = columns * mask
+    columns = columns.reshape(images, groups, channels // groups * window, product(out))
+    filters = w.reshape(1, groups, w.shape[0] // groups, channels // groups * window)
+    result = filters.apply(ops.matmul, columns).reshape(images, w.shape[0], *out)
+    return (result + per_channel(node, 3, 4) if node.has(3) else result).expr
+
+
+def _window_places(node, kernel, strides, dilations, pads, out, dtype) -> Term:
+    """Where the elements of each place's window are without offsets: (window, places, 2)."""
+    parts = []
+    for axis in range(2):
+        taps = Term(node, constant(np.arange(kernel[axis]) * dilations[axis]))
+        first = places(node, out[axis]) * strides[axis] - pads[axis]
+        shape = [[kernel[0], 1, 1, 1], [1, kernel[1], 1, 1]][axis], [[1, 1, out[0], 1], [1, 1, 1, out[1]]][axis]
+        whole = node.shape([*kernel, *out])
+        at = (taps.reshape(*shape[0]) + first.reshape(*shape[1])).apply(ops.broadcast_to, whole)
+        parts.append(at.reshape(kernel[0] * kernel[1], product(out), 1))
+    return parts[0].apply(ops.concat, parts[1], axis=2).cast(dtype)

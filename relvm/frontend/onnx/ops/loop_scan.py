@@ -1,0 +1,415 @@
+"""Loop and Scan: a body that is run again and again becomes a local function that ends with a call of itself.
+
+    loop(i, go, states, rows) = if i < limit and go then loop(i + 1, go', states', [*rows, row]) else (states, i, rows)
+
+A state that the body hands on as it is is not carried but seen.  Sizes that a round changes have variables of the
+function's own.  The rows of a scan output are a list, which grows in place; when the loop is over they are copied into
+one tensor.  SequenceMap is a loop of such lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
+from relvm.frontend.onnx.context import ImportContext
+from relvm.frontend.onnx.identifiers import identifier
+from relvm.frontend.onnx.model_checker import key_of
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.scalars import scalar_of, scalar_of_dim
+from relvm.frontend.onnx.types import type_of
+from relvm.ir.dtypes import BOOL, I64
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    Call,
+    Constant,
+    DimValue,
+    Expr,
+    Function,
+    If,
+    MatchCast,
+    Prim,
+    PrimCall,
+    Shape,
+    Tuple,
+    TupleItem,
+    Var,
+    constant,
+    prim,
+)
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_op, dim_var, dim_vars
+from relvm.ir.type_rules import expect_axis
+from relvm.ir.types import (
+    FuncType,
+    ListType,
+    OptionalType,
+    PrimType,
+    TensorType,
+    TupleType,
+    Type,
+    forget_vars,
+    is_proven,
+    join,
+)
+
+
+@converts("Loop")
+def _loop(node: Node) -> tuple[Any, ...]:
+    body = node.attribute("body")
+    if len(body.input) < 2:
+        raise RelvmFormatError(f"the body has {len(body.input)} inputs, expected 2 or more")
+    number, condition, *names = (info.name for info in body.input)
+    limit = scalar_of(node.graph, node.inputs[0]) if node.has(0) else None
+    go = scalar_of(node.graph, node.inputs[1]) if node.has(1) else prim(True)
+    initial = node.inputs[2:]
+    if len(names) != len(initial) or len(body.output) <= len(names):
+        raise RelvmFormatError(
+            f"the body has {len(body.input)} inputs and {len(body.output)} outputs, the node {len(node.inputs)} inputs"
+        )
+
+    def given(graph: ImportContext, i: Expr) -> None:
+        graph.values[number] = graph.emit(ops.to_tensor(i, dtype="i64"), number)
+        graph.values[condition] = constant(np.array(True))  # or there would be no round
+
+    states = [_State(*each) for each in zip(names, initial, [o.name for o in body.output[1:]], strict=False)]
+    rows = [info.name for info in body.output[1 + len(names) :]]
+    is_kept = _source(node, body, body.output[0].name) == condition
+    if limit is None and is_kept and _is_true(go):
+        raise RelvmUnsupportedError("the loop never ends: it has no limit, and its condition stays true")
+    return _Repeated(node, body, limit, go, states, rows, None if is_kept else body.output[0].name, given).results(
+        [(0, False)] * len(rows)
+    )
+
+
+@converts("Scan")
+def _scan(node: Node) -> tuple[Any, ...]:
+    body, count = node.attribute("body"), node.attribute("num_scan_inputs")
+    if not 1 <= count <= len(node.inputs):
+        raise RelvmFormatError(f"num_scan_inputs is {count}, of {len(node.inputs)} inputs")
+    if node.opset < 9:
+        if node.has(0):
+            raise RelvmUnsupportedError("a Scan of sequences of their own lengths (sequence_lens) is not supported")
+        if not node.attribute(_OF_ONE):
+            return _scan(_over_batch(node))
+        node = replace(node, inputs=node.inputs[1:])
+    first = len(node.inputs) - count
+    if len(body.input) != len(node.inputs) or len(body.output) < first:
+        raise RelvmFormatError(f"the body has {len(body.input)} inputs, the node {len(node.inputs)}")
+    axes = _each(node, "scan_input_axes", count)
+    backwards = _each(node, "scan_input_directions" if node.opset >= 9 else "directions", count, most=1)
+    scanned = [node.known_shape(first + i) for i in range(count)]
+    axes = [expect_axis("Scan", axis, x.type.rank, "scan_input_axes") for axis, x in zip(axes, scanned, strict=True)]
+    size = scanned[0].type.shape[axes[0]]
+    scanned = [
+        node.graph.checked(x, (*x.type.shape[:axis], size, *x.type.shape[axis + 1 :]))
+        for x, axis in zip(scanned, axes, strict=True)
+    ]
+
+    def given(graph: ImportContext, i: Expr) -> None:
+        for info, x, axis, reverse in zip(body.input[first:], scanned, axes, backwards, strict=True):
+            at = i
+            if reverse:
+                at = _prim(graph, "sub", _prim(graph, "sub", scalar_of_dim(size), prim(1)), i)
+            index = graph.emit(ops.to_tensor(at, dtype="i64"), "index")
+            graph.values[info.name] = graph.emit(ops.gather(x, index, axis=axis), info.name)
+
+    names = [info.name for info in body.output]
+    states = [_State(info.name, *each) for info, *each in zip(body.input, node.inputs[:first], names, strict=False)]
+    rows = names[first:]
+    places = _each(node, "scan_output_axes", len(rows))
+    directions = _each(node, "scan_output_directions", len(rows), most=1)
+    repeated = _Repeated(node, body, scalar_of_dim(size), prim(True), states, rows, None, given)
+    return repeated.results(list(zip(places, map(bool, directions), strict=True)))
+
+
+def _each(node: Node, name: str, count: int, most: int | None = None) -> list[int]:
+    """An attribute that has a number for each of `count`, 0 where it is not there.  most: the numbers are 0 to that."""
+    numbers = node.attribute(name, [0] * count)
+    if len(numbers) != count or (most is not None and not all(0 <= number <= most for number in numbers)):
+        limits = "" if most is None else f" from 0 to {most}"
+        raise RelvmFormatError(f"{name} is {numbers}, expected {count} numbers{limits}")
+    return numbers
+
+
+_OF_ONE = "__of_one"  # marks a Scan of opset 8 whose states and sequences have no batch in front
+
+
+def _over_batch(node: Node) -> Node:
+    """A Scan of opset 8, whose states and sequences have a batch in front, as the Scan of a Scan of one of them."""
+    from onnx import helper
+
+    body, count = node.attribute("body"), node.attribute("num_scan_inputs")
+    stem = next(name for name in node.proto.output if name)
+    given = [f"{stem}.in{i}" for i in range(len(node.inputs) - 1)]
+    made = [f"{stem}.out{i}" for i in range(len(body.output))]
+    directions = node.attribute("directions", [0] * count)
+    common = {_OF_ONE: 1, "num_scan_inputs": count}
+    each = helper.make_node("Scan", ["", *given], made, body=body, directions=directions, **common)
+    infos = ([helper.make_empty_tensor_value_info(name) for name in names] for names in (given, made))
+    image = helper.make_graph([each], "batch", *infos)
+    common["num_scan_inputs"] = len(given)
+    return replace(node, proto=helper.make_node("Scan", node.proto.input, node.proto.output, body=image, **common))
+
+
+@converts("SequenceMap")
+def _sequence_map(node: Node) -> tuple[Any, ...]:
+    body, inputs = node.attribute("body"), node.tensors()
+    if len(body.input) != len(inputs):
+        raise RelvmFormatError(f"the body has {len(body.input)} inputs, the node {len(inputs)}")
+    lists = [x for x in inputs if isinstance(x.type, ListType)]
+    if not inputs or not isinstance(inputs[0].type, ListType):
+        raise RelvmTypeError("input 0 is no sequence")
+    if any(x.type.item is None for x in lists):
+        return tuple(node.emit(ops.make_list()) for _ in body.output)
+    lengths = [node.emit(ops.list_length(x)) for x in lists]
+    size = PrimType(I64, dim_var("length"))
+    if len(lists) > 1:
+        node.graph.own_dims.add(as_var(size.value))
+        node.graph.bindings += [MatchCast(node.graph.var("length", size), length, node.here) for length in lengths]
+
+    def given(graph: ImportContext, i: Expr) -> None:
+        for info, x in zip(body.input, inputs, strict=True):
+            is_item = isinstance(x.type, ListType)
+            graph.values[info.name] = graph.emit(ops.list_item(x, i), info.name) if is_item else x
+
+    rows = [info.name for info in body.output]
+    return _Repeated(node, body, lengths[0], prim(True), [], rows, None, given).results(None)
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a loop carries: the body's input, the value before the first round, the body's output."""
+
+    input: str
+    initial: Any
+    output: str
+
+
+@dataclass(frozen=True)
+class _Round:
+    """One import of the body, for states of these types.
+
+    graph: the body's bindings.  params: the states.  ahead: the states after it.  go: whether another round follows, a
+    tensor; None: as before.  rows: what is added to the scan outputs.
+    """
+
+    graph: ImportContext
+    params: list[Var]
+    ahead: list[Expr]
+    go: Expr | None
+    rows: list[Expr]
+
+
+@dataclass(frozen=True)
+class _Repeated:
+    """A loop.  limit: of the rounds; None: none.  go: whether there is a first round.  condition: the output that says
+    whether another round follows; None: as before.  given: sets the inputs that a round of that number has."""
+
+    node: Node
+    body: Any
+    limit: Expr | None
+    go: Expr
+    states: list[_State]
+    rows: list[str]
+    condition: str | None
+    given: Callable[[ImportContext, Expr], None]
+
+    def results(self, places: list[tuple[int, bool]] | None) -> tuple[Any, ...]:
+        """The states after the last round, then the scan outputs, each joined along an axis, the last row first where
+        that is asked.  places: None: the rows as lists, and no states."""
+        node = self.node
+        count = node.graph.var("round", PrimType(I64))
+        carried = [state for state in self.states if _source(self.node, self.body, state.output) != state.input]
+        initial = [node.graph.tensor(state.initial) for state in carried]
+        types, own = [value.type for value in initial], set()
+        while True:  # each time round a size more has a name of its own, or a list holds more
+            try:
+                round_ = self.round(carried, types, own, count)
+            except RelvmError:
+                stated = list(map(self.stated, carried, types))
+                if stated == types:
+                    raise
+                types = stated
+                continue
+            found = [value.type if _is_tensor(value) else round_.graph.outside(value.type) for value in round_.ahead]
+            if all(_fits(*each, own) for each in zip(types, found, strict=True)):
+                break
+            types = [_wider(state.input, *each, own) for state, *each in zip(carried, types, found, strict=True)]
+        loop = self.function(round_, count)
+        node.graph.bindings.append(loop)
+        none = [node.emit(ops.make_list()) for _ in self.rows]
+        args = (prim(0), *((self.go,) if round_.go else ()), *initial, *none)
+        made = node.emit(Call(loop.var, args, type=loop.var.type.result))
+        items = [node.emit(TupleItem(made, i, type=type_)) for i, type_ in enumerate(made.type.fields)]
+        finals = dict(zip((state.input for state in carried), items, strict=False))
+        rounds, *lists = items[len(carried) :]
+        if places is None:
+            return tuple(lists)
+        if isinstance(self.limit, Prim | DimValue) and round_.go is None and _is_true(self.go):
+            rounds = scalar_of_dim(_at_least_0(self.limit))
+        stacked = [self.joined(round_, rounds, *each) for each in zip(lists, round_.rows, places, strict=True)]
+        return (*(finals.get(state.input, state.initial) for state in self.states), *stacked)
+
+    def stated(self, state: _State, type_: Type) -> Type:
+        """What the body says of a state that so far is an empty list, or null: it may take an item out of it."""
+        if type_ not in (ListType(None), OptionalType(None)):
+            return type_
+        info = next(info for info in self.body.input if info.name == state.input)
+        said = type_of(self.node.graph, info.type, f"input {info.name}") if info.type.WhichOneof("value") else type_
+        return join(type_, said) or type_
+
+    def round(self, carried: list[_State], types: list[Type], own: set[DimVar], count: Expr) -> _Round:
+        """Imports the body.  own: the variables in `types` that stand for whatever size a round finds."""
+        graph = self.node.graph.inner(self.body)
+        graph.own_dims |= own
+        new = self.node.graph.var
+        params = [new(identifier(state.input, set()), type_) for state, type_ in zip(carried, types, strict=True)]
+        graph.values.update((state.input, state.initial) for state in self.states)
+        graph.values.update(zip((state.input for state in carried), params, strict=True))
+        self.given(graph, count)
+        names = [info.name for info in self.body.output]
+        found = {name: graph.tensor(value) for name, value in zip(names, graph.outputs(self.body), strict=True)}
+        go = found[self.condition] if self.condition else None
+        go = None if isinstance(go, Constant) and go.value.all() else go
+        return _Round(graph, params, [found[s.output] for s in carried], go, [found[name] for name in self.rows])
+
+    def function(self, round_: _Round, count: Var) -> Binding:
+        """The local function; its result is the states, the number of rounds, and the rows as lists."""
+        graph, params, new = round_.graph, round_.params, self.node.graph.var
+        lists = [new("rows", ListType(graph.outside(row.type))) for row in round_.rows]
+        go = new("go", PrimType(BOOL)) if round_.go else None
+        result = TupleType((*(graph.outside(p.type) for p in params), PrimType(I64), *(rows.type for rows in lists)))
+        everything = (count, *((go,) if go else ()), *params, *lists)
+        var = new("loop", FuncType(tuple(p.type for p in everything), result))
+
+        ahead = _prim(graph, "add", count, prim(1))
+        after = (scalar_of(graph, round_.go),) if go else ()
+        longer = [graph.emit(ops.list_append(*each), "rows") for each in zip(lists, round_.rows, strict=True)]
+        again = graph.emit(Call(var, (ahead, *after, *round_.ahead, *longer), type=result), "result")
+        then = Block(tuple(graph.bindings), again, type=result)
+        end = (*params, count, *lists)
+        ended = new("result", TupleType(tuple(p.type for p in end)))
+        orelse = Block((Binding(ended, Tuple(end, type=ended.type)),), ended, type=ended.type)
+
+        outside = graph.inner_block()
+        test = self.test(outside, count, go or self.go)
+        whole = outside.emit(If(test, then, orelse, type=result), "result")
+        body = Block(tuple(outside.bindings), whole, type=result)
+        return Binding(var, Function("loop", everything, body, result, type=var.type))
+
+    def test(self, graph: ImportContext, count: Expr, go: Expr) -> Expr:
+        """Whether there is a round of that number."""
+        if self.limit is None:
+            return go
+        below = _prim(graph, "lt", count, self.limit)
+        return below if _is_true(go) else _prim(graph, "and", below, go)
+
+    def joined(self, round_: _Round, rounds: Expr, rows: Expr, row: Expr, place: tuple[int, bool]) -> Expr:
+        """The rows of a scan output as one tensor; without a round, sizes that only a round would tell are 0."""
+        node, (axis, reverse) = self.node, place
+        if not isinstance(row.type, TensorType):
+            raise RelvmUnsupportedError(f"a scan output of rows of type {row.type}, expected tensors")
+        if row.type.rank is None:
+            return node.emit(ops.list_stack(rows, axis=axis))  # fails where there is no row: not even the rank is known
+        axis = expect_axis(node.proto.op_type, axis, row.type.rank + 1, "scan_output_axes")
+        own = round_.graph.own_dims
+        dims = [None] * row.type.rank if row.type.shape is None else list(row.type.shape)
+        dims = [None if dim is None or any(var in own for var in dim_vars(dim)) else dim for dim in dims]
+        size = rounds.dim if isinstance(rounds, DimValue) else rounds.value if isinstance(rounds, Prim) else None
+        dims.insert(axis, size)
+        ways = [lambda graph: _no_rows(graph, row.type, dims, axis), lambda graph: _stacked(graph, rows, axis, reverse)]
+        if isinstance(size, int):
+            whole = ways[size > 0](node.graph)
+        else:
+            blocks = []
+            for way in ways:
+                graph = node.graph.inner_block()
+                made = way(graph)
+                blocks.append(Block(tuple(graph.bindings), made, type=graph.outside(made.type)))
+            none = _prim(node.graph, "eq", rounds, prim(0))
+            whole = node.emit(If(none, *blocks, type=TensorType(row.type.dtype, None, len(dims))))
+        return node.graph.named(whole, tuple(dims))
+
+
+def _no_rows(graph: ImportContext, row: TensorType, dims: list[AnyDim | None], axis: int) -> Expr:
+    sizes = [0 if dim is None else dim for dim in dims]
+    sizes[axis] = 0
+    return graph.emit(ops.broadcast_to(constant(np.zeros((), row.dtype.numpy)), Shape(tuple(sizes))), "no_rows")
+
+
+def _stacked(graph: ImportContext, rows: Expr, axis: int, reverse: bool) -> Expr:
+    whole = graph.emit(ops.list_stack(rows, axis=axis), "rows")
+    if not reverse:
+        return whole
+    whole = graph.known_shape(whole)
+    return graph.emit(ops.slice(whole, begin=(-1,), end=(-(2**31),), axes=(axis,), steps=(-1,)), "rows")
+
+
+def _source(node: Node, body: Any, name: str) -> str:
+    """The value that `name` is, behind Identity."""
+    makers = {output: proto for proto in body.node for output in proto.output}
+    identity = ("", "Identity", "")
+    while name in makers and key_of(makers[name]) == identity and identity not in node.graph.functions:
+        name = makers[name].input[0]
+    return name
+
+
+def _is_tensor(value: Expr) -> bool:
+    return isinstance(value.type, TensorType)
+
+
+def _fits(type_: Type, found: Type, own: set[DimVar]) -> bool:
+    """Whether a value of type `found` may be given where `type_` is expected; variables of `own` take any size."""
+    if not isinstance(type_, TensorType):
+        return is_proven(type_, found)
+    if not isinstance(found, TensorType) or (found.dtype, found.rank) != (type_.dtype, type_.rank):
+        return False
+    if type_.shape is None or found.shape is None:
+        return type_.shape is None or all(as_var(dim) in own for dim in type_.shape)
+    return all(as_var(dim) in own or dim == got for dim, got in zip(type_.shape, found.shape, strict=True))
+
+
+def _wider(name: str, type_: Type, found: Type, own: set[DimVar]) -> Type:
+    """A type that holds values of both: sizes that differ become variables, which join `own`."""
+    if _fits(type_, found, own):
+        return type_
+    if isinstance(type_, ListType | OptionalType) or isinstance(found, OptionalType):
+        both = join(type_, found)
+        if both is not None:
+            return forget_vars(both, lambda var: var not in own)
+    if (
+        not isinstance(type_, TensorType)
+        or not isinstance(found, TensorType)
+        or (found.dtype, found.rank) != (type_.dtype, type_.rank)
+    ):
+        raise RelvmTypeError(f"{name} is {type_} before the loop and {found} after a round")
+    if type_.rank is None:
+        raise RelvmUnsupportedError(f"{name} is {type_}: the rank of what a loop carries must be known")
+    same = [False] * type_.rank
+    if type_.shape is not None and found.shape is not None:
+        same = [dim == got for dim, got in zip(type_.shape, found.shape, strict=True)]
+    fresh = [dim_var(f"{identifier(name, set())}_dim{axis}") for axis in range(type_.rank)]
+    own.update(as_var(dim) for dim, keep in zip(fresh, same, strict=True) if not keep)
+    dims = zip(type_.shape or fresh, fresh, same, strict=True)
+    return TensorType(type_.dtype, tuple(dim if keep else new for dim, new, keep in dims))
+
+
+def _at_least_0(limit: Prim | DimValue) -> AnyDim:
+    dim = limit.value if isinstance(limit, Prim) else limit.dim
+    return dim if as_var(dim) else dim_op("max", dim, 0)
+
+
+def _is_true(go: Expr) -> bool:
+    return isinstance(go, Prim) and go.value is True
+
+
+def _prim(graph: ImportContext, function: str, left: Expr, right: Expr) -> Expr:
+    """Arithmetic on two scalars."""
+    dtype = I64 if function in ("add", "sub") else BOOL
+    return graph.emit(PrimCall(function, (left, right), type=PrimType(dtype)), function)

@@ -1,0 +1,173 @@
+"""How ai.onnx.ml maps labels: by keys and values, and as maps of Python's kind.
+
+A map is a tuple of its keys and its values, two vectors; a sequence of maps that have the same keys, which is what
+ZipMap gives, a tuple of these keys and a matrix with a row of values for each map.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError
+from relvm.frontend.onnx.dynamic_sizes import filled
+from relvm.frontend.onnx.ops.cast import converted
+from relvm.frontend.onnx.ops.ml.postprocess import DOMAIN, numbers
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.ops.strings import place_among, texts
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term
+from relvm.ir.dtypes import F32, I64, STR, DType
+from relvm.ir.expr import Expr, Tuple, TupleItem, constant
+from relvm.ir.types import TupleType
+
+# ---- by keys and values ----
+
+
+def place_of(x: Term, keys: np.ndarray) -> Term:
+    """Where each element of x is among the keys, which differ: i64, the number of keys for what is none."""
+    if x.type.dtype == STR:
+        place = place_among(x, keys)
+        return (place < 0).chosen(len(keys), place)
+    rank = len(x.shape)
+    spread = x.apply(ops.expand_dims, axes=(rank,))
+    found = spread.apply(ops.equal, constant(keys))
+    is_nan = keys != keys
+    if is_nan.any():
+        nans = Term(x.node, constant(is_nan)).apply(ops.logical_and, spread.apply(ops.not_equal, spread))
+        found = found.apply(ops.logical_or, nans)
+    always = found.cast(I64).apply(ops.pad, pads=(*[0] * (2 * rank + 1), 1), value=1)
+    return always.apply(ops.argmax, axis=rank, keepdims=False)
+
+
+def mapped(x: Term, keys: np.ndarray, values: np.ndarray, default: object) -> Expr:
+    """Each element's value by its key, of equal keys the last one's; the default for what is no key.  NaN is a key."""
+    if len(keys) != len(values):
+        raise RelvmFormatError(f"{len(keys)} keys and {len(values)} values")
+    if x.type.dtype.numpy != keys.dtype:
+        raise RelvmFormatError(f"keys of {keys.dtype} for x of {x.type.dtype}")
+    kept = list({"nan" if key != key else key: i for i, key in enumerate(keys.tolist())}.values())
+    table = np.empty(len(kept) + 1, values.dtype)
+    table[:-1], table[-1] = values[kept], default
+    return ops.gather(constant(table), place_of(x, keys[kept]).expr, axis=0)
+
+
+@converts("LabelEncoder", domain=DOMAIN)
+def _label_encoder(node: Node) -> Expr:
+    """Before version 2 by one list: strings become their places in it, and places the strings."""
+    x = shaped(node, 0)
+    classes = texts(node, "classes_strings")
+    if classes is not None:
+        return _mapped_both_ways(node, x, classes, np.arange(len(classes)))
+    keys, values = _listed(node, "keys"), _listed(node, "values")
+    return mapped(x, keys, values, _default(node, values))
+
+
+@converts("CategoryMapper", domain=DOMAIN)
+def _category_mapper(node: Node) -> Expr:
+    names, places = texts(node, "cats_strings"), numbers(node, "cats_int64s", np.int64)
+    if names is None or places is None:
+        raise RelvmFormatError("cats_strings or cats_int64s is missing")
+    return _mapped_both_ways(node, shaped(node, 0), names, places)
+
+
+def _mapped_both_ways(node: Node, x: Term, names: np.ndarray, places: np.ndarray) -> Expr:
+    """Strings as their numbers, or numbers as their strings."""
+    if x.type.dtype == STR:
+        return mapped(x, names, places.astype(np.int64), node.attribute("default_int64", -1))
+    return mapped(x, places.astype(np.int64), names, node.attribute("default_string", "_Unused"))
+
+
+def _listed(node: Node, what: str) -> np.ndarray:
+    """The keys or the values."""
+    tensor = node.attribute(f"{what}_tensor")
+    lists = [
+        texts(node, f"{what}_strings"),
+        numbers(node, f"{what}_floats"),
+        numbers(node, f"{what}_int64s", np.int64),
+    ]
+    given = [each for each in (tensor, *lists) if each is not None]
+    if len(given) != 1:
+        raise RelvmFormatError(f"{len(given)} attributes give the {what}, expected one")
+    return given[0].reshape(-1)
+
+
+def _default(node: Node, values: np.ndarray) -> object:
+    tensor = node.attribute("default_tensor")
+    if tensor is not None:
+        return tensor.reshape(-1)[0]
+    if values.dtype == STR.numpy:
+        return node.attribute("default_string", "_Unused")
+    return node.attribute("default_float", -0.0) if values.dtype.kind == "f" else node.attribute("default_int64", -1)
+
+
+# ---- maps ----
+
+
+@converts("ZipMap", domain=DOMAIN)
+def _zip_map(node: Node) -> Expr:
+    """A map for each row, from the labels of the columns: the labels, and the matrix."""
+    names, integers = texts(node, "classlabels_strings"), numbers(node, "classlabels_int64s", np.int64)
+    if (names is None) == (integers is None):
+        raise RelvmFormatError("expected classlabels_strings or classlabels_int64s")
+    keys, values = constant(integers if names is None else names), shaped(node, 0)
+    if len(values.shape) == 1:
+        values = values.apply(ops.expand_dims, axes=(0,))
+    rows = node.graph.checked(values.expr, (values.shape[0], keys.type.shape[0]))
+    return Tuple((keys, rows), type=TupleType((keys.type, rows.type)))
+
+
+def _map(node: Node) -> tuple[Term, Term]:
+    """The keys and values of an input that is a map, or of a sequence of them."""
+    x = node.tensor(0)
+    if not isinstance(x.type, TupleType) or len(x.type.fields) != 2:
+        raise RelvmFormatError(f"input 0 is {x.type}, expected a map")
+    keys, values = (node.emit(TupleItem(x, i, type=field)) for i, field in enumerate(x.type.fields))
+    keys, values = node.graph.known_shape(keys), node.graph.known_shape(values)
+    values = node.graph.checked(values, (*values.type.shape[:-1], *keys.type.shape))
+    return Term(node, keys), Term(node, values)
+
+
+def _dense(node: Node, places: Term, values: Term, size: int) -> Term:
+    """The values at their places among so many, zeros or empty strings elsewhere; a place of `size` is none."""
+    dtype = values.type.dtype
+    zero = np.array("" if dtype == STR else 0, dtype.numpy)
+    dims = (*values.shape[:-1], size + 1)
+    empty = Term(node, node.emit(filled(node, zero, *dims)))
+    everywhere = places.apply(ops.broadcast_to, node.shape(list(values.shape)))
+    full = empty.apply(ops.scatter_elements, everywhere, values, axis=-1)
+    return full.apply(ops.slice, begin=(0,), end=(size,), axes=(len(dims) - 1,))
+
+
+@converts("DictVectorizer", domain=DOMAIN)
+def _dict_vectorizer(node: Node) -> Expr:
+    """The values of a map by the vocabulary, one row; what the vocabulary does not have is left out."""
+    keys, values = _map(node)
+    names, integers = texts(node, "string_vocabulary"), numbers(node, "int64_vocabulary", np.int64)
+    vocabulary = integers if names is None else names
+    if vocabulary is None or vocabulary.dtype != keys.type.dtype.numpy or len(set(vocabulary)) < len(vocabulary):
+        raise RelvmFormatError(f"the vocabulary is missing, not of {keys.type.dtype}, or names something twice")
+    row = _dense(node, place_of(keys, vocabulary), values, len(vocabulary))
+    return (row.apply(ops.expand_dims, axes=(0,)) if len(row.shape) == 1 else row).expr
+
+
+_CAST_TO: dict[str, DType] = {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR}
+
+
+@converts("CastMap", domain=DOMAIN)
+def _cast_map(node: Node) -> Expr:
+    """The values of a map in the order of its keys (DENSE), or at its keys (SPARSE), as one row."""
+    keys, values = _map(node)
+    name, form = node.attribute("cast_to", "TO_FLOAT"), node.attribute("map_form", "DENSE")
+    if name not in _CAST_TO or form not in ("DENSE", "SPARSE"):
+        raise RelvmFormatError(f"cast_to is {name!r} and map_form {form!r}: there is no such")
+    if keys.type.dtype != I64:
+        raise RelvmFormatError(f"keys of {keys.type.dtype}, expected i64")
+    values = Term(node, node.emit(converted(values, _CAST_TO[name])))
+    if form == "DENSE":
+        order = keys.apply(ops.top_positions, node.shape([keys.shape[0]]), axis=0, largest=False)
+        return values.apply(ops.gather, order, axis=-1).apply(ops.expand_dims, axes=(0,)).expr
+    size = node.attribute("max_map", 1)
+    outside = (keys < 0).apply(ops.logical_or, keys.apply(ops.greater_equal, size))
+    row = _dense(node, outside.chosen(size, keys), values, size)
+    return row.apply(ops.expand_dims, axes=(0,)).expr

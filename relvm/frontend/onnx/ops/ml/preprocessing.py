@@ -1,0 +1,102 @@
+"""How ai.onnx.ml prepares features: scaling, filling in, encoding, choosing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import none_of
+from relvm.frontend.onnx.ops.ml.postprocess import DOMAIN, floats, numbers, rows_of
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.ops.strings import place_among, texts
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import term
+from relvm.ir.dtypes import F32, I64, STR
+from relvm.ir.expr import Expr, constant
+from relvm.ir.symbolic import product
+
+
+@converts("Scaler", domain=DOMAIN)
+def _scaler(node: Node) -> Expr:
+    x = floats(term(node, 0))
+    for name, op in (("offset", ops.subtract), ("scale", ops.multiply)):
+        values = numbers(node, name, x.type.dtype.numpy)
+        if values is not None:
+            x = x.apply(op, constant(values))
+    return x.cast(F32).expr
+
+
+@converts("Normalizer", domain=DOMAIN)
+def _normalizer(node: Node) -> Expr:
+    """Rows divided by their largest value, the sum of absolute ones, or their length; what would be 0 counts as 1."""
+    x = rows_of(node, 0).cast(F32)
+    match node.attribute("norm", "MAX"):
+        case "MAX":
+            size = x.apply(ops.max, axes=(1,), keepdims=True)
+        case "L1":
+            size = x.apply(ops.abs).sum((1,))
+        case "L2":
+            size = (x * x).sum((1,)).apply(ops.sqrt)
+        case other:
+            raise RelvmFormatError(f"norm is {other!r}, expected MAX, L1 or L2")
+    return size.apply(ops.equal, 0).chosen(x, x / size).reshape(*term(node, 0).shape).expr
+
+
+@converts("Imputer", domain=DOMAIN)
+def _imputer(node: Node) -> Expr:
+    x = term(node, 0)
+    kind = "float" if x.type.dtype.is_float else "int64"
+    values, replaced = (
+        numbers(node, f"imputed_value_{kind}s", x.type.dtype.numpy),
+        node.attribute(f"replaced_value_{kind}", 0),
+    )
+    if values is None:
+        raise RelvmFormatError(f"there is no attribute imputed_value_{kind}s for x of {x.type.dtype}")
+    missing = x.apply(ops.not_equal, x) if replaced != replaced else x.apply(ops.equal, replaced)
+    return ops.where(missing.expr, constant(values), x.expr)
+
+
+@converts("Binarizer", domain=DOMAIN)
+def _binarizer(node: Node) -> Expr:
+    x = term(node, 0)
+    return (x > node.attribute("threshold", 0.0)).cast(x.type.dtype).expr
+
+
+@converts("ArrayFeatureExtractor", domain=DOMAIN)
+def _array_feature_extractor(node: Node) -> Expr:
+    """Columns by number; a vector gives one row."""
+    x, indices = shaped(node, 0), shaped(node, 1)
+    flat = indices.reshape(product(indices.shape))
+    columns = x.apply(ops.gather, flat, axis=-1)
+    return (columns.apply(ops.expand_dims, axes=(0,)) if x.type.rank == 1 else columns).expr
+
+
+@converts("FeatureVectorizer", domain=DOMAIN)
+def _feature_vectorizer(node: Node) -> Expr:
+    """Columns of several tensors beside each other, each cut off or filled up with zeros to the size asked for."""
+    parts, sizes = [rows_of(node, i).cast(F32) for i in range(len(node.inputs))], node.attribute("inputdimensions")
+    for i, size in enumerate(sizes or []):
+        columns = parts[i].shape[1]
+        if not isinstance(columns, int):
+            raise RelvmUnsupportedError(f"inputdimensions for input {i} of {columns} columns")
+        if size < columns:
+            parts[i] = parts[i].apply(ops.slice, begin=(0,), end=(size,), axes=(1,))
+        elif size > columns:
+            parts[i] = parts[i].apply(ops.pad, pads=(0, 0, 0, size - columns))
+    return ops.concat(*(part.expr for part in parts), axis=1)
+
+
+@converts("OneHotEncoder", domain=DOMAIN)
+def _one_hot(node: Node) -> Expr:
+    """1 where an element is a category; what is none gives zeros where `zeros` says so, else it must not be there."""
+    x, categories, names = shaped(node, 0), numbers(node, "cats_int64s", np.int64), texts(node, "cats_strings")
+    if x.type.dtype == STR and names is not None:
+        x, categories = place_among(x, names), np.arange(len(names))
+    if categories is None or x.type.dtype == STR:
+        raise RelvmFormatError(f"there are no categories for x of {x.type.dtype}")
+    spread = x.cast(I64).apply(ops.expand_dims, axes=(len(x.shape),))
+    found = spread.apply(ops.equal, constant(categories)).cast(F32)
+    if not node.attribute("zeros", 1):
+        none_of(found.sum((len(x.shape),)) < 1, "elements that are no category")
+    return found.expr

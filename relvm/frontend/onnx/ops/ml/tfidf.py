@@ -1,0 +1,121 @@
+"""TfIdfVectorizer: how often each of some sequences of numbers, or of strings, occurs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import filled, places
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.ops.strings import place_among, texts
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term
+from relvm.ir.dtypes import F32, I64, STR
+from relvm.ir.expr import Expr, constant
+from relvm.ir.symbolic import AnyDim, dim_op
+
+
+@dataclass(frozen=True, eq=False)
+class _Grams:
+    """Sequences of one length.  rows: i64[n, length].   columns: the element of the result that each is counted at."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+
+
+def _grams_of(node: Node, pool: np.ndarray) -> list[_Grams]:
+    """The pool by lengths, those asked for; of equal sequences the last one counts."""
+    starts = node.attribute("ngram_counts")
+    columns, found, used = node.attribute("ngram_indexes"), [], 0
+    for length, (start, end) in enumerate(pairwise([*starts, len(pool)]), 1):
+        if start > end or (end - start) % length:
+            raise RelvmFormatError(f"ngram_counts are {starts}, of a pool of {len(pool)} numbers")
+        rows = np.array(pool[start:end], np.int64).reshape(-1, length)
+        own = dict(zip(map(tuple, rows.tolist()), columns[used : used + len(rows)], strict=True))
+        used += len(rows)
+        if own and node.attribute("min_gram_length") <= length <= node.attribute("max_gram_length"):
+            found.append(_Grams(np.array(list(own), np.int64), np.array(list(own.values()), np.int64)))
+    return found
+
+
+_MOST_COLUMNS = 2**24  # of a TfIdfVectorizer's result
+
+
+_MOST_SKIPPED = 1000  # between two elements of a sequence
+
+
+@converts("TfIdfVectorizer")
+def _tf_idf_vectorizer(node: Node) -> Expr:
+    """Of longer sequences also those count between whose elements others are skipped, up to max_skip_count of them each
+    time."""
+    x, columns = shaped(node, 0), node.attribute("ngram_indexes")
+    size = max(columns) + 1
+    if min(columns) < 0 or size > _MOST_COLUMNS:
+        raise RelvmUnsupportedError(
+            f"ngram_indexes from {min(columns)} to {size - 1}, expected 0 to {_MOST_COLUMNS - 1}"
+        )
+    words, pool = texts(node, "pool_strings"), np.array(node.attribute("pool_int64s") or [], np.int64)
+    if x.type.dtype == STR and words is not None:
+        x, pool = place_among(x, words), np.array(list(map(_first(words).get, words)), np.int64)
+    if len(pool) == 0 or x.type.dtype == STR:
+        raise RelvmFormatError(f"there is no pool for x of {x.type.dtype}")
+    if len(x.shape) > 2:
+        raise RelvmShapeError(f"a tensor of rank {len(x.shape)}, expected at most 2")
+    if not 0 <= node.attribute("max_skip_count") <= _MOST_SKIPPED:
+        raise RelvmUnsupportedError(f"max_skip_count is {node.attribute('max_skip_count')}, at most {_MOST_SKIPPED}")
+    if len(set(columns)) != len(columns):
+        raise RelvmUnsupportedError("ngram_indexes that name an element of the result twice")
+    batch = list(x.shape[:1]) if len(x.shape) == 2 else []
+    rows = x.cast(I64).reshape(*(batch or [1]), x.shape[-1] if x.shape else 1)
+    columns = [np.zeros(0, np.int64)]
+    counts = [Term(node, filled(node, np.int64(0), rows.shape[0], 1))]
+    for grams in _grams_of(node, pool):
+        length, skips = grams.rows.shape[1], node.attribute("max_skip_count")
+        distances = range(1, 2 if length == 1 else skips + 2)
+        parts = [_count(rows, grams, distance) for distance in distances]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        columns.append(grams.columns)
+        counts.append(total)
+    place = np.zeros(size, np.int64)  # where the count of each element of the result stands; the first is 0
+    place[np.concatenate(columns)] = 1 + np.arange(sum(map(len, columns)))
+    found = counts[0].apply(ops.concat, *counts[1:], axis=1).apply(ops.gather, constant(place), axis=1)
+    return _weighted(node, found).reshape(*batch, size).expr
+
+
+def _first(words: np.ndarray) -> dict[str, int]:
+    """Where each word is first."""
+    return {word: place for place, word in reversed(list(enumerate(words)))}
+
+
+def _count(rows: Term, grams: _Grams, distance: int) -> Term:
+    """How often each sequence stands in each row, its elements that far apart: i64[rows, sequences]."""
+    node, length = rows.node, grams.rows.shape[1]
+    windows: AnyDim = dim_op("max", rows.shape[1] - (length - 1) * distance, 0)
+    same: Term | None = None
+    for i in range(length):
+        element = rows.apply(ops.gather, places(node, windows) + i * distance, axis=1)
+        wanted = constant(grams.rows[:, i].reshape(-1, 1))
+        equal = element.apply(ops.expand_dims, axes=(1,)).apply(ops.equal, wanted)
+        same = equal if same is None else same.apply(ops.logical_and, equal)
+    assert same is not None
+    return same.cast(I64).apply(ops.sum, axes=(2,))
+
+
+def _weighted(node: Node, counts: Term) -> Term:
+    """What the counts are worth, as `mode` says."""
+    mode, weights = node.attribute("mode"), node.attribute("weights")
+    if mode not in ("TF", "IDF", "TFIDF"):
+        raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
+    counts = (counts.apply(ops.minimum, 1) if mode == "IDF" else counts).cast(F32)
+    if mode == "TF" or not weights:
+        return counts
+    factors = np.ones(counts.shape[1], np.float32)
+    for column, weight in zip(node.attribute("ngram_indexes"), weights, strict=True):
+        factors[column] = weight
+    return counts.apply(ops.multiply, constant(factors))

@@ -1,0 +1,336 @@
+"""The trees of ai.onnx.ml: the leaves at which rows arrive, and what these leaves say.
+
+Forms: TreeEnsembleClassifier and TreeEnsembleRegressor name nodes by a tree's number and their own; TreeEnsemble (5)
+has nodes and leaves in tables of their own.  All become a `Forest`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx.ops.ml.postprocess import (
+    DOMAIN,
+    beside,
+    column_of_largest,
+    labelled,
+    labels_of,
+    needed,
+    numbers,
+    rows_of,
+    transformed,
+)
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term
+from relvm.ir.dtypes import F32, I64
+from relvm.ir.expr import Expr, constant
+from relvm.ops.decision_trees import CONDITIONS
+
+_MODES = {
+    "BRANCH_LEQ": "<=",
+    "BRANCH_LT": "<",
+    "BRANCH_GTE": ">=",
+    "BRANCH_GT": ">",
+    "BRANCH_EQ": "==",
+    "BRANCH_NEQ": "!=",
+}
+# The names that the numbers of TreeEnsemble stand for.
+_MODES_5 = (*_MODES, "BRANCH_MEMBER")
+_AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees in tables, a row for each node; a leaf is followed by itself.
+
+    tests: of the operator tree_leaves, by name.   weights: (nodes, targets), or (leaves, targets) where those are the
+    first nodes, what a leaf adds to each target, NaN where it says nothing of it.
+    """
+
+    features: np.ndarray
+    thresholds: np.ndarray
+    tests: np.ndarray
+    yes: np.ndarray
+    no: np.ndarray
+    roots: np.ndarray
+    weights: np.ndarray
+
+    def branches(self) -> np.ndarray:
+        """Which nodes are no leaves."""
+        own = np.arange(len(self.yes))
+        return (self.yes != own) | (self.no != own)
+
+    def depth(self) -> int:
+        """The longest way from a root to a leaf.  RelvmFormatError: a way that does not end."""
+        steps = np.zeros(len(self.yes), np.int64)
+        branches = self.branches()
+        for _ in range(len(steps) + 1):
+            longer = np.where(branches, 1 + np.maximum(steps[self.yes], steps[self.no]), 0)
+            if (longer == steps).all():
+                return int(steps[self.roots].max(initial=0))
+            steps = longer
+        raise RelvmFormatError("the trees have nodes from which no way ends at a leaf")
+
+    def with_leaves_first(self, weights: np.ndarray) -> Forest:
+        """The same, whose first nodes are the leaves, one for each different row of `weights`, all of which have one:
+        the others have none.
+
+        weights: (nodes, targets), of float32.
+        """
+        branches = self.branches()
+        own, leaves = np.flatnonzero(branches), np.flatnonzero(~branches)
+        _, firsts, which = np.unique(weights[leaves].view(np.int32), axis=0, return_index=True, return_inverse=True)
+        number = np.empty(len(branches), np.int64)
+        number[leaves], number[own] = which.reshape(-1), len(firsts) + np.arange(len(own))
+        nodes = np.concatenate([leaves[firsts], own])
+        columns = (column[nodes] for column in (self.features, self.thresholds, self.tests))
+        ways = (number[way[nodes]] for way in (self.yes, self.no))
+        return Forest(*columns, *ways, number[self.roots], weights[leaves[firsts]])
+
+    def scores(self, x: Term, aggregate: str) -> Term:
+        """(rows, targets), without base values."""
+        if aggregate not in _AGGREGATES:
+            raise RelvmFormatError(f"aggregate_function is {aggregate!r}: there is no such")
+        columns = x.shape[1] if isinstance(x.shape[1], int) else 2**31
+        if self.features.max(initial=0) >= columns:
+            raise RelvmFormatError(f"the trees look at feature {self.features.max()} of {columns}")
+        depth = self.depth()
+        missing = {"MIN": np.inf, "MAX": -np.inf}.get(aggregate, 0.0)
+        forest = self.with_leaves_first(np.where(np.isnan(self.weights), missing, self.weights).astype(np.float32))
+        tests = np.unique(forest.tests[forest.branches()])
+        conditions = np.zeros(len(forest.tests) if len(tests) > 1 else 0, np.uint8)
+        for number, test in enumerate(tests[: len(conditions)]):
+            conditions[forest.tests == test] = number
+        tables = (
+            forest.features.astype(np.int32),
+            forest.thresholds.astype(x.type.dtype.numpy),
+            conditions,
+            *(table.astype(np.int32) for table in (forest.yes, forest.no, forest.roots)),
+        )
+        which = tuple(map(str, tests)) or CONDITIONS[:1]
+        leaves = x.apply(ops.tree_leaves, *map(constant, tables), tests=which, depth=depth)
+        found = Term(x.node, x.node.emit(ops.gather(constant(forest.weights), leaves.expr, axis=0)))
+        if aggregate in ("MIN", "MAX"):
+            extreme = found.apply(ops.min if aggregate == "MIN" else ops.max, axes=(1,), keepdims=False)
+            return extreme.apply(ops.equal, missing).chosen(0.0, extreme)
+        total = found.apply(ops.sum, axes=(1,), keepdims=False)
+        return total / float(len(self.roots)) if aggregate == "AVERAGE" else total
+
+
+def _named_forest(node: Node, prefix: str, targets: int) -> Forest:
+    """Of nodes that are named by their tree and number.  prefix: `class` or `target`."""
+    tree, number = (_integers(node, f"nodes_{name}") for name in ("treeids", "nodeids"))
+    modes = node.attribute("nodes_modes", [])
+    count = len(modes)
+    row = {each: i for i, each in enumerate(zip(tree.tolist(), number.tolist(), strict=False))}
+    features, yes, no = (_integers(node, f"nodes_{name}") for name in ("featureids", "truenodeids", "falsenodeids"))
+    thresholds = needed(node, "nodes_values", np.float64)
+    tracks = _tracks(node, count)
+    if (
+        not count
+        or {len(t) for t in (tree, number, features, yes, no, thresholds, tracks)} != {count}
+        or len(row) != count
+    ):
+        raise RelvmFormatError("the tables of nodes_ differ in length, or name a node twice")
+    unknown = sorted({*modes} - {*_MODES, "LEAF"})
+    if unknown:
+        raise RelvmUnsupportedError(f"nodes_modes has {unknown[0]!r}, which is not supported")
+    ways = []
+    for table in (yes, no):
+        way = [
+            i if mode == "LEAF" else row.get((t, n), -1)
+            for i, (mode, t, n) in enumerate(zip(modes, tree.tolist(), table.tolist(), strict=True))
+        ]
+        if -1 in way:
+            at = way.index(-1)
+            raise RelvmFormatError(
+                f"node {number[at]} of tree {tree[at]} is followed by {table[at]}, which there is not"
+            )
+        ways.append(np.array(way))
+    roots = list({int(t): i for i, t in reversed(list(enumerate(tree)))}.values())[::-1]
+    weights = np.full((count, targets), np.nan)
+    for t, n, target, weight in zip(
+        *(_integers(node, f"{prefix}_{name}").tolist() for name in ("treeids", "nodeids", "ids")),
+        needed(node, f"{prefix}_weights", np.float64).tolist(),
+        strict=True,
+    ):
+        if (t, n) not in row or not 0 <= target < targets:
+            raise RelvmFormatError(
+                f"node {n} of tree {t} says something of {prefix} {target} of {targets}: there is no such"
+            )
+        held = weights[row[t, n], target]
+        weights[row[t, n], target] = weight + (0 if np.isnan(held) else held)
+    tests = [_MODES.get(mode, "<=") + "?" * bool(nan) for mode, nan in zip(modes, tracks, strict=True)]
+    leaf = np.array([mode == "LEAF" for mode in modes])
+    features = np.where(leaf, 0, features)
+    if (features < 0).any():
+        raise RelvmFormatError("nodes_featureids has a number below 0")
+    return Forest(features, thresholds, np.array(tests), *ways, np.array(sorted(roots)), weights)
+
+
+def _integers(node: Node, name: str) -> np.ndarray:
+    return needed(node, name, np.int64)
+
+
+def _tracks(node: Node, count: int) -> np.ndarray:
+    """Of each node whether it holds for NaN."""
+    found = numbers(node, "nodes_missing_value_tracks_true", np.int64)
+    return np.zeros(count, np.int64) if found is None else found
+
+
+@converts("TreeEnsembleRegressor", domain=DOMAIN)
+def _regressor(node: Node) -> Expr:
+    targets = node.attribute("n_targets", 1)
+    scores = _named_forest(node, "target", targets).scores(
+        rows_of(node, 0), node.attribute("aggregate_function", "SUM")
+    )
+    return transformed(node, _with_base(node, scores, targets)).expr
+
+
+def _with_base(node: Node, scores: Term, targets: int) -> Term:
+    base = numbers(node, "base_values")
+    if base is None:
+        return scores
+    if len(base) not in (1, targets):
+        raise RelvmFormatError(f"{len(base)} base_values for {targets} targets")
+    return scores.apply(ops.add, constant(base))
+
+
+@converts("TreeEnsembleClassifier", domain=DOMAIN)
+def _classifier(node: Node) -> tuple[Expr, Expr]:
+    """One score for two classes is that of the second: behind it is a threshold of 0, or of 0.5 where no leaf says
+    anything negative.  Source: ONNX Runtime."""
+    labels = labels_of(node, "int64s")
+    classes = 0 if labels is None else len(labels)
+    named = sorted(set(_integers(node, "class_ids").tolist()))
+    forest = _named_forest(node, "class", max(classes, named[-1] + 1 if named else 1))
+    x = rows_of(node, 0)
+    scores = forest.scores(x, "SUM")
+    if len(named) != 1 or classes > 2:
+        scores = _with_base(node, scores, classes)
+        return labelled(node, column_of_largest(scores), labels), transformed(node, scores).expr
+    if classes == 1:
+        raise RelvmUnsupportedError("one class, with one score, is not supported")
+    score = scores.apply(ops.slice, begin=(named[0],), end=(named[0] + 1,), axes=(1,))
+    base = numbers(node, "base_values")
+    if base is not None:
+        score = score + float(base[-1])
+    all_positive = not (np.nan_to_num(forest.weights) < 0).any()
+    is_second = (score > (0.5 if all_positive and classes == 2 else 0.0)).reshape(x.shape[0])
+    two = labels if classes == 2 else np.array([0, 1])
+    return labelled(node, is_second.cast(I64), two), binary_scores(node, score, all_positive).expr
+
+
+def binary_scores(node: Node, score: Term, all_positive: bool) -> Term:
+    """The scores of two classes, of that of the second: (rows, 1) -> (rows, 2).  Source: ONNX Runtime, which leaves
+    SOFTMAX out here, and with PROBIT writes half of its result."""
+    match node.attribute("post_transform", "NONE"):
+        case "PROBIT":
+            raise RelvmUnsupportedError("PROBIT of one score for two classes is not supported")
+        case "LOGISTIC":
+            return transformed(node, beside(0 - score, score))
+    return beside(1 - score if all_positive else 0 - score, score)
+
+
+@converts("TreeEnsemble", domain=DOMAIN)
+def _ensemble(node: Node) -> Expr:
+    """Nodes and leaves in tables of their own; a set of values that a feature may have is a chain of nodes."""
+    targets, own = node.attribute("n_targets", 1), node.type(0).dtype
+    forest = _tabled_forest(node, targets)
+    scores = forest.scores(rows_of(node, 0), _meant(node, "aggregate_function", 1, _AGGREGATES))
+    transform = _meant(node, "post_transform", 0, _TRANSFORMS)
+    if transform != "NONE":
+        raise RelvmUnsupportedError(f"post_transform {transform} is not supported")
+    return scores.cast(own if own.is_float else F32).expr
+
+
+def _meant(node: Node, name: str, default: int, names: tuple[str, ...]) -> str:
+    """What the number of an attribute stands for."""
+    number = node.attribute(name, default)
+    if not 0 <= number < len(names):
+        raise RelvmFormatError(f"{name} is {number}, expected 0 to {len(names) - 1}")
+    return names[number]
+
+
+def _tabled_forest(node: Node, targets: int) -> Forest:
+    modes, splits = node.attribute("nodes_modes"), node.attribute("nodes_splits")
+    weights, target = node.attribute("leaf_weights"), _integers(node, "leaf_targetids")
+    features = _integers(node, "nodes_featureids")
+    ways = [_integers(node, f"nodes_{name}") for name in ("truenodeids", "falsenodeids")]
+    at_leaf = [_integers(node, f"nodes_{name}") for name in ("trueleafs", "falseleafs")]
+    roots = _integers(node, "tree_roots")
+    count, leaves = len(features), len(target)
+    tracks = _tracks(node, count)
+    tables = (modes, splits, tracks, *ways, *at_leaf)
+    if {len(table) for table in tables} != {count} or len(weights) != leaves:
+        raise RelvmFormatError("the tables of nodes_ or of leaf_ differ in length")
+    rows = _Rows(targets)
+    for weight, each in zip(weights.tolist(), target.tolist(), strict=True):
+        if not 0 <= each < targets:
+            raise RelvmFormatError(f"leaf_targetids has {each}, there are {targets} targets")
+        rows.leaf(weight, each)
+    members = _member_sets(node, modes)
+    # A node is one row, or one for each member of its set but for the last ones, which stand behind all nodes.
+    for i in range(count):
+        bounded = all(0 <= way[i] < (leaves if leaf[i] else count) for way, leaf in zip(ways, at_leaf, strict=True))
+        if not bounded or not 0 <= modes[i] < len(_MODES_5):
+            raise RelvmFormatError(f"node {i} has mode {modes[i]}, or is followed by what there is not")
+        yes, no = (int(way[i]) if leaf[i] else leaves + int(way[i]) for way, leaf in zip(ways, at_leaf, strict=True))
+        test = _MODES.get(_MODES_5[modes[i]], "==") + "?" * bool(tracks[i])
+        rows.node(int(features[i]), splits[i].item(), test, yes, no)
+    for i, values in members.items():
+        rows.spread(leaves + i, values)
+    is_leaf = [bool(a and b) and ways[0][r] == ways[1][r] for r, (a, b) in enumerate(zip(*at_leaf, strict=True))]
+    if not all(0 <= root < count for root in roots):
+        raise RelvmFormatError(f"tree_roots has {roots.tolist()} of {count} nodes")
+    return rows.forest([int(ways[0][r]) if is_leaf[r] else leaves + int(r) for r in roots])
+
+
+def _member_sets(node: Node, modes: np.ndarray) -> dict[int, list[float]]:
+    """For each node that asks for a set of values, those values: they stand in a row, NaN behind each set."""
+    nodes = [i for i, mode in enumerate(modes) if _MODES_5[mode] == "BRANCH_MEMBER"]
+    sets: list[list[float]] = [[]]
+    values = node.attribute("membership_values")
+    for value in [] if values is None else values.tolist():
+        if np.isnan(value):
+            sets.append([])
+        else:
+            sets[-1].append(value)
+    if len(sets) - 1 != len(nodes):
+        raise RelvmFormatError(f"membership_values has {len(sets) - 1} sets for {len(nodes)} nodes")
+    return dict(zip(nodes, sets, strict=False))
+
+
+class _Rows:
+    """The rows of a forest, as they are made."""
+
+    def __init__(self, targets: int) -> None:
+        self.targets = targets
+        self.rows: list[tuple[int, float, str, int, int]] = []
+        self.weights: list[np.ndarray] = []
+
+    def leaf(self, weight: float, target: int) -> None:
+        at = len(self.rows)
+        self.rows.append((0, 0.0, CONDITIONS[0], at, at))
+        self.weights.append(np.full(self.targets, np.nan))
+        self.weights[-1][target] = weight
+
+    def node(self, feature: int, split: float, test: str, yes: int, no: int) -> None:
+        self.rows.append((feature, split, test, yes, no))
+        self.weights.append(np.full(self.targets, np.nan))
+
+    def spread(self, at: int, values: list[float]) -> None:
+        """The node holds where its feature is one of the values: a chain of nodes, one for each."""
+        feature, _, test, yes, no = self.rows[at]
+        for value in values[:0:-1]:
+            self.node(feature, value, test, yes, no)
+            no = len(self.rows) - 1
+        self.rows[at] = (feature, values[0] if values else np.nan, test, yes, no)
+
+    def forest(self, roots: list[int]) -> Forest:
+        columns = [np.array(column) for column in zip(*self.rows, strict=True)]
+        return Forest(*columns, np.array(roots), np.array(self.weights))

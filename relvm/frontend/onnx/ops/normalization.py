@@ -1,0 +1,147 @@
+"""Normalisation: means, differences, squares and roots, which fusion makes one kernel."""
+
+from __future__ import annotations
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, per_channel, term
+from relvm.ir.dtypes import F64, DType
+from relvm.ir.expr import Expr
+from relvm.ir.symbolic import product
+
+
+def centred(x: Term, axes: tuple[int, ...]) -> tuple[Term, Term, Term]:
+    """The mean along axes, x without it, and the variance."""
+    mean = x.mean(axes)
+    apart = x - mean
+    return mean, apart, (apart * apart).mean(axes)
+
+
+def inverse_deviation(variance: Term, epsilon: float) -> Term:
+    """1 / sqrt(variance + epsilon)."""
+    return (variance + epsilon).apply(ops.sqrt).apply(ops.reciprocal)
+
+
+def _computed_in(node: Node, own: DType) -> tuple[DType, DType]:
+    """The dtype that stash_type names, and the one to compute in, which is no narrower than the input's."""
+    stash = node.graph.element_type(node.attribute("stash_type", 1), "stash_type")
+    if not stash.is_float:
+        raise RelvmUnsupportedError(f"stash_type {stash} is no float dtype")
+    return stash, F64 if F64 in (stash, own) else stash
+
+
+@converts("BatchNormalization")
+def _batch_normalization(node: Node) -> Expr | tuple[Expr, ...]:
+    """One scale and one shift for each channel, which are constants where the statistics are."""
+    if node.attribute("spatial", 1) != 1:
+        raise RelvmUnsupportedError("spatial=0, a mean for each element, is not supported")
+    x, epsilon = term(node, 0), node.attribute("epsilon", 1e-5)
+    own, rank = node.type(0).dtype, node.type(0).rank
+    scale, bias, mean, variance = (per_channel(node, i, rank) for i in range(1, 5))
+    running: tuple[Expr, ...] = ()
+    if node.attribute("training_mode", 0):
+        kept, momentum = (mean, variance), node.attribute("momentum", 0.9)
+        mean, _, variance = centred(x, (0, *range(2, rank)))
+        channels = term(node, 1).shape
+        found = (each.cast(kept[0].type.dtype) for each in (mean, variance))
+        means = ((old * momentum + new * (1 - momentum)) for old, new in zip(kept, found, strict=True))
+        running = tuple(each.reshape(*channels).expr for each in means)
+    factor = scale.cast(variance.type.dtype) * inverse_deviation(variance, epsilon)
+    shift = bias.cast(mean.type.dtype) - mean * factor
+    return ((x * factor.cast(own) + shift.cast(own)).expr, *running)
+
+
+@converts("InstanceNormalization")
+def _instance_normalization(node: Node) -> Expr:
+    x, rank = term(node, 0), node.type(0).rank
+    for index, name in ((1, "scales"), (2, "biases")):
+        node.require_equal(x.shape[1], term(node, index).shape[0], f"{{}} channels and {{}} {name}")
+    _, apart, variance = centred(x, tuple(range(2, rank)))
+    factor = per_channel(node, 1, rank) * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
+    return (apart * factor + per_channel(node, 2, rank)).expr
+
+
+@converts("GroupNormalization")
+def _group_normalization(node: Node) -> Expr:
+    """Before opset 21 there are a scale and a bias for each group, since then for each channel."""
+    x, shape = term(node, 0), node.type(0).shape
+    groups = node.attribute("num_groups")
+    if shape is None:
+        raise RelvmUnsupportedError(f"GroupNormalization of a tensor of type {x.type}: its shape must be known")
+    if groups < 1:
+        raise RelvmShapeError(f"num_groups is {groups}, expected at least 1")
+    in_group = node.exact_quotient(shape[1], groups, "channels")
+    _, wide = _computed_in(node, node.type(0).dtype) if node.opset >= 21 else (None, x.type.dtype)
+    grouped = x.cast(wide).reshape(shape[0], groups, in_group, *shape[2:])
+    _, apart, variance = centred(grouped, tuple(range(2, len(shape) + 1)))
+    normal = apart * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
+    rank = len(shape)
+    if node.opset < 21:
+        normal = normal * per_channel(node, 1, rank + 1) + per_channel(node, 2, rank + 1)
+        return normal.reshape(*shape).expr
+    normal = normal.reshape(*shape).cast(x.type.dtype)
+    return (normal * per_channel(node, 1, rank) + per_channel(node, 2, rank)).expr
+
+
+@converts("LayerNormalization")
+def _layer_normalization(node: Node) -> tuple[Expr, Expr, Expr]:
+    x, own = term(node, 0), node.type(0).dtype
+    stash, wide = _computed_in(node, own)
+    mean, apart, variance = centred(x.cast(wide), axes_from(node))
+    inverse = inverse_deviation(variance, node.attribute("epsilon", 1e-5))
+    result = (apart * inverse).cast(own) * term(node, 1)
+    if node.has(2):
+        result = result + term(node, 2)
+    return result.expr, mean.cast(stash).expr, inverse.cast(stash).expr
+
+
+@converts("RMSNormalization")
+def _rms_normalization(node: Node) -> Expr:
+    x, own = term(node, 0), node.type(0).dtype
+    _, wide = _computed_in(node, own)
+    x = x.cast(wide)
+    inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
+    return ((x * inverse).cast(own) * term(node, 1)).expr
+
+
+def axes_from(node: Node) -> tuple[int, ...]:
+    """All axes from `axis` on."""
+    rank = node.type(0).rank
+    return tuple(range(node.axis(-1, rank), rank))
+
+
+@converts("MeanVarianceNormalization")
+def _mean_variance_normalization(node: Node) -> Expr:
+    """Its epsilon, which the operator's function body has, is added to the root."""
+    _, apart, variance = centred(term(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
+    return (apart / (variance.apply(ops.sqrt) + 1e-9)).expr
+
+
+@converts("LpNormalization")
+def _lp_normalization(node: Node) -> Expr:
+    """Each element over the norm of its row; 0 where that is 0."""
+    x, p, axes = term(node, 0), node.attribute("p", 2), (node.attribute("axis", -1),)
+    if p not in (1, 2):
+        raise RelvmUnsupportedError(f"p is {p}, expected 1 or 2")
+    norm = x.apply(ops.abs).sum(axes) if p == 1 else (x * x).sum(axes).apply(ops.sqrt)
+    return norm.apply(ops.equal, 0).chosen(0, x / norm).expr
+
+
+_MOST_CHANNELS = 2**20  # that an LRN takes together
+
+
+@converts("LRN")
+def _local_response(node: Node) -> Expr:
+    """x / (bias + alpha * mean)^beta, the mean being that of the squares of `size` neighbouring channels."""
+    x, shape, size = term(node, 0), node.type(0).shape, node.attribute("size")
+    if shape is None:
+        raise RelvmUnsupportedError(f"LRN of a tensor of type {x.type}: its shape must be known")
+    if not 1 <= size <= _MOST_CHANNELS:
+        raise RelvmUnsupportedError(f"LRN of {size} channels, expected 1 to {_MOST_CHANNELS}")
+    squares = (x * x).reshape(shape[0], 1, shape[1], product(shape[2:]))
+    before = (size - 1) // 2
+    pads = (before, 0, size - 1 - before, 0)
+    means = squares.apply(ops.average_pool, kernel=(size, 1), pads=pads, count_include_pad=True).reshape(*shape)
+    base = means * node.attribute("alpha", 1e-4) + node.attribute("bias", 1.0)
+    return (x / base.to_the_power(node.attribute("beta", 0.75))).expr

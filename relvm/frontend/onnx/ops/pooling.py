@@ -1,0 +1,134 @@
+"""Pooling.
+
+With ceil_mode a window may begin anywhere in the input or the padding before it, and may reach past the padding behind:
+`n + before` positions in steps of `stride`, but none that begin past what `after` allows.  With s for the stride and
+w for the window's span this is the floor of (n + before + min(after + s - 1, w - 1) - w) / s, plus 1: the same as a
+larger padding behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import filled, sizes_of
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.sliding_window import padded, pads_of, spans
+from relvm.frontend.onnx.tensor_expr import Term, term, with_margins
+from relvm.ir.expr import Expr
+from relvm.ir.symbolic import AnyDim, product
+from relvm.ops.reduction import lowest
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """kernel, strides, dilations: for each spatial axis.  stated: the padding before, then after, as the node states
+    it. pads: the same with what ceil_mode adds."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    stated: tuple[AnyDim, ...]
+    pads: tuple[AnyDim, ...]
+
+    def attributes(self, pads: tuple[AnyDim, ...]) -> dict[str, tuple]:
+        """Those of relvm's operators."""
+        return {"kernel": self.kernel, "strides": self.strides, "pads": pads, "dilations": self.dilations}
+
+
+def _pool_of(node: Node) -> _Pool:
+    kernel = tuple(node.attribute("kernel_shape"))
+    rank = len(kernel)
+    strides = tuple(node.attribute("strides", [1] * rank))
+    dilations = tuple(node.attribute("dilations", [1] * rank))
+    stated = pads_of(node, kernel, strides, dilations)
+    if not node.attribute("ceil_mode", 0) or not all(isinstance(pad, int) for pad in stated):  # SAME rounds up anyway
+        return _Pool(kernel, strides, dilations, stated, stated)
+    before, after = stated[:rank], stated[rank:]
+    rows = list(zip(after, strides, spans(kernel, dilations), strict=True))
+    behind = tuple(min(pad + stride - 1, span - 1) for pad, stride, span in rows)
+    reached = tuple(min(pad, span - 1) for pad, _, span in rows)
+    return _Pool(kernel, strides, dilations, (*before, *reached), (*before, *behind))
+
+
+@converts("MaxPool")
+def _max_pool(node: Node) -> tuple[Expr, ...]:
+    pool = _pool_of(node)
+    x, pads = padded(term(node, 0), pool.pads, lowest(node.type(0).dtype))
+    values = ops.max_pool(x.expr, **pool.attributes(pads))
+    if len(node.proto.output) < 2 or not node.proto.output[1]:
+        return (values,)
+    if pads != pool.pads:
+        raise RelvmUnsupportedError(f"the indices of a MaxPool with padding of symbolic sizes {pool.pads}")
+    column_major = bool(node.attribute("storage_order", 0))
+    return values, ops.max_pool_indices(x.expr, **pool.attributes(pads), column_major=column_major)
+
+
+@converts("MaxUnpool")
+def _max_unpool(node: Node) -> Expr:
+    """Each element at its position among those of the tensor that was pooled, the others 0; where the result is stated
+    to be larger than what the window says that was, it has zeros behind."""
+    x, rank = shaped(node, 0), node.type(0).rank
+    kernel = node.attribute("kernel_shape")
+    strides, pads = node.attribute("strides", [1] * len(kernel)), node.attribute("pads", [0] * (2 * len(kernel)))
+    if len(kernel) != rank - 2:
+        raise RelvmShapeError(f"a kernel of shape {kernel} for a tensor of rank {rank}")
+    spatial = zip(x.shape[2:], strides, kernel, pads, pads[len(kernel) :], strict=False)
+    own = [*x.shape[:2], *((n - 1) * step + size - before - after for n, step, size, before, after in spatial)]
+    flat = Term(node, filled(node, node.type(0).dtype.numpy.type(0), product(own)))
+    rows = [each.reshape(product(x.shape)) for each in (term(node, 1), x)]
+    whole = flat.apply(ops.scatter_elements, *rows, axis=0).reshape(*own)
+    if not node.has(2):
+        return whole.expr
+    added = [size - had for size, had in zip(sizes_of(node, 2, "the output shape"), own, strict=True)]
+    zero = Term(node, whole.operand(0))
+    return with_margins(whole, [0] * rank, added, lambda x, axis, end: zero).expr
+
+
+@converts("AveragePool")
+def _average_pool(node: Node) -> Expr:
+    """Padding that is stated counts as zeros where count_include_pad is set, what ceil_mode adds never counts."""
+    pool, x = _pool_of(node), term(node, 0)
+    counted = bool(node.attribute("count_include_pad", 0))
+    wide, pads = padded(x, pool.pads, 0)
+    attributes = pool.attributes(pads)
+    if pads != pool.pads:
+        total = wide.apply(ops.average_pool, **attributes)
+        if counted:
+            return total.expr
+        one = Term(node, x.operand(1)).apply(ops.broadcast_to, node.shape(list(x.shape)))
+        return (total / padded(one, pool.pads, 0)[0].apply(ops.average_pool, **attributes)).expr
+    if not counted:
+        return ops.average_pool(x.expr, **attributes)
+    guessed = any(not isinstance(n, int) and step > 1 for n, step in zip(x.shape[2:], pool.strides, strict=True))
+    if guessed and node.attribute("auto_pad", "NOTSET").startswith("SAME"):
+        raise RelvmUnsupportedError("count_include_pad with auto_pad of symbolic dimensions and strides above 1")
+    if pool.pads == pool.stated:
+        return ops.average_pool(x.expr, **attributes, count_include_pad=True)
+    rank = len(pool.kernel)
+    before, after = ((0, 0, *part) for part in (pool.stated[:rank], pool.stated[rank:]))
+    added = tuple(pad - own for pad, own in zip(pool.pads, pool.stated, strict=True))
+    return x.apply(ops.pad, pads=(*before, *after)).apply(ops.average_pool, **pool.attributes(added)).expr
+
+
+@converts("LpPool")
+def _lp_pool(node: Node) -> Expr:
+    """The p-th root of the sum of the elements' p-th powers."""
+    pool, p, size = _pool_of(node), node.attribute("p", 2), 1
+    for extent in pool.kernel:
+        size *= extent
+    powers, pads = padded(_powers(term(node, 0), p), pool.pads, 0)
+    means = powers.apply(ops.average_pool, **pool.attributes(pads), count_include_pad=True)
+    return (means * size).to_the_power(1 / p).expr
+
+
+@converts("GlobalLpPool")
+def _global_lp_pool(node: Node) -> Expr:
+    x, p = term(node, 0), node.attribute("p", 2)
+    return _powers(x, p).sum(tuple(range(2, node.type(0).rank))).to_the_power(1 / p).expr
+
+
+def _powers(x: Term, p: int) -> Term:
+    return (x if p % 2 == 0 else x.apply(ops.abs)).to_the_power(p)

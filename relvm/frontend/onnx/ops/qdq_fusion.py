@@ -1,0 +1,122 @@
+"""Values that DequantizeLinear made: products of them are products of bytes, what only moves elements moves bytes.
+
+    MatMul(DequantizeLinear(a), DequantizeLinear(b))   ->   matmul_integer(a, b) * (scale of a * scale of b)
+
+Sums of bytes are exact, so this differs from the product of floats by its rounding.  Constant weights stay bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.frontend.onnx.ops.quantized_conv import convolved_bytes
+from relvm.frontend.onnx.registry import Converter, Fork, Node
+from relvm.frontend.onnx.shape_unification import converted
+from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.values import Dequantised
+from relvm.ir.dtypes import F32, I8, I32, U8, DType
+from relvm.ir.expr import Constant, Expr, constant
+
+# Operators whose result is elements of the first input, or, where the scale is not negative, the largest of some.
+_MOVES = ("Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+
+
+def keep(node: Node, result: Expr, x: Expr, scale: Expr, zero: Expr | None, axis: int) -> None:
+    """Remembers what `result` was made of, where that is bytes.   scale, zero: as DequantizeLinear has them."""
+    type_ = x.type
+    if type_.dtype not in (I8, U8) or type_.shape is None or scale.type.dtype != F32 or scale.type.shape is None:
+        return
+    is_single = all(dim == 1 for dim in scale.type.shape)
+    if not is_single and scale.type.rank != 1:
+        return
+    zero = constant(np.zeros((), type_.dtype.numpy)) if zero is None else zero
+    scale, zero = (single(node, each) for each in (scale, zero))
+    if zero.type.dtype != type_.dtype or (is_single and zero.type.rank != 0):
+        return
+    node.graph.dequantised[result] = Dequantised(x, scale, zero, None if is_single else axis)
+
+
+def single(node: Node, x: Expr | None) -> Expr | None:
+    """A tensor of one element as one of rank 0; anything else as it is."""
+    shape = x.type.shape if x is not None else ()
+    return node.emit(ops.reshape(x, node.shape([]))) if shape and all(dim == 1 for dim in shape) else x
+
+
+def _made_of(node: Node, index: int) -> Dequantised | None:
+    value = node.inputs[index] if node.has(index) else None
+    return node.graph.dequantised.get(value) if isinstance(value, Expr) else None
+
+
+def product_of_bytes(node: Node, *, transpose_a: bool = False, transpose_b: bool = False) -> Expr | None:
+    """The product of the first two inputs, f32; None where they are not dequantised bytes, or no matrices."""
+    a, b = _made_of(node, 0), _made_of(node, 1)
+    if a is None or b is None or a.axis is not None or min(a.bytes.type.rank, b.bytes.type.rank) < 2:
+        return None
+    right, zero = b.bytes, b.zero
+    if b.axis is not None and (right.type.rank != 2 or b.axis != (0 if transpose_b else 1)):
+        return None
+    if zero.type.rank == 1:
+        zero = node.emit(ops.expand_dims(zero, axes=(0,)))
+    left = _transposed(node, a.bytes) if transpose_a else a.bytes
+    right = _transposed(node, right) if transpose_b else right
+    total = node.emit(ops.matmul_integer(left, right, a.zero, zero))
+    return (Term(node, total).cast(F32) * _factor(node, a, b)).expr
+
+
+def _transposed(node: Node, x: Expr) -> Expr:
+    assert x.type.rank == 2, "only Gemm transposes"
+    return node.emit(ops.transpose(x, perm=(1, 0)))
+
+
+def _factor(node: Node, a: Dequantised, b: Dequantised) -> Term:
+    return Term(node, a.scale) * Term(node, b.scale)
+
+
+def convolution_of_bytes(node: Node) -> Expr | None:
+    """The convolution of the first two inputs, f32; None where they are not dequantised bytes or do not fit."""
+    x, w = _made_of(node, 0), _made_of(node, 1)
+    if x is None or w is None or x.axis is not None or w.axis not in (None, 0):
+        return None
+    total = convolved_bytes(node, x.bytes, w.bytes, x.zero, w.zero)
+    if total is None:
+        return None
+    factor = _factor(node, x, w)
+    if w.axis is not None:
+        factor = factor.apply(ops.expand_dims, axes=tuple(range(1, w.bytes.type.rank - 1)))
+    return (Term(node, node.emit(total)).cast(F32) * factor).expr
+
+
+def moved(node: Node, convert: Converter) -> Any:
+    """What the converter makes of the node; where that only moves dequantised bytes, they are dequantised after it."""
+    source = _made_of(node, 0) if node.proto.op_type in _MOVES and not node.proto.domain else None
+    if source is None or source.axis is not None or sum(map(bool, node.proto.output)) != 1:
+        return converted(convert, node)
+    try:
+        made = converted(convert, replace(node, inputs=[source.bytes, *node.inputs[1:]]))
+    except Fork:  # what either way makes becomes the node's value as it is
+        return converted(convert, node)
+    made = made[0] if isinstance(made, tuple) else made
+    x = node.graph.known_shape(node.emit(made))
+    wide = (Term(node, x).cast(I32) - Term(node, source.zero).cast(I32)).cast(F32) * Term(node, source.scale)
+    keep(node, wide.expr, x, source.scale, source.zero, 0)
+    return wide.expr
+
+
+def bytes_again(node: Node, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr | None:
+    """The bytes that x was made of, where quantising it by the same numbers gives them back."""
+    source = node.graph.dequantised.get(x)
+    if source is None or source.axis is not None or source.bytes.type.dtype != dtype:
+        return None
+    zero = constant(np.zeros((), dtype.numpy)) if zero is None else zero
+    same = all(_equal(*pair) for pair in ((source.scale, scale), (source.zero, zero)))
+    return source.bytes if same else None
+
+
+def _equal(one: Expr, other: Expr) -> bool:
+    if not isinstance(one, Constant) or not isinstance(other, Constant):
+        return one is other
+    return one.value.size == other.value.size == 1 and one.value.item() == other.value.item()

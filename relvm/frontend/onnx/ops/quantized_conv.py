@@ -1,0 +1,39 @@
+"""Convolutions of quantised tensors as products of bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.frontend.onnx.registry import Node
+from relvm.frontend.onnx.sliding_window import pads_of
+from relvm.ir.expr import Constant, Expr, constant
+
+
+def convolved_bytes(node: Node, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr | None:
+    """The convolution that the attributes state of x - x_zero and w - w_zero, as i32.
+
+    None where it is not one of bytes: weights that are not constant, or, less their zero point, no signed bytes;
+    padding that is not known.
+    """
+    groups = node.attribute("group", 1)
+    weights = _signed_weights(w, w_zero)
+    if weights is None:
+        return None
+    spatial = weights.ndim - 2
+    strides, dilations = (tuple(node.attribute(name, [1] * spatial)) for name in ("strides", "dilations"))
+    pads = pads_of(node, weights.shape[2:], strides, dilations)
+    zero = constant(np.zeros((), x.type.dtype.numpy)) if x_zero is None else x_zero
+    if zero.type.rank != 0 or not all(isinstance(pad, int) for pad in pads):
+        return None
+    return ops.conv_integer(x, constant(weights), zero, strides=strides, pads=pads, dilations=dilations, groups=groups)
+
+
+def _signed_weights(w: Expr, zero: Expr | None) -> np.ndarray | None:
+    """w - zero, the zero points being one number or one for each filter, where that is constant and fits i8."""
+    if not isinstance(w, Constant) or not (zero is None or isinstance(zero, Constant)) or w.value.size == 0:
+        return None
+    moved = w.value.astype(np.int32)
+    if zero is not None:
+        moved = moved - zero.value.astype(np.int32).reshape(-1, *[1] * (moved.ndim - 1))
+    return moved.astype(np.int8) if moved.min() >= -128 and moved.max() <= 127 else None

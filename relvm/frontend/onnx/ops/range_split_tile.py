@@ -1,0 +1,190 @@
+"""Tensors made of sizes and positions: ranges, parts, repetitions, masks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.frontend.onnx.dynamic_sizes import (
+    is_known,
+    none_of,
+    number_of,
+    places,
+    run_time_sizes,
+    scalar,
+    size_of,
+    sizes_of,
+)
+from relvm.frontend.onnx.ops.slice import part
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.values import HostValue
+from relvm.ir.dtypes import F64, I64, U64
+from relvm.ir.expr import Constant, Expr
+from relvm.ir.symbolic import AnyDim, dim_op, exact_quotient, product
+from relvm.ir.type_rules import expect_equal_dims
+
+
+def shaped(node: Node, index: int) -> Term:
+    """Input `index`, of known rank, its sizes named where only the machine knows them."""
+    return Term(node, node.known_shape(index))
+
+
+@converts("Size")
+def _size(node: Node) -> Any:
+    value = node.inputs[0]
+    shape = value.array.shape if isinstance(value, HostValue) else node.tensor(0).type.shape
+    if shape is None:
+        return ops.prod(node.emit(ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))))
+    return HostValue(np.asarray(product(shape), dtype=object), I64)
+
+
+@converts("Range")
+def _range(node: Node) -> Expr:
+    """start + i * delta; how many there are may be known only when the program runs."""
+    start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).dtype
+    if isinstance(delta.expr, Constant) and not delta.expr.value:
+        raise RelvmArgumentError("delta is 0")
+    none_of(delta.apply(ops.equal, 0), "a delta of 0")
+    count = _range_count(node)
+    return (places(node, count).cast(dtype) * delta + start).expr
+
+
+def _range_count(node: Node) -> AnyDim:
+    """How many numbers there are from start towards limit."""
+    start, limit, delta = (scalar(node, i) for i in range(3))
+    if start.type.dtype.is_float:
+        if all(isinstance(value.expr, Constant) for value in (start, limit, delta)):
+            first, last, step = (float(value.expr.value) for value in (start, limit, delta))
+            return max(0, math.ceil((last - first) / step))
+        start, limit, delta = (value.cast(F64) for value in (start, limit, delta))
+        count = ((limit - start) / delta).apply(ops.ceil)
+        none_of((count < 2.0**62).apply(ops.logical_not), "numbers without an end")
+        return run_time_sizes(count.apply(ops.maximum, 0).cast(I64))[0]
+    if all(is_known(node, i) for i in range(3)):
+        (first,), (last,), (step,) = (node.dims(i, "a bound of a Range") for i in range(3))
+        if isinstance(step, int):
+            apart = last - first if step > 0 else first - last
+            return dim_op("max", dim_op("floordiv", apart + (abs(step) - 1), abs(step)), 0)
+    start, limit, delta = (value.cast(I64) for value in (start, limit, delta))
+    up = delta > 0
+    apart, step = (up.chosen(a, b).cast(U64) for a, b in ((limit - start, start - limit), (delta, 0 - delta)))
+    count = ((apart - 1) / step + 1).cast(I64)
+    return run_time_sizes(up.chosen(limit > start, start > limit).chosen(count, 0))[0]
+
+
+@converts("Tile")
+def _tile(node: Node) -> Expr:
+    x = Term(node, node.known_shape(0))
+    repeats = sizes_of(node, 1, "the repeats", len(x.shape))
+    if len(repeats) != len(x.shape):
+        raise RelvmShapeError(f"{len(repeats)} repeats for a tensor of rank {len(x.shape)}")
+    return repeated(x, repeats).expr
+
+
+def repeated(x: Term, repeats: Sequence[AnyDim]) -> Term:
+    """x as often along each axis as said: a repeated axis gets one in front of it, along which it is broadcast."""
+    apart: list[AnyDim] = []
+    wide: list[AnyDim] = []
+    for dim, repeat in zip(x.shape, repeats, strict=True):
+        new = repeat != 1
+        apart += [1, dim] if new else [dim]
+        wide += [repeat, dim] if new else [dim]
+    if wide == list(x.shape):
+        return x
+    many = x.reshape(*apart).apply(ops.broadcast_to, x.node.shape(wide))
+    return many.reshape(*(dim * repeat for dim, repeat in zip(x.shape, repeats, strict=True)))
+
+
+@converts("Split")
+def _split(node: Node) -> tuple:
+    """Opset 18 has num_outputs, of which the last may be shorter; before it parts without sizes are equal."""
+    value, count = node.inputs[0], len(node.proto.output)
+    x = None if isinstance(value, HostValue) else Term(node, node.known_shape(0))
+    shape = value.array.shape if x is None else x.shape
+    axis = node.axis(0, len(shape))
+    sizes = _split_sizes(node, shape[axis], count)
+    if len(sizes) != count:
+        raise RelvmShapeError(f"{len(sizes)} sizes for {count} outputs")
+    if x is not None and node.has(1) and not is_known(node, 1):
+        x = Term(node, node.graph.checked(x.expr, (*shape[:axis], sum(sizes), *shape[axis + 1 :])))
+    else:
+        expect_equal_dims("Split", "the size of the axis and the sum of the parts' differ", shape[axis], sum(sizes))
+    if x is None:
+        parts = np.split(value.array, np.cumsum(sizes[:-1]).astype(int), axis)
+        return tuple(HostValue(array, value.dtype) for array in parts)
+    start, results = 0, []
+    for size in sizes:
+        if isinstance(start, int) and isinstance(size, int):
+            results.append(x.apply(ops.slice, begin=(start,), end=(start + size,), axes=(axis,)).expr)
+        else:
+            results.append(part(x, axis, start, size).expr)
+        start = start + size
+    return tuple(results)
+
+
+def _split_sizes(node: Node, size: AnyDim, count: int) -> list[AnyDim]:
+    if node.opset < 13:
+        given = node.attribute("split")
+    else:
+        given = sizes_of(node, 1, "the sizes of the parts", count) if node.has(1) else None
+    if given is not None:
+        return list(given)
+    wanted = node.attribute("num_outputs", count)
+    if wanted != count:
+        raise RelvmShapeError(f"num_outputs is {wanted}, and there are {count} outputs")
+    equal = exact_quotient(size, count)
+    if equal is not None:
+        return [equal] * count
+    if node.opset < 18:
+        if isinstance(size, int):
+            raise RelvmShapeError(f"an axis of size {size} in {count} equal parts")
+        return [size // count] * count  # the caller has it checked that nothing is left
+    longest = dim_op("floordiv", size + (count - 1), count)
+    message = f"{count} parts of which only the last is shorter take more than {{}} elements, the axis has {{}}"
+    node.require_at_most(longest * (count - 1), size, message)
+    return [longest] * (count - 1) + [size - longest * (count - 1)]
+
+
+@converts("Trilu")
+def _trilu(node: Node) -> Expr:
+    x = shaped(node, 0)
+    if len(x.shape) < 2:
+        raise RelvmShapeError(f"a tensor of rank {len(x.shape)}, expected at least 2")
+    diagonal = scalar(node, 1) if node.has(1) else 0
+    compare = ops.greater_equal if node.attribute("upper", 1) else ops.less_equal
+    return _diagonals(node, *x.shape[-2:]).apply(compare, diagonal).chosen(x, 0).expr
+
+
+def _diagonals(node: Node, rows: AnyDim, columns: AnyDim) -> Term:
+    """The column minus the row of each element of a matrix."""
+    return places(node, columns) - places(node, rows, 1)
+
+
+@converts("EyeLike")
+def _eye_like(node: Node) -> Expr:
+    shape = shaped(node, 0).shape
+    if len(shape) != 2:
+        raise RelvmShapeError(f"a tensor of rank {len(shape)}, expected 2")
+    wanted = node.attribute("dtype")
+    dtype = node.type(0).dtype if wanted is None else node.graph.element_type(wanted, "EyeLike")
+    return _diagonals(node, *shape).apply(ops.equal, node.attribute("k", 0)).cast(dtype).expr
+
+
+@converts("OneHot")
+def _one_hot(node: Node) -> Expr:
+    """An index outside [-depth, depth) makes a row of which every element is off."""
+    indices, values = term(node, 0).cast(I64), term(node, 2)
+    depth = size_of(node, 1, "the depth")
+    rank = node.type(0).rank + 1
+    axis = node.axis(-1, rank)
+    indices = (indices < 0).chosen(indices + number_of(node, depth), indices)
+    indices = indices.apply(ops.expand_dims, axes=(axis,))
+    classes = places(node, depth).reshape(depth, *[1] * (rank - 1 - axis))
+    off, on = (values.apply(ops.slice, begin=(i,), end=(i + 1,)).reshape() for i in range(2))
+    return indices.apply(ops.equal, classes).chosen(on, off).expr

@@ -1,0 +1,117 @@
+"""Reductions, and positions of extreme elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.frontend.onnx.dynamic_axes import chosen_axes, parted, rest_of
+from relvm.frontend.onnx.dynamic_sizes import count_of, is_known, number_of, run_time_sizes
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.ir.dtypes import BOOL, F64, U8
+from relvm.ir.expr import Expr
+from relvm.ir.operator import Operator
+from relvm.ir.symbolic import dim_op, product
+from relvm.ir.value_ranges import range_of
+
+
+def _sum(x: Term, **axes) -> Term:
+    return x.apply(ops.sum, **axes)
+
+
+def _mean(x: Term, **axes) -> Term:
+    """The mean; that of no elements is 0, as ONNX Runtime has it (ONNX leaves it undefined)."""
+    chosen = range(len(x.shape)) if axes["axes"] is None else axes["axes"]
+    count = product(x.shape[axis] for axis in chosen)
+    if x.type.dtype.is_float and range_of(count, {}).low >= 1:
+        return x.apply(ops.mean, **axes)
+    size = number_of(x.node, dim_op("max", count, 1))
+    return _sum(x, **axes) / (size.cast(x.type.dtype) if isinstance(size, Term) else size)
+
+
+def _of_bools_too(op: Operator) -> Callable[..., Term]:
+    def reduced(x: Term, **axes) -> Term:
+        if x.type.dtype != BOOL:
+            return x.apply(op, **axes)
+        return x.cast(U8).apply(op, **axes).cast(BOOL)
+
+    return reduced
+
+
+def _through_floats(function: Callable[..., Term]) -> Callable[..., Term]:
+    """The function of floats; integers are converted, and the result back."""
+
+    def reduced(x: Term, **axes) -> Term:
+        own = x.type.dtype
+        return function(x if own.is_float else x.cast(F64), **axes).cast(own)
+
+    return reduced
+
+
+def _log_sum_exp(x: Term, **axes) -> Term:
+    """With the largest element taken out, so that no power overflows; where that is infinite nothing is taken out."""
+    largest = x.apply(ops.max, axes=axes["axes"], keepdims=True)
+    infinite = largest.apply(ops.abs).apply(ops.equal, np.inf)
+    largest = infinite.chosen(0, largest)
+    total = _sum((x - largest).apply(ops.exp), **axes).apply(ops.log)
+    return total + (largest if axes["keepdims"] else largest.reshape(*total.shape))
+
+
+# The function, and the opset since which the axes are an input.
+_REDUCTIONS: dict[str, tuple[Callable[..., Term], int]] = {
+    "ReduceSum": (_sum, 13),
+    "ReduceMean": (_mean, 18),
+    "ReduceMax": (_of_bools_too(ops.max), 18),
+    "ReduceMin": (_of_bools_too(ops.min), 18),
+    "ReduceProd": (lambda x, **axes: x.apply(ops.prod, **axes), 18),
+    "ReduceL1": (lambda x, **axes: _sum(x.apply(ops.abs), **axes), 18),
+    "ReduceL2": (_through_floats(lambda x, **axes: _sum(x * x, **axes).apply(ops.sqrt)), 18),
+    "ReduceSumSquare": (lambda x, **axes: _sum(x * x, **axes), 18),
+    "ReduceLogSum": (_through_floats(lambda x, **axes: _sum(x, **axes).apply(ops.log)), 18),
+    "ReduceLogSumExp": (_through_floats(_log_sum_exp), 18),
+}
+
+
+@converts(*_REDUCTIONS)
+def _reduce(node: Node) -> Expr:
+    """No axes mean all; or none, where noop_with_empty_axes is set: what is done to single elements is done then."""
+    function, axes_are_input = _REDUCTIONS[node.proto.op_type]
+    x = term(node, 0)
+    if node.opset < axes_are_input:
+        axes = node.attribute("axes")
+    elif node.has(1) and not is_known(node, 1) and node.type(1).shape != (0,):
+        return _reduced_at_run_time(node, function).expr
+    else:
+        axes = node.known(1, "the axes of a reduction").tolist() if node.has(1) and is_known(node, 1) else None
+    chosen = tuple(axes) if axes else () if node.attribute("noop_with_empty_axes", 0) else None
+    return function(x, axes=chosen, keepdims=bool(node.attribute("keepdims", 1))).expr
+
+
+def _reduced_at_run_time(node: Node, function: Callable[..., Term]) -> Term:
+    """Along axes that the machine knows; without keepdims it must be known how many there are."""
+    x, axes = Term(node, node.known_shape(0)), Term(node, node.known_shape(1))
+    (count,), rank = axes.shape, len(x.shape)
+    gone = chosen_axes(axes, rank)
+    if not isinstance(count, int) and not node.attribute("noop_with_empty_axes", 0):
+        gone = number_of(node, count).apply(ops.equal, 0).apply(ops.logical_or, gone)
+    apart = parted(x, gone)
+    result = function(apart.x, axes=apart.axes, keepdims=False)
+    if node.attribute("keepdims", 1):
+        return result
+    left = rank - count_of(axes, "the axes of a reduction without keepdims")
+    return result.reshape(*run_time_sizes(rest_of(apart.kept, gone, left)))
+
+
+@converts("ArgMax", "ArgMin")
+def _extreme_position(node: Node) -> Expr:
+    """The last of equal ones is the first when the axis is walked backwards."""
+    op = ops.argmax if node.proto.op_type == "ArgMax" else ops.argmin
+    axis, keepdims = node.attribute("axis", 0), bool(node.attribute("keepdims", 1))
+    x = term(node, 0)
+    if not node.attribute("select_last_index", 0):
+        return op(x.expr, axis=axis, keepdims=keepdims)
+    found = x.backwards(axis).apply(op, axis=axis, keepdims=keepdims)
+    return (number_of(node, x.shape[axis] - 1) - found).expr

@@ -1,0 +1,149 @@
+"""The same elements under another shape, which may be known only when the program runs: Reshape and its like."""
+
+from __future__ import annotations
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.broadcasting import common_dim, require_broadcast
+from relvm.frontend.onnx.dynamic_axes import chosen_axes
+from relvm.frontend.onnx.dynamic_sizes import count_of, is_known, none_of, numbers_of, run_time_sizes
+from relvm.frontend.onnx.ops.range_split_tile import repeated
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.ir.dtypes import I64
+from relvm.ir.expr import Expr
+from relvm.ir.symbolic import AnyDim, difference, dim_op, exact_quotient, product
+from relvm.ir.types import TensorType
+from relvm.ir.value_ranges import range_of
+
+
+@converts("Reshape")
+def _reshape(node: Node) -> Expr:
+    if node.opset >= 5 and not is_known(node, 1):
+        return _reshaped_at_run_time(node).expr
+    x = node.graph.known_shape(node.tensor(0))
+    wanted = list(node.attribute("shape")) if node.opset < 5 else node.dims(1, "the shape of a Reshape")
+    return ops.reshape(x, node.shape(_reshaped(node, x.type, wanted, bool(node.attribute("allowzero", 0)))))
+
+
+def _reshaped(node: Node, type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
+    """`wanted` with 0 (the input's own dimension) and -1 (what is left) filled in.
+
+    A symbolic size that is 0 or -1 when the model runs would mean the same.  Where that differs from the size itself it
+    is an error.
+    """
+    if type_.shape is None:
+        raise RelvmUnsupportedError(f"Reshape of a tensor of type {type_}: its shape must be known")
+    dims: list[AnyDim] = []
+    for i, dim in enumerate(wanted):
+        copies = isinstance(dim, int) and dim == 0 and not allow_zero
+        if copies and i >= len(type_.shape):
+            raise RelvmShapeError(f"Reshape: 0 at position {i} of {wanted}, and the input has rank {len(type_.shape)}")
+        dims.append(type_.shape[i] if copies else dim)
+        if isinstance(dim, int) or range_of(dim, {}).low > 0 or (i < len(type_.shape) and dim == type_.shape[i]):
+            continue
+        if allow_zero or i >= len(type_.shape):
+            node.require_at_most(int(not allow_zero), dim, f"size {i} must be at least {{}}, got {{}}")
+        else:
+            node.require_at_most(0, dim, f"size {i} must be at least {{}}, got {{}}")
+            copied = (1 - dim_op("min", dim_op("max", dim, 0), 1)) * type_.shape[i]
+            node.require_equal(copied, 0, f"size {i} is 0, which stands for {{}} here, not for {{}}")
+    rest = [i for i, dim in enumerate(dims) if isinstance(dim, int) and dim == -1]
+    if not rest:
+        return dims
+    if len(rest) > 1:
+        raise RelvmShapeError(f"Reshape: more than one -1 in {wanted}")
+    others = product(dim for i, dim in enumerate(dims) if i != rest[0])
+    total = product(type_.shape)
+    if not isinstance(others, int):
+        node.require_at_most(1, others, "-1 has no value where the other sizes have a product below {}: it is {}")
+    left = exact_quotient(total, others)
+    dims[rest[0]] = total // others if left is None and others != 0 else left
+    if dims[rest[0]] is None:
+        raise RelvmShapeError(f"Reshape: -1 in {wanted} has no value for {type_}")
+    return dims
+
+
+def _reshaped_at_run_time(node: Node) -> Term:
+    """The same where only the machine knows what is wanted."""
+    x, wanted = Term(node, node.known_shape(0)), term(node, 1).cast(I64)
+    rank, count = len(x.shape), count_of(wanted, "the shape of a Reshape")
+    if not node.attribute("allowzero", 0):
+        copies = wanted.apply(ops.equal, 0)
+        if count > rank:
+            none_of(copies.apply(ops.slice, begin=(rank,), end=(count,)), "zeros behind the axes of the input")
+        wanted = copies.chosen(numbers_of(node, (*x.shape, *[0] * count)[:count]), wanted)
+    is_rest = wanted.apply(ops.equal, -1)
+    none_of(is_rest.cast(I64).apply(ops.sum) > 1, "more than one -1")
+    others = is_rest.chosen(1, wanted).apply(ops.prod)
+    none_of(others.apply(ops.equal, 0).apply(ops.logical_and, is_rest), "a -1 beside a 0, which has no value")
+    rest = numbers_of(node, [product(x.shape)]) / others.apply(ops.maximum, 1)
+    return x.reshape(*run_time_sizes(is_rest.chosen(rest, wanted)))
+
+
+@converts("Flatten")
+def _flatten(node: Node) -> Expr:
+    x = Term(node, node.known_shape(0))
+    shape, axis = x.shape, node.axis(1, len(x.shape), end=1)
+    return ops.reshape(x.expr, node.shape([product(shape[:axis]), product(shape[axis:])]))
+
+
+@converts("Unsqueeze")
+def _unsqueeze(node: Node) -> Expr:
+    if node.opset >= 13 and not is_known(node, 1):
+        return _unsqueezed_at_run_time(node).expr
+    axes = node.attribute("axes") if node.opset < 13 else node.known(1, "the axes of an Unsqueeze").reshape(-1).tolist()
+    return ops.expand_dims(node.tensor(0), axes=tuple(axes))
+
+
+def _unsqueezed_at_run_time(node: Node) -> Term:
+    """Each axis that is not new takes the next of the sizes."""
+    x, axes = Term(node, node.known_shape(0)), term(node, 1)
+    count = count_of(axes, "the axes of an Unsqueeze")
+    rank = len(x.shape) + count
+    new = chosen_axes(axes.reshape(count), rank)
+    if count == rank:
+        return x.reshape(*[1] * rank)
+    source = new.apply(ops.logical_not).cast(I64).apply(ops.cumulative_sum, axis=0) - 1
+    own = numbers_of(node, x.shape).apply(ops.gather, source, axis=0)
+    return x.reshape(*run_time_sizes(new.chosen(1, own)))
+
+
+@converts("Expand")
+def _expand(node: Node) -> Expr:
+    """Broadcasting goes both ways: a 1 in the wanted shape keeps the input's own dimension."""
+    if not is_known(node, 1):
+        return _expanded_at_run_time(node).expr
+    x, wanted = node.known_shape(0), node.dims(1, "the shape of an Expand")
+    shape = x.type.shape
+    rank = max(len(shape), len(wanted))
+    own = [1] * (rank - len(shape)) + list(shape)
+    asked = [1] * (rank - len(wanted)) + wanted
+    dims = [_expanded_dim(have, want) for have, want in zip(own, asked, strict=True)]
+    for have, want, dim in zip(own, asked, dims, strict=True):
+        require_broadcast(node, have, dim)
+        require_broadcast(node, want, dim)
+    is_known_to_fit = all(have == 1 or difference(have, dim) == 0 for have, dim in zip(own, dims, strict=True))
+    return (ops.broadcast_to if is_known_to_fit else ops.expand)(x, node.shape(dims))
+
+
+def _expanded_dim(have: AnyDim, want: AnyDim) -> AnyDim:
+    found = common_dim(have, want)
+    return (have if want == 1 else want) if found is None else found
+
+
+def _expanded_at_run_time(node: Node) -> Term:
+    """Each axis is repeated as often as is wanted where its size is 1, else once."""
+    x, wanted = Term(node, node.known_shape(0)), term(node, 1).cast(I64)
+    count = count_of(wanted, "the shape of an Expand")
+    rank = max(len(x.shape), count)
+    x = x.reshape(*[1] * (rank - len(x.shape)), *x.shape)
+    if count < rank:
+        wanted = numbers_of(node, [1] * (rank - count)).apply(ops.concat, wanted.reshape(count), axis=0)
+    wanted, own = wanted.reshape(rank), numbers_of(node, x.shape)
+    single = own.apply(ops.equal, 1)
+    fits = single.apply(ops.logical_or, wanted.apply(ops.equal, 1)).apply(ops.logical_or, wanted.apply(ops.equal, own))
+    none_of(fits.apply(ops.logical_not), "sizes that do not broadcast")
+    repeats = run_time_sizes(single.chosen(wanted, 1))
+    known = [isinstance(dim, int) and dim != 1 for dim in x.shape]
+    return repeated(x, [1 if once else repeat for once, repeat in zip(known, repeats, strict=True)])

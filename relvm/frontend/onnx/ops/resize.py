@@ -1,0 +1,269 @@
+"""Resize and Upsample: axis by axis, each place of the result a weighted sum of elements of the input.
+
+Where along the input the places lie, and the weights, are computed by operators on f64 vectors: constants that are
+folded where the sizes are known, and small computations at run time where they are symbolic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import is_known, none_of, numbers_of, run_time_sizes, sizes_of
+from relvm.frontend.onnx.ops.if_ import either
+from relvm.frontend.onnx.ops.resize_coordinates import (
+    LARGEST_DENOMINATOR,
+    NEAREST_MODES,
+    Axis,
+    Quotient,
+    Roi,
+    Scale,
+    clamped_table,
+    nearest_positions,
+    places_on,
+    quotient_near,
+    table,
+)
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.ir.dtypes import F32, F64, I64, DType
+from relvm.ir.expr import Expr
+from relvm.ir.operator import Operator
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.type_rules import expect_axes
+
+_WHOLE = (Fraction(0), Fraction(1))  # the roi where none is stated
+
+
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """One axis to resize.  size: of the result.  scale: as stated; None where the size is stated instead.   may_stay:
+    whether only the machine knows that the axis is to stay as it is."""
+
+    axis: int
+    size: AnyDim
+    scale: Scale | None
+    roi: Roi
+    may_stay: bool = False
+
+
+@converts("Upsample")
+def _upsample(node: Node) -> Expr:
+    """Places lie at place / scale, as in a Resize before opset 11."""
+    axes = list(range(node.type(0).rank))
+    if node.opset < 9:
+        targets = _by_numbers(node, axes, node.attribute("scales"), [_WHOLE] * len(axes))
+    else:
+        targets = _by_scales(node, 1, axes, [_WHOLE] * len(axes))
+    return _resized(node, targets, "asymmetric", "")
+
+
+@converts("Resize")
+def _resize(node: Node) -> Expr:
+    rank = node.type(0).rank
+    if node.opset < 11:
+        return _resized(node, _by_scales(node, 1, list(range(rank)), [_WHOLE] * rank), "asymmetric", "")
+    axes = list(expect_axes("Resize", tuple(node.attribute("axes", range(rank))), rank))
+    by_scales, by_sizes = (node.has(i) and not _is_empty(node, i) for i in (2, 3))
+    if by_scales == by_sizes:
+        raise RelvmFormatError(f"a Resize takes scales or sizes, this has {'both' if by_scales else 'neither'}")
+    how = node.attribute("coordinate_transformation_mode", "half_pixel")
+    roi = _roi(node, axes) if how == "tf_crop_and_resize" else [_WHOLE] * len(axes)
+    targets = _by_scales(node, 2, axes, roi) if by_scales else _by_sizes(node, axes, roi)
+    return _resized(node, targets, how, node.attribute("nearest_mode", "round_prefer_floor"))
+
+
+def _is_empty(node: Node, index: int) -> bool:
+    return node.type(index).shape == (0,)
+
+
+def _elements(node: Node, index: int, count: int, dtype: DType) -> list[Term]:
+    """Input `index`, of so many numbers that only the machine knows, one by one: each of shape [1]."""
+    numbers = Term(node, node.graph.checked(node.tensor(index), (count,))).cast(dtype)
+    return [numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for i in range(count)]
+
+
+def _roi(node: Node, axes: list[int]) -> list[Roi]:
+    if not is_known(node, 1):
+        bounds = _elements(node, 1, 2 * len(axes), F64)
+    else:
+        known = node.known(1, "the roi of a Resize").astype(np.float64)
+        if not np.isfinite(known).all():
+            raise RelvmShapeError(f"the roi is {known.tolist()}, expected finite numbers")
+        bounds = [_ratio(bound) for bound in known.reshape(-1).tolist()]
+    if len(bounds) != 2 * len(axes):
+        raise RelvmShapeError(f"a roi of {len(bounds)} numbers for {len(axes)} axes, expected two for each")
+    return list(zip(bounds[: len(axes)], bounds[len(axes) :], strict=True))
+
+
+def _shape(node: Node) -> tuple[AnyDim, ...]:
+    shape = node.type(0).shape
+    if shape is None:
+        raise RelvmUnsupportedError(f"{node.proto.op_type} of a tensor of type {node.type(0)}: its shape must be known")
+    return shape
+
+
+def _by_scales(node: Node, index: int, axes: list[int], roi: list) -> list[_Target]:
+    """The size is the dimension times the scale, input `index`, rounded down."""
+    if is_known(node, index):
+        return _by_numbers(node, axes, node.known(index, "the scales of a Resize").tolist(), roi)
+    targets = []
+    for axis, scale, part in zip(axes, _elements(node, index, len(axes), F32), roi, strict=True):
+        none_of((scale > 0).apply(ops.logical_not), "scales that are not above 0")
+        size = _size_at_run_time(node, _shape(node)[axis], scale)
+        targets.append(_Target(axis, size, quotient_near(scale), part, may_stay=True))
+    return targets
+
+
+def _size_at_run_time(node: Node, dim: AnyDim, scale: Term | np.float32) -> AnyDim:
+    """The dimension times the scale, rounded to f32 and then down, as ONNX Runtime computes it."""
+    (size,) = run_time_sizes((numbers_of(node, [dim]).cast(F32) * scale).apply(ops.floor).cast(I64))
+    return size
+
+
+def _by_numbers(node: Node, axes: list[int], scales: list[float], roi: list) -> list[_Target]:
+    if len(scales) != len(axes) or any(scale <= 0 for scale in scales):
+        raise RelvmShapeError(f"scales are {scales}, expected {len(axes)} numbers above 0")
+    targets = []
+    for axis, scale, part in zip(axes, scales, roi, strict=True):
+        ratio, dim = _ratio(scale), _shape(node)[axis]
+        if isinstance(dim, int):
+            size = int(np.float32(dim) * np.float32(scale))
+        elif _is_exact(scale):
+            size = dim * ratio.numerator // ratio.denominator
+        else:
+            size = _size_at_run_time(node, dim, np.float32(scale))
+        targets.append(_Target(axis, size, ratio, part))
+    return targets
+
+
+def _is_exact(scale: float) -> bool:
+    """Whether sizes times the scale are f32 numbers, up to sizes of 2^14."""
+    top, bottom = Fraction(scale).as_integer_ratio()
+    return top <= 1 << 10 and bottom <= 1 << 10
+
+
+def _ratio(scale: float) -> Fraction:
+    """What an f32 stands for: the short fraction that rounds to it, such as 3 / 5, or else its own value."""
+    short = Fraction(scale).limit_denominator(LARGEST_DENOMINATOR)
+    return short if np.float32(float(short)) == np.float32(scale) else Fraction(scale)
+
+
+def _by_sizes(node: Node, axes: list[int], roi: list) -> list[_Target]:
+    sizes = sizes_of(node, 3, "the sizes of a Resize", len(axes))
+    if len(sizes) != len(axes):
+        raise RelvmShapeError(f"{len(sizes)} sizes for {len(axes)} axes")
+    policy = node.attribute("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        late = not is_known(node, 3)
+        return [_Target(axis, size, None, part, late) for axis, size, part in zip(axes, sizes, roi, strict=True)]
+    if policy not in ("not_larger", "not_smaller"):
+        raise RelvmUnsupportedError(f"keep_aspect_ratio_policy {policy!r} is not supported")
+    dims = [_shape(node)[axis] for axis in axes]
+    if 0 in dims:
+        raise RelvmUnsupportedError(f"keep_aspect_ratio_policy {policy} from sizes {dims} to {sizes}")
+    if not all(isinstance(dim, int) for dim in (*dims, *sizes)):
+        return _of_one_ratio(node, axes, dims, sizes, roi, ops.argmin if policy == "not_larger" else ops.argmax)
+    ratios = [Fraction(size, dim) for size, dim in zip(sizes, dims, strict=True)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    half = Fraction(1, 2)
+    rows = zip(axes, dims, roi, strict=True)
+    return [_Target(axis, math.floor(dim * scale + half), scale, part) for axis, dim, part in rows]
+
+
+def _of_one_ratio(
+    node: Node, axes: list[int], dims: list[AnyDim], sizes: list[AnyDim], roi: list, choose: Operator
+) -> list[_Target]:
+    """The scale of every axis is that of one of them; sizes are rounded to the nearest, a half up."""
+    old, new = numbers_of(node, dims), numbers_of(node, sizes)
+    none_of(old < 1, "axes without elements, whose aspect ratio cannot be kept")
+    place = (new.cast(F64) / old.cast(F64)).apply(choose, axis=0, keepdims=True)
+    above, below = (numbers.apply(ops.gather, place, axis=0) for numbers in (new, old))
+    wanted = run_time_sizes((old * above * 2 + below) / (below * 2))
+    scale = Quotient(above.cast(F64), below.cast(F64))
+    rows = zip(axes, wanted, roi, strict=True)
+    return [_Target(axis, size, scale, part, may_stay=True) for axis, size, part in rows]
+
+
+def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr:
+    """how: the coordinate transformation mode.  nearest: as `nearest_positions` has it."""
+    x, shape, mode = term(node, 0), _shape(node), node.attribute("mode", "nearest")
+    if mode not in ("nearest", "linear", "cubic"):
+        raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
+    own = x.type.dtype
+    if mode == "nearest" and nearest not in ("", *NEAREST_MODES):
+        raise RelvmUnsupportedError(f"nearest_mode {nearest!r} is not supported")
+    crops = how == "tf_crop_and_resize"
+    changed = [t for t in targets if crops or (t.size != shape[t.axis] if t.scale is None else t.scale != 1)]
+    if mode != "nearest" and not own.is_float:
+        raise RelvmUnsupportedError(f"mode {mode} of {own}: how it rounds is not defined")
+    outside: list[tuple[int, Term]] = []
+    for target in sorted(changed, key=lambda target: -target.axis):
+        repeats = _repeats(shape[target.axis], target, how, nearest) if mode == "nearest" else None
+        if repeats is not None:
+            x = _repeated(x, target.axis, repeats)
+            continue
+        axis = Axis(node, shape[target.axis], target.size, target.scale, target.roi)
+        if mode != "nearest" and not crops and target.may_stay:
+            x = _unless_same(
+                axis, x, target.axis, lambda axis, x, at: _sampled(axis, places_on(axis, how), x, at, mode)
+            )
+            continue
+        places = places_on(axis, how)
+        if crops:
+            outside.append((target.axis, (places < 0).apply(ops.logical_or, places > axis.last)))
+        if mode == "nearest":
+            positions = nearest_positions(axis, places, nearest)
+            x = x.apply(ops.gather, positions, axis=target.axis)
+            continue
+        x = _sampled(axis, places, x, target.axis, mode)
+    value = node.attribute("extrapolation_value", 0.0)
+    for axis, mask in outside:
+        after = tuple(range(1, len(shape) - axis))
+        x = mask.apply(ops.expand_dims, axes=after).chosen(value, x)
+    return x.expr
+
+
+def _sampled(axis: Axis, places: Term, x: Term, at: int, mode: str) -> Term:
+    indices, weights = clamped_table(axis, table(axis.node, axis, places, mode))
+    return x.apply(ops.resample, indices, weights.cast(x.type.dtype), axis=at)
+
+
+def _unless_same(axis: Axis, x: Term, at: int, sampled: Callable[[Axis, Term, int], Term]) -> Term:
+    """x resampled along the axis `at`, but as it is where the machine finds that the axis stays."""
+    node, shape = axis.node, x.shape
+    same = axis.number(axis.size).apply(ops.equal, axis.number(axis.dim)) if axis.scale is None else axis.scale.is_one
+    merged = either(
+        node,
+        same.reshape().expr,
+        lambda inner: x.expr,
+        lambda inner: sampled(replace(axis, node=inner), Term(inner, x.expr), at).expr,
+    )
+    return Term(node, node.graph.checked(merged, (*shape[:at], axis.size, *shape[at + 1 :])))
+
+
+def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | None:
+    """How often each element is simply repeated; None where it is not so."""
+    by_floor = how == "asymmetric" and rounding in ("floor", "")
+    by_middle = how in ("half_pixel", "half_pixel_symmetric") and rounding.startswith("round")
+    if target.scale is None:
+        known = isinstance(dim, int) and isinstance(target.size, int) and dim > 0 and target.size % dim == 0
+        count = target.size // dim if known else None
+    else:
+        whole = isinstance(target.scale, Fraction) and target.scale.denominator == 1
+        count = target.scale.numerator if whole else None
+    return count if (by_floor or by_middle) and count and target.size == dim * count else None
+
+
+def _repeated(x: Term, axis: int, count: int) -> Term:
+    shape = x.shape
+    spread = x.apply(ops.expand_dims, axes=(axis + 1,))
+    dims = [*shape[: axis + 1], count, *shape[axis + 1 :]]
+    spread = spread.apply(ops.broadcast_to, x.node.shape(dims))
+    return spread.reshape(*shape[:axis], shape[axis] * count, *shape[axis + 1 :])

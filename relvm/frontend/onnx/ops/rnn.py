@@ -1,0 +1,162 @@
+"""Recurrent networks: the product of the whole input with W and the biases, then one operator for all steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.ir.expr import Constant, Expr, TupleItem, constant
+from relvm.ir.symbolic import AnyDim
+from relvm.kernels.rnn.activations import ACTIVATIONS
+
+_FAR = 2**63 - 1
+
+
+@converts("RNN")
+def _rnn(node: Node) -> tuple[Expr, ...]:
+    sizes = _Sizes(node, 1)
+    x = sizes.add_bias(sizes.product(), sizes.biases())
+    return sizes.results(ops.rnn(x, sizes.recurrence(), sizes.state(5), sizes.lengths(), **sizes.attributes(("tanh",))))
+
+
+@converts("GRU")
+def _gru(node: Node) -> tuple[Expr, ...]:
+    """The bias of the recurrence is apart for the new state, which with linear_before_reset is reset after it."""
+    sizes = _Sizes(node, 3)
+    hidden = sizes.hidden
+    x, own = sizes.product(), sizes.zeros(sizes.directions, hidden)
+    if biases := sizes.biases():
+        first, second = biases
+        own = sizes.part(second, 2 * hidden, _FAR)
+        into = sizes.part(second, 0, 2 * hidden)
+        second = node.emit(ops.concat(into, sizes.zeros(sizes.directions, hidden), axis=1))
+        x = sizes.add_bias(x, (first, second))
+    attributes = sizes.attributes(("sigmoid", "tanh"))
+    after = bool(node.attribute("linear_before_reset", 0))
+    args = (x, sizes.recurrence(), own, sizes.state(5), sizes.lengths())
+    return sizes.results(ops.gru(*args, reset_after=after, **attributes))
+
+
+@converts("LSTM")
+def _lstm(node: Node) -> tuple[Expr, ...]:
+    sizes = _Sizes(node, 4)
+    x = sizes.add_bias(sizes.product(), sizes.biases())
+    peepholes = sizes.zeros(sizes.directions, 0)
+    if node.has(7):
+        peepholes = node.graph.checked(node.tensor(7), (sizes.directions, 3 * sizes.hidden))
+    args = (x, sizes.recurrence(), peepholes, sizes.state(5), sizes.state(6), sizes.lengths())
+    coupled = bool(node.attribute("input_forget", 0))
+    return sizes.results(ops.lstm(*args, coupled=coupled, **sizes.attributes(("sigmoid", "tanh", "tanh"))))
+
+
+class _Sizes:
+    """What the three have in common.  x: (steps, batch, inputs), whatever the layout."""
+
+    def __init__(self, node: Node, gates: int) -> None:
+        self.node = node
+        self.gates = gates
+        self.direction = node.attribute("direction", "forward")
+        self.directions = 2 if self.direction == "bidirectional" else 1
+        self.hidden = node.attribute("hidden_size") or node.type(2).shape[2]
+        if not isinstance(self.hidden, int):
+            raise RelvmUnsupportedError(f"hidden_size must be known; R has {self.hidden} units")
+        self.batch_first = node.attribute("layout", 0) == 1
+        x, self.weights = node.known_shape(0), node.known_shape(1)
+        inputs = self.weights.type.shape[2]
+        x = node.emit(ops.transpose(x, perm=(1, 0, 2))) if self.batch_first else x
+        self.x = node.graph.checked(x, (*x.type.shape[:2], inputs))
+        self.dtype = self.x.type.dtype
+
+    def product(self) -> Expr:
+        """x times W, (steps, batch, directions * gates * hidden)."""
+        width = self.directions * self.gates * self.hidden
+        matrix = self.node.emit(ops.reshape(self.weights, self.node.shape([width, self.x.type.shape[2]])))
+        return self.node.emit(ops.matmul(self.x, self.node.emit(ops.transpose(matrix, perm=(1, 0)))))
+
+    def recurrence(self) -> Expr:
+        """R, a row for each unit that is read."""
+        shape = (self.directions, self.gates * self.hidden, self.hidden)
+        return self.node.emit(ops.transpose(self.node.graph.checked(self.node.tensor(2), shape), perm=(0, 2, 1)))
+
+    def biases(self) -> tuple[Expr, Expr] | None:
+        """Those of W and of R, each (directions, gates * hidden)."""
+        if not self.node.has(3):
+            return None
+        middle = self.gates * self.hidden
+        both = self.node.graph.checked(self.node.tensor(3), (self.directions, 2 * middle))
+        return self.part(both, 0, middle), self.part(both, middle, _FAR)
+
+    def add_bias(self, x: Expr, biases: tuple[Expr, Expr] | None) -> Expr:
+        if biases is None:
+            return x
+        total = self.node.emit(ops.add(*biases))
+        row = self.node.emit(ops.reshape(total, self.node.shape([x.type.shape[2]])))
+        return self.node.emit(ops.add(x, row))
+
+    def part(self, x: Expr, begin: int, end: int) -> Expr:
+        """Some columns of a matrix."""
+        return self.node.emit(ops.slice(x, begin=(begin,), end=(end,), axes=(1,)))
+
+    def zeros(self, *shape: int) -> Constant:
+        return constant(np.zeros(shape, self.dtype.numpy))
+
+    def state(self, index: int) -> Expr:
+        """An initial state, (directions, batch, hidden)."""
+        node = self.node
+        shape: list[AnyDim] = [self.directions, self.x.type.shape[1], self.hidden]
+        if not node.has(index):
+            return node.emit(ops.broadcast_to(self.zeros(), node.shape(shape)))
+        given = node.tensor(index)
+        if self.batch_first:
+            given = node.emit(ops.transpose(given, perm=(1, 0, 2)))
+        return node.graph.checked(given, tuple(shape))
+
+    def lengths(self) -> Expr:
+        if not self.node.has(4):
+            return constant(np.zeros((0,), np.int32))
+        return self.node.graph.checked(self.node.tensor(4), (self.x.type.shape[1],))
+
+    def attributes(self, usual: tuple[str, ...]) -> dict[str, Any]:
+        """The operator's attributes.  Each activation takes its numbers off the lists where it has some.
+
+        Source: ONNX Runtime, core/providers/cpu/rnn/rnn_helpers.cc.
+        """
+        node = self.node
+        given = node.attribute("activations")
+        names = list(usual * self.directions) if given is None else [name.lower() for name in given]
+        for name in names:
+            if name not in ACTIVATIONS:
+                raise RelvmUnsupportedError(f"activation {name} is not supported")
+        numbers = {}
+        for which in ("alpha", "beta"):
+            left = list(node.attribute(f"activation_{which}", []))
+            usual_numbers = [getattr(ACTIVATIONS[name], which) for name in names]
+            numbers[which] = tuple(
+                0.0 if number is None else left.pop(0) if left else number for number in usual_numbers
+            )
+            if left:
+                raise RelvmFormatError(f"activation_{which} has {len(left)} numbers more than {names} take")
+        clip = node.attribute("clip")
+        return {"direction": self.direction, "activations": tuple(names), "clip": clip, **numbers}
+
+    def results(self, call: Expr) -> tuple[Expr, ...]:
+        """The node's outputs, in its layout."""
+        node = self.node
+        made = node.emit(call)
+        results = [node.emit(TupleItem(made, i, type=type_)) for i, type_ in enumerate(made.type.fields)]
+        if not self.batch_first:
+            return tuple(results)
+        states = [node.emit(ops.transpose(state, perm=(1, 0, 2))) for state in results[1:]]
+        return node.emit(ops.transpose(results[0], perm=(2, 0, 1, 3))), *states
+
+
+@converts("ReverseSequence")
+def _reverse_sequence(node: Node) -> Expr:
+    time, batch = node.attribute("time_axis", 0), node.attribute("batch_axis", 1)
+    if (time, batch) not in ((0, 1), (1, 0)):
+        raise RelvmFormatError(f"time_axis is {time} and batch_axis {batch}, expected 0 and 1, or 1 and 0")
+    return ops.reverse_sequence(node.tensor(0), node.tensor(1), time_axis=time)

@@ -1,0 +1,253 @@
+"""Sequences and optional values: sequences are lists, an optional value is the value or null.
+
+The items of a list that is made of known ones are remembered, so that what is taken out of it, or joined, is what was
+put in: a model that splits and picks never makes a list when it runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmIndexError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import is_known
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.scalars import scalar_of
+from relvm.frontend.onnx.types import type_of
+from relvm.frontend.onnx.values import HostValue
+from relvm.ir.dtypes import BOOL, I64
+from relvm.ir.expr import Expr, MatchCast, Null, Prim, PrimCall, constant
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import ListType, OptionalType, PrimType, TensorType, Type
+
+MOST_KNOWN_ITEMS = 64  # of a list whose items are remembered
+
+
+@converts("Identity")
+def _identity(node: Node) -> Expr:
+    x = node.tensor(0)
+    return ops.identity(x) if isinstance(x.type, TensorType) else x
+
+
+# ---- lists ----
+
+
+def _list(node: Node, index: int = 0) -> Expr:
+    """An input that is a sequence; one that is optional must have a value when it is used."""
+    x = _value(node, node.tensor(index))
+    if not isinstance(x.type, ListType):
+        raise RelvmTypeError(f"input {index} is {x.type}, expected a sequence")
+    return x
+
+
+def _known_list(node: Node, items: tuple[Expr, ...]) -> Expr:
+    """A list of these items, which are remembered."""
+    made = node.emit(ops.make_list(*items))
+    if len(items) <= MOST_KNOWN_ITEMS:
+        node.graph.items[made] = items
+    return made
+
+
+def _index(node: Node, index: int) -> Expr:
+    """An input that is a position: an i64 scalar."""
+    scalar = scalar_of(node.graph, node.tensor(index))
+    if not isinstance(scalar.type, PrimType) or scalar.type.dtype != I64:
+        raise RelvmTypeError(f"input {index} is {node.tensor(index).type}, expected an integer")
+    return scalar
+
+
+def _place(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) -> int | None:
+    """The position in known items, from the front; None where one of the two is not known."""
+    if items is None or not isinstance(index, Prim):
+        return None
+    place = index.value + len(items) if index.value < 0 else index.value
+    if not 0 <= place < len(items) + past:
+        raise RelvmIndexError(f"position {index.value} of a sequence of {len(items)}")
+    return place
+
+
+def _expect_dtype(node: Node, list_: Expr, item: Expr) -> None:
+    known = list_.type.item
+    if not isinstance(item.type, TensorType):
+        raise RelvmTypeError(f"an item of type {item.type}, expected a tensor")
+    if isinstance(known, TensorType) and known.dtype != item.type.dtype:
+        raise RelvmTypeError(f"an item of dtype {item.type.dtype} in a sequence of {known.dtype}")
+
+
+@converts("SequenceEmpty")
+def _sequence_empty(node: Node) -> Expr:
+    node.graph.element_type(node.attribute("dtype", 1), "SequenceEmpty")
+    return _known_list(node, ())
+
+
+@converts("SequenceConstruct")
+def _sequence_construct(node: Node) -> Expr:
+    items = tuple(node.tensors())
+    made = _known_list(node, items)
+    for item in items:
+        _expect_dtype(node, made, item)
+    return made
+
+
+@converts("SequenceLength")
+def _sequence_length(node: Node) -> Expr | HostValue:
+    list_ = _list(node)
+    items = node.graph.items.get(list_)
+    if items is not None:
+        return HostValue(np.array(len(items), dtype=object), I64)
+    return ops.to_tensor(node.emit(ops.list_length(list_)), dtype="i64")
+
+
+@converts("SequenceAt")
+def _sequence_at(node: Node) -> Expr:
+    list_, index = _list(node), _index(node, 1)
+    items = node.graph.items.get(list_)
+    place = _place(index, items)
+    return ops.list_item(list_, index) if place is None else items[place]
+
+
+@converts("SequenceInsert")
+def _sequence_insert(node: Node) -> Expr:
+    list_, item = _list(node), node.tensor(1)
+    _expect_dtype(node, list_, item)
+    items = node.graph.items.get(list_)
+    if not node.has(2):
+        return ops.list_append(list_, item) if items is None else _known_list(node, (*items, item))
+    index = _index(node, 2)
+    place = _place(index, items, past=1)
+    if place is None:
+        return ops.list_insert(list_, index, item)
+    return _known_list(node, (*items[:place], item, *items[place:]))
+
+
+@converts("SequenceErase")
+def _sequence_erase(node: Node) -> Expr:
+    list_, index = _list(node), _index(node, 1) if node.has(1) else Prim(-1, I64)
+    items = node.graph.items.get(list_)
+    place = _place(index, items)
+    if place is None:
+        return ops.list_erase(list_, index)
+    return _known_list(node, (*items[:place], *items[place + 1 :]))
+
+
+@converts("ConcatFromSequence")
+def _concat_from_sequence(node: Node) -> Expr:
+    list_, axis, is_new = _list(node), node.attribute("axis"), bool(node.attribute("new_axis", 0))
+    items = node.graph.items.get(list_)
+    if items:
+        parts = list(map(node.graph.known_shape, items))
+        if all(isinstance(part.type, TensorType) and part.type.shape is not None for part in parts):
+            if is_new:
+                parts = [node.emit(ops.expand_dims(part, axes=(axis,))) for part in parts]
+            return ops.concat(*parts, axis=axis)
+    joined = node.emit((ops.list_stack if is_new else ops.list_concat)(list_, axis=axis))
+    item, rank = list_.type.item, joined.type.rank
+    if item.shape is None or rank is None:
+        return joined
+    axis %= rank
+    rest = item.shape[axis:] if is_new else item.shape[axis + 1 :]
+    return node.graph.named(joined, (*item.shape[:axis], None, *rest))
+
+
+# ---- SplitToSequence ----
+
+
+@converts("SplitToSequence")
+def _split_to_sequence(node: Node) -> Expr:
+    """Parts of one position where there are no sizes: only there may the axis go (keepdims 0)."""
+    x = node.tensor(0)
+    if not isinstance(x.type, TensorType):
+        raise RelvmTypeError(f"input 0 is {x.type}, expected a tensor")
+    axis = node.attribute("axis", 0) if x.type.rank is None else node.axis(0, x.type.rank)
+    is_dropped = not node.has(1) and not node.attribute("keepdims", 1)
+    sizes = _known_sizes(node, None if x.type.shape is None else x.type.shape[axis])
+    if sizes is not None and len(sizes) <= MOST_KNOWN_ITEMS:
+        return _known_list(node, tuple(_known_parts(node, x, axis, sizes, is_dropped)))
+    if is_dropped:
+        return ops.list_unstack(x, axis=axis)
+    return ops.list_split(x, _sizes(node), axis=axis)
+
+
+def _sizes(node: Node) -> Expr:
+    """The size of each part, or of all but the last."""
+    if not node.has(1):
+        return Prim(1, I64)
+    sizes = node.tensor(1)
+    if not isinstance(sizes.type, TensorType) or sizes.type.rank not in (0, 1):
+        raise RelvmUnsupportedError(f"sizes of type {sizes.type}: their rank must be known, 0 or 1")
+    if sizes.type.rank == 0:
+        return _index(node, 1)
+    wide = sizes if sizes.type.dtype == I64 else node.emit(ops.cast(sizes, to="i64"))
+    return node.emit(ops.tensor_to_shape(wide))
+
+
+def _known_sizes(node: Node, extent: AnyDim | None) -> list[int] | None:
+    """The sizes of the parts where they are known to be numbers that make up an axis of this size."""
+    if not isinstance(extent, int):
+        return None
+    if not node.has(1):
+        return [1] * extent
+    if not is_known(node, 1):
+        return None
+    sizes = node.dims(1, "the sizes of the parts")
+    if not all(isinstance(size, int) for size in sizes):
+        return None
+    if node.tensor(1).type.rank == 0:
+        (each,) = sizes
+        if each < 1:
+            raise RelvmShapeError(f"parts of {each}, expected at least 1")
+        sizes = [min(each, extent - first) for first in range(0, extent, each)]
+    if min(sizes, default=0) < 0 or sum(sizes) != extent:
+        raise RelvmShapeError(f"parts of {sizes}, the axis has {extent}")
+    return sizes
+
+
+def _known_parts(node: Node, x: Expr, axis: int, sizes: list[int], is_dropped: bool) -> list[Expr]:
+    parts, first = [], 0
+    for size in sizes:
+        part = node.emit(ops.slice(x, begin=(first,), end=(first + size,), axes=(axis,)))
+        parts.append(node.emit(ops.squeeze(part, axes=(axis,))) if is_dropped else part)
+        first += size
+    return parts
+
+
+# ---- optional values ----
+
+
+def _value(node: Node, x: Expr) -> Expr:
+    """`x`, checked at run time not to be null where it may be."""
+    match x.type:
+        case OptionalType(None):
+            raise RelvmTypeError("the value of an optional that has none")
+        case OptionalType(type_):
+            value = node.graph.var("value", type_)
+            node.graph.bindings.append(MatchCast(value, x, node.here))
+            return value
+    return x
+
+
+@converts("Optional")
+def _optional(node: Node) -> Expr:
+    if node.has(0):
+        return node.tensor(0)
+    stated: Any = node.attribute("type")
+    if stated is None:
+        raise RelvmTypeError("neither a value nor a type")
+    type_of(node.graph, stated, "the type of the value")
+    return Null()
+
+
+@converts("OptionalHasElement")
+def _optional_has_element(node: Node) -> Expr:
+    type_: Type = node.tensor(0).type if node.has(0) else OptionalType(None)
+    if type_ == OptionalType(None) or not isinstance(type_, OptionalType):
+        return constant(np.array(not isinstance(type_, OptionalType)))
+    is_null = node.emit(ops.is_null(node.tensor(0)))
+    return ops.to_tensor(node.emit(PrimCall("not", (is_null,), type=PrimType(BOOL))), dtype="bool")
+
+
+@converts("OptionalGetElement")
+def _optional_get_element(node: Node) -> Expr:
+    return _value(node, node.tensor(0))

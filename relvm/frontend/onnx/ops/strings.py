@@ -1,0 +1,121 @@
+"""Operators of strings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.ops.gather_scatter_topk import true_positions
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term
+from relvm.ir.dtypes import BF16, F32, I64, STR
+from relvm.ir.expr import Expr, constant
+from relvm.ir.symbolic import product
+from relvm.ops.regex_compiler import program_of
+from relvm.ops.strings import string_table
+
+
+def texts(node: Node, name: str) -> np.ndarray | None:
+    """An attribute that is a list of strings as an array of str; None where there is none, or an empty one."""
+    found = node.attribute(name)
+    return strings_of(found) if found else None
+
+
+def strings_of(values: Sequence[str]) -> np.ndarray:
+    """A vector of strings."""
+    array = np.empty(len(values), STR.numpy)
+    array[:] = values
+    return array
+
+
+def place_among(x: Term, keys: np.ndarray) -> Term:
+    """Where each string of x is first among the keys: i64, -1 for what is none."""
+    different = strings_of(list(dict.fromkeys(keys)))
+    table = constant(string_table(different))
+    place = x.apply(ops.string_lookup, constant(different), table)
+    if len(different) == len(keys):
+        return place
+    firsts = [list(keys).index(key) for key in different]
+    return Term(x.node, constant(np.array([*firsts, -1], np.int64))).apply(ops.gather, place, axis=0)
+
+
+@converts("StringConcat")
+def _string_concat(node: Node) -> Expr:
+    return ops.string_concat(node.tensor(0), node.tensor(1))
+
+
+@converts("StringSplit")
+def _string_split(node: Node) -> tuple[Expr, ...]:
+    x, delimiter = node.known_shape(0), constant(np.array(node.attribute("delimiter") or "", STR.numpy))
+    most = node.attribute("maxsplit", -1)
+    most = -1 if most is None or most < 0 else most
+    parts = node.graph.named(node.emit(ops.string_split(x, delimiter, most=most)), (*x.type.shape, None))
+    return parts, ops.string_part_count(x, delimiter, most=most)
+
+
+@converts("RegexFullMatch")
+def _regex_full_match(node: Node) -> Expr:
+    return ops.string_match(node.tensor(0), constant(program_of(node.attribute("pattern"))))
+
+
+@converts("StringNormalizer")
+def _string_normalizer(node: Node) -> Expr:
+    """Words that are stop words are left out; where none is left, there is an empty string.  Stop words are compared in
+    lower case where case does not matter."""
+    x, stopwords = Term(node, node.known_shape(0)), texts(node, "stopwords")
+    rank, change = len(x.shape), node.attribute("case_change_action", "NONE")
+    if rank not in (1, 2) or (rank == 2 and x.shape[0] != 1):
+        raise RelvmShapeError(f"x is {x.type}, expected str[n] or str[1, n]")
+    if change not in ("NONE", "LOWER", "UPPER"):
+        raise RelvmFormatError(f"case_change_action is {change!r}, expected NONE, LOWER or UPPER")
+    words = x.reshape(product(x.shape))
+    if stopwords is not None:
+        words = _without(words, stopwords, bool(node.attribute("is_case_sensitive", 0)))
+    if change != "NONE":
+        words = words.apply(ops.string_case, upper=int(change == "UPPER"))
+    return words.reshape(*([1] * (rank - 1)), *words.shape).expr
+
+
+@converts("Tokenizer", domain="com.microsoft")
+def _tokenizer(node: Node) -> Expr:
+    """What matches `tokenexp`, or every character where the only separator is empty.  Behind fewer tokens than the
+    others have stands `pad_value`."""
+    x, pattern, separators = node.known_shape(0), node.attribute("tokenexp"), texts(node, "separators")
+    if separators is not None and separators.tolist() == [""]:
+        pattern = "(?s)."
+    if not pattern or node.attribute("mark", 0) or texts(node, "stopwords") is not None:
+        raise RelvmUnsupportedError("other separators than an empty one, marks and stop words are not supported")
+    least = node.attribute("mincharnum", 1)
+    if least > 1:
+        raise RelvmUnsupportedError(f"mincharnum={least} is not supported")
+    tokens = node.emit(ops.string_tokens(x, constant(program_of(pattern))))
+    tokens = node.graph.named(tokens, (*x.type.shape, None))
+    empty, filler = constant(np.array("", STR.numpy)), constant(np.array(node.attribute("pad_value", ""), STR.numpy))
+    return ops.where(node.emit(ops.equal(tokens, empty)), filler, tokens)
+
+
+def _without(words: Term, stopwords: np.ndarray, case_matters: bool) -> Term:
+    """The words that are none of these, in order; an empty string where there is none."""
+    node, found = words.node, words
+    if not case_matters:
+        found = words.apply(ops.string_case, upper=0)
+        stopwords = np.asarray(ops.string_case.numpy(stopwords, upper=0))
+    is_kept = place_among(found, stopwords) < 0
+    none_is = is_kept.cast(I64).apply(ops.sum).apply(ops.equal, 0).reshape(1)
+    empty = Term(node, constant(strings_of([""])))
+    positions, count = true_positions(is_kept.apply(ops.concat, none_is, axis=0))
+    kept = words.apply(ops.concat, empty, axis=0).apply(ops.gather, positions, axis=0)
+    return kept if kept.type.shape is not None else Term(node, node.graph.checked(kept.expr, (count,)))
+
+
+def text_of_number(x: Term) -> Expr:
+    """Numbers as strings; those of bf16 as the same numbers of f32 are.  Source: ONNX Cast-25."""
+    dtype = x.type.dtype
+    if dtype == STR:
+        return x.expr
+    if not (dtype.is_bool or dtype.name == "f16" or dtype.is_arithmetic):
+        raise RelvmUnsupportedError(f"elements of {dtype} as strings are not supported")
+    return ops.string_of_number((x.cast(F32) if dtype == BF16 else x).expr)

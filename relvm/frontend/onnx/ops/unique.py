@@ -1,0 +1,52 @@
+"""Unique: the elements, or the slices along an axis, that differ."""
+
+from __future__ import annotations
+
+import relvm.ops as ops
+from relvm.frontend.onnx.dynamic_sizes import numbers_of, places
+from relvm.frontend.onnx.ops.gather_scatter_topk import true_positions
+from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.tensor_expr import Term
+from relvm.ir.dtypes import I64, U8
+from relvm.ir.expr import Expr
+from relvm.ir.symbolic import AnyDim, product
+
+
+@converts("Unique")
+def _unique(node: Node) -> tuple[Expr, ...]:
+    """Sorted as rows, equal ones stand together; the first of each run is the first of them in the input."""
+    x = shaped(node, 0)
+    if node.attribute("axis") is None:
+        x = x.reshape(product(x.shape))
+    rank = len(x.shape)
+    axis = node.axis(0, rank)
+    size, others = x.shape[axis], (*x.shape[:axis], *x.shape[axis + 1 :])
+    front = x.apply(ops.transpose, perm=(axis, *(i for i in range(rank) if i != axis))) if axis else x
+    rows = front.reshape(size, product(others))
+    order = rows.apply(ops.row_order)
+    starts, run, count = _runs(node, rows.apply(ops.gather, order, axis=0), size)
+    firsts = order.apply(ops.gather, starts, axis=0)
+    ends = starts.apply(ops.concat, numbers_of(node, [size]), axis=0)
+    counts = ends.apply(ops.gather, places(node, count) + 1, axis=0) - starts
+    run_of = order.apply(ops.scatter_elements, order, run, axis=0)
+    if not node.attribute("sorted", 1):
+        by_place = firsts.apply(ops.top_positions, node.shape([count]), axis=0, largest=False)
+        rank_of = by_place.apply(ops.scatter_elements, by_place, places(node, count), axis=0)
+        firsts, counts = (each.apply(ops.gather, by_place, axis=0) for each in (firsts, counts))
+        run_of = rank_of.apply(ops.gather, run_of, axis=0)
+    return x.apply(ops.gather, firsts, axis=axis).expr, firsts.expr, run_of.expr, counts.expr
+
+
+def _runs(node: Node, rows: Term, size: AnyDim) -> tuple[Term, Term, AnyDim]:
+    """Where runs of equal rows begin, which run each row is in, and how many runs there are.  NaN equals NaN."""
+    here = places(node, size)
+    before = rows.apply(ops.gather, (here - 1).apply(ops.maximum, 0), axis=0)
+    differs = rows.apply(ops.not_equal, before)
+    if rows.type.dtype.is_float:
+        numbers = rows.apply(ops.equal, rows).apply(ops.logical_or, before.apply(ops.equal, before))
+        differs = differs.apply(ops.logical_and, numbers)
+    changes = differs.cast(U8).apply(ops.max, axes=(1,)) > 0 if rows.shape[1] != 0 else here < 0
+    begins = changes.apply(ops.logical_or, here.apply(ops.equal, 0))
+    starts, count = true_positions(begins)
+    return starts, begins.cast(I64).apply(ops.cumulative_sum, axis=0) - 1, count

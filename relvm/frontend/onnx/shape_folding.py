@@ -1,0 +1,246 @@
+"""Integer tensors that are known while a model is imported, dimensions included: shape arithmetic happens here.
+
+A host value is a NumPy array of objects, each an int or a symbolic dimension; the operators below work on it as they
+would on numbers, because dimensions have Python's arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.model_checker import plain_domain
+from relvm.frontend.onnx.registry import Node
+from relvm.frontend.onnx.values import SIZE_LIMIT, HostValue
+from relvm.ir.dtypes import BOOL, I32, I64, DType
+from relvm.ir.expr import Constant
+from relvm.ir.symbolic import AnyDim, Dim, dim_op, product
+from relvm.ir.types import TensorType
+from relvm.ir.value_ranges import range_of
+
+_rules: dict[str, Callable[..., Any]] = {}
+
+
+def evaluate(node: Node) -> HostValue | None:
+    """The node's result on the host, or None where it is not made of dimensions or this table does not have the
+    operator.
+
+    Only a node with a symbolic input (or Shape itself) is evaluated: plain constants are folded later, as everything
+    else.
+    """
+    if plain_domain(node.proto.domain):
+        return None
+    if node.proto.op_type == "Shape":
+        return _shape(node)
+    rule = _rules.get(node.proto.op_type)
+    if rule is None or not any(isinstance(value, HostValue) for value in node.inputs):
+        return None
+    arrays = [_as_host(value) for value in node.inputs]
+    if any(array is None for array, value in zip(arrays, node.inputs, strict=True) if value is not None):
+        return None
+    first = next(value for value in node.inputs if isinstance(value, HostValue))
+    try:
+        result = rule(node, *arrays)
+    except RelvmUnsupportedError:  # too large for a dimension: computed at run time, as any tensor
+        return None
+    if result is None:
+        return None
+    array, dtype = result if isinstance(result, tuple) else (result, first.dtype)
+    return HostValue(np.asarray(array, dtype=object), dtype)
+
+
+def _as_host(value: Any) -> np.ndarray | None:
+    match value:
+        case HostValue(array=array):
+            return array
+        case Constant(value=array) if array.dtype.kind in "biu" and array.size <= SIZE_LIMIT:
+            return array.astype(object)
+    return None
+
+
+def _shape(node: Node) -> HostValue | None:
+    if isinstance(node.inputs[0], HostValue):
+        shape = node.inputs[0].array.shape
+    else:
+        type_ = node.tensor(0).type
+        shape = type_.shape if isinstance(type_, TensorType) else None
+    if shape is None:
+        return None
+    start, end = node.attribute("start", 0), node.attribute("end", None)
+    dims = np.empty(len(shape), dtype=object)
+    dims[:] = shape
+    return HostValue(dims[start:end], I64)
+
+
+def _rule(name: str) -> Callable[[Callable], Callable]:
+    def declare(function: Callable) -> Callable:
+        _rules[name] = function
+        return function
+
+    return declare
+
+
+@_rule("Identity")
+def _identity(node: Node, x: np.ndarray) -> np.ndarray:
+    return x
+
+
+@_rule("Cast")
+def _cast(node: Node, x: np.ndarray) -> Any:
+    dtype = node.graph.element_type(node.attribute("to"), "Cast")
+    return (x, dtype) if dtype in (I64, I32) else None
+
+
+@_rule("Concat")
+def _concat(node: Node, *xs: np.ndarray) -> np.ndarray:
+    return np.concatenate(xs, axis=node.attribute("axis"))
+
+
+@_rule("Slice")
+def _slice(node: Node, x: np.ndarray, *bounds: np.ndarray) -> np.ndarray | None:
+    if node.opset < 10:
+        starts, ends = node.attribute("starts"), node.attribute("ends")
+        axes, steps = node.attribute("axes", range(len(starts))), [1] * len(starts)
+    else:
+        if any(isinstance(b, Dim) for array in bounds for b in array.reshape(-1)):
+            return None
+        starts, ends = bounds[0], bounds[1]
+        axes = bounds[2] if len(bounds) > 2 and bounds[2] is not None else range(len(starts))
+        steps = bounds[3] if len(bounds) > 3 and bounds[3] is not None else [1] * len(starts)
+    for bounds in zip(starts, ends, axes, steps, strict=True):
+        start, end, axis, step = map(int, bounds)
+        x = np.take(x, list(slice_range(x.shape[axis], start, end, step)), axis)
+    return x
+
+
+INT_MAX = (2**31 - 1, 2**63 - 1)  # ends of a Slice that mean all that is left
+
+
+def slice_range(size: int, start: int, end: int, step: int) -> range:
+    """The positions that a Slice takes of an axis.
+
+    Bounds below 0 count from the end of the axis, and are then brought inside of it (ONNX Slice-13).  An end of INT_MAX
+    means all that is left in either direction, as ONNX Runtime has it.
+    """
+    if step == 0:
+        raise RelvmShapeError("a Slice with a step of 0")
+    to_the_end = end in INT_MAX
+    start, end = (bound + size if bound < 0 else bound for bound in (start, end))
+    if step > 0:
+        return range(min(max(start, 0), size), size if to_the_end else min(max(end, 0), size), step)
+    return range(min(max(start, 0), size - 1), -1 if to_the_end else min(max(end, -1), size - 1), step)
+
+
+@_rule("Gather")
+def _gather(node: Node, x: np.ndarray, indices: np.ndarray) -> np.ndarray | None:
+    if any(isinstance(i, Dim) for i in indices.reshape(-1)):
+        return None
+    return np.take(x, indices.astype(np.int64), axis=node.attribute("axis", 0))
+
+
+@_rule("Squeeze")
+def _squeeze(node: Node, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
+    chosen = node.attribute("axes") if axes is None else axes
+    return x.squeeze(None if chosen is None else tuple(int(axis) for axis in np.reshape(chosen, -1)))
+
+
+@_rule("Unsqueeze")
+def _unsqueeze(node: Node, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
+    chosen = node.attribute("axes") if axes is None else axes
+    return np.expand_dims(x, tuple(int(axis) for axis in np.reshape(chosen, -1)))
+
+
+@_rule("Add")
+def _add(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return x + y
+
+
+@_rule("Sub")
+def _sub(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return x - y
+
+
+@_rule("Neg")
+def _neg(node: Node, x: np.ndarray) -> np.ndarray:
+    return -x
+
+
+@_rule("Mul")
+def _mul(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return x * y
+
+
+@_rule("Div")
+def _div(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    if any(isinstance(divisor, Dim) or divisor == 0 for divisor in y.reshape(-1)):
+        return None
+    return np.vectorize(truncated_quotient, otypes=[object])(x, y)
+
+
+def truncated_quotient(dividend: AnyDim, divisor: int) -> AnyDim:
+    """The quotient rounded towards zero, as ONNX divides integers."""
+    if divisor < 0:
+        return -truncated_quotient(dividend, -divisor)
+    if range_of(dividend, {}).low >= 0:
+        return dividend // divisor
+    return dim_op("max", dividend, 0) // divisor - dim_op("max", -dividend, 0) // divisor
+
+
+@_rule("ReduceProd")
+def _reduce_prod(node: Node, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray | None:
+    """Of all elements, as of a shape's sizes."""
+    chosen = node.attribute("axes") if axes is None else axes
+    if x.ndim != 1 or node.attribute("noop_with_empty_axes") or (chosen is not None and len(chosen) != 1):
+        return None
+    total = np.empty((1,) if node.attribute("keepdims", 1) else (), dtype=object)
+    total[...] = product(x)
+    return total
+
+
+@_rule("Min")
+def _min(node: Node, *xs: np.ndarray) -> np.ndarray:
+    return _extreme("min", xs)
+
+
+@_rule("Max")
+def _max(node: Node, *xs: np.ndarray) -> np.ndarray:
+    return _extreme("max", xs)
+
+
+def _extreme(function: str, xs: tuple[np.ndarray, ...]) -> np.ndarray:
+    result = xs[0]
+    for x in xs[1:]:
+        result = np.vectorize(lambda a, b: dim_op(function, a, b), otypes=[object])(result, x)
+    return result
+
+
+@_rule("Equal")
+def _equal(node: Node, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
+    """Only where it is the same for every value of the variables, as whether a size is -1."""
+    x, y = np.broadcast_arrays(x, y)
+    result = np.empty(x.shape, dtype=object)
+    for place in np.ndindex(x.shape):
+        apart = dim_op("sub", x[place], y[place])
+        found = range_of(apart, {})
+        if found.low <= 0 <= found.high and apart != 0:
+            return None
+        result[place] = apart == 0
+    return result, BOOL
+
+
+@_rule("Where")
+def _where(node: Node, cond: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
+    dtype = node.type(1).dtype if not isinstance(node.inputs[1], HostValue) else node.inputs[1].dtype
+    cond, x, y = np.broadcast_arrays(cond, x, y)
+    return np.where(cond.astype(bool), x, y), dtype
+
+
+@_rule("Reshape")
+def _reshape(node: Node, x: np.ndarray, shape: np.ndarray | None = None) -> np.ndarray | None:
+    wanted = node.attribute("shape") if shape is None else shape
+    if any(isinstance(dim, Dim) for dim in wanted) or 0 in list(wanted):
+        return None
+    return x.reshape([int(dim) for dim in wanted])

@@ -1,0 +1,68 @@
+"""How ONNX nodes state windows that slide over spatial axes, as convolution and pooling have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.onnx.registry import Node
+from relvm.frontend.onnx.tensor_expr import Term, with_margins
+from relvm.ir.symbolic import AnyDim, dim_op
+from relvm.ir.value_ranges import range_of
+
+
+def spans(window: Sequence[AnyDim], dilations: tuple[int, ...]) -> list[AnyDim]:
+    """From the first to the last position of a dilated window, along each axis."""
+    return [(size - 1) * dilation + 1 for size, dilation in zip(window, dilations, strict=True)]
+
+
+def pads_of(
+    node: Node, window: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]
+) -> tuple[AnyDim, ...]:
+    """The padding before each spatial axis of input 0, then after each, as auto_pad and pads say.
+
+    With SAME_UPPER and SAME_LOWER an axis has ceil(n / stride) places.  Where only the padding after depends on a
+    symbolic n, it is the most that leaves it at that: a number, which makes no difference where padding does not count.
+    """
+    rank, mode = len(window), node.attribute("auto_pad", "NOTSET")
+    if mode in ("NOTSET", ""):
+        return tuple(node.attribute("pads", [0] * (2 * rank)))
+    if mode == "VALID":
+        return (0,) * (2 * rank)
+    extents = spans(window, dilations)
+    totals = [_total(node, axis, extents[axis], stride) for axis, stride in enumerate(strides)]
+    pads = split_pads(mode, totals)
+    after = list(pads[rank:])
+    for axis, before in enumerate(pads[:rank]):
+        if isinstance(before, int) and not isinstance(after[axis], int):
+            after[axis] = extents[axis] - 1 - before
+    return (*pads[:rank], *after)
+
+
+def _total(node: Node, axis: int, span: int, stride: int) -> AnyDim:
+    """The padding of a spatial axis that makes ceil(n / stride) places: span - 1 - (n - 1) % stride, if above 0."""
+    if stride == 1:
+        return span - 1
+    shape = node.type(0).shape
+    if shape is None:
+        raise RelvmUnsupportedError("auto_pad of a tensor whose shape is not known")
+    return dim_op("max", span - 1 - dim_op("mod", shape[2 + axis] - 1, stride), 0)
+
+
+def split_pads(mode: str, totals: Sequence[AnyDim]) -> tuple[AnyDim, ...]:
+    """The padding of each axis divided into before and after, the odd one where auto_pad `mode` says."""
+    if mode not in ("SAME_UPPER", "SAME_LOWER"):
+        raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")
+    small = [0 if range_of(total, {}).high <= 1 else total // 2 for total in totals]
+    large = [total - half for total, half in zip(totals, small, strict=True)]
+    return (*small, *large) if mode == "SAME_UPPER" else (*large, *small)
+
+
+def padded(x: Term, pads: tuple[AnyDim, ...], value: float) -> tuple[Term, tuple[int, ...]]:
+    """x with a margin of the value where the padding of its spatial axes is symbolic, and the padding that is left."""
+    if all(isinstance(pad, int) for pad in pads):
+        return x, pads
+    rank = len(pads) // 2
+    margin = Term(x.node, x.operand(value))
+    wide = with_margins(x, (0, 0, *pads[:rank]), (0, 0, *pads[rank:]), lambda x, axis, end: margin)
+    return wide, (0,) * len(pads)

@@ -1,0 +1,165 @@
+"""Compositions of operators, written as formulas: what most converters of ONNX functions are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.registry import Node
+from relvm.ir.dtypes import DType
+from relvm.ir.expr import Expr, constant
+from relvm.ir.operator import Operator
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import TensorType
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A tensor of a node under Python's operators; a Python number beside it is a constant of its dtype.
+
+    Every operation is bound to a variable at once.
+    """
+
+    node: Node
+    expr: Expr
+
+    @property
+    def type(self) -> TensorType:
+        return self.expr.type
+
+    @property
+    def shape(self) -> tuple[AnyDim, ...]:
+        if self.type.shape is None:
+            raise RelvmUnsupportedError(f"{self.node.here}: a tensor of type {self.type}: its shape must be known")
+        return self.type.shape
+
+    def apply(self, op: Operator, *others: Any, **attributes: Any) -> Term:
+        """The operator applied to this and other terms or numbers."""
+        return Term(self.node, self.node.emit(op(self.expr, *map(self.operand, others), **attributes)))
+
+    def operand(self, value: Any) -> Expr:
+        """A term's expression, a shape as it is, or a number as a constant of this term's dtype."""
+        match value:
+            case Term(expr=expr):
+                return expr
+            case Expr():
+                return value
+        return constant(np.asarray(value, dtype=self.type.dtype.numpy))
+
+    def cast(self, dtype: DType) -> Term:
+        return self if self.type.dtype == dtype else self.apply(ops.cast, to=dtype.name)
+
+    def reshape(self, *dims: AnyDim) -> Term:
+        return self if self.type.shape == dims else self.apply(ops.reshape, self.node.shape(list(dims)))
+
+    def mean(self, axes: tuple[int, ...]) -> Term:
+        """The mean along axes, which stay with size 1."""
+        return self.apply(ops.mean, axes=axes, keepdims=True)
+
+    def sum(self, axes: tuple[int, ...]) -> Term:
+        """The sum along axes, which stay with size 1."""
+        return self.apply(ops.sum, axes=axes, keepdims=True)
+
+    def at(self, index: int, axis: int) -> Term:
+        """What is at one place of an axis, which is gone."""
+        return self.apply(ops.slice, begin=(index,), end=(index + 1,), axes=(axis,)).apply(ops.squeeze, axes=(axis,))
+
+    def backwards(self, axis: int) -> Term:
+        """The last along an axis first."""
+        far = 2**63 - 1
+        return self.apply(ops.slice, begin=(far,), end=(-far,), axes=(axis,), steps=(-1,))
+
+    def chosen(self, then: Any, orelse: Any) -> Term:
+        """`then` where this bool term holds, else `orelse`; one of them at least is a term."""
+        like = then if isinstance(then, Term) else orelse
+        return Term(self.node, self.node.emit(ops.where(self.expr, like.operand(then), like.operand(orelse))))
+
+    def to_the_power(self, exponent: float) -> Term:
+        """By roots and squares where these do."""
+        match exponent:
+            case 1:
+                return self
+            case 2:
+                return self * self
+            case 0.5:
+                return self.apply(ops.sqrt)
+            case 0.75:
+                root = self.apply(ops.sqrt)
+                return root * root.apply(ops.sqrt)
+        return self.apply(ops.power, exponent)
+
+    def __add__(self, other: Any) -> Term:
+        return self.apply(ops.add, other)
+
+    def __sub__(self, other: Any) -> Term:
+        return self.apply(ops.subtract, other)
+
+    def __mul__(self, other: Any) -> Term:
+        return self.apply(ops.multiply, other)
+
+    def __truediv__(self, other: Any) -> Term:
+        return self.apply(ops.divide, other)
+
+    def __radd__(self, other: Any) -> Term:
+        return Term(self.node, self.operand(other)) + self
+
+    def __rsub__(self, other: Any) -> Term:
+        return Term(self.node, self.operand(other)) - self
+
+    def __rmul__(self, other: Any) -> Term:
+        return Term(self.node, self.operand(other)) * self
+
+    def __lt__(self, other: Any) -> Term:
+        return self.apply(ops.less, other)
+
+    def __gt__(self, other: Any) -> Term:
+        return self.apply(ops.greater, other)
+
+
+def term(node: Node, index: int) -> Term:
+    """Input `index` of the node."""
+    return Term(node, node.tensor(index))
+
+
+def per_channel(node: Node, index: int, rank: int) -> Term:
+    """Input `index`, a vector, such that it broadcasts along axis 1 of a tensor of that rank."""
+    vector = term(node, index)
+    return vector.apply(ops.expand_dims, axes=(0, *range(2, rank)))
+
+
+def operands(node: Node) -> list[Expr]:
+    """The inputs of an elementwise operator.  Before opset 7 the second has the axes of the first from attribute `axis`
+    on where that is set, and is repeated along those behind."""
+    inputs, axis, broadcast = node.tensors(), node.attribute("axis"), node.attribute("broadcast", 0)
+    if axis is None or not broadcast:
+        return inputs
+    first, second = node.type(0).rank, node.type(1).rank
+    behind = first - (axis % first if first else 0) - second
+    if not -first <= axis < first or behind < 0:
+        raise RelvmShapeError(f"axis {axis} of rank {first}, where a tensor of rank {second} is to begin")
+    after = tuple(range(second, second + behind))
+    return [inputs[0], node.emit(ops.expand_dims(inputs[1], axes=after)) if after else inputs[1]]
+
+
+def with_margins(
+    x: Term, before: Sequence[AnyDim], after: Sequence[AnyDim], margin: Callable[[Term, int, int], Term]
+) -> Term:
+    """x between copies of margin(x, axis, end), along one axis after the other."""
+    for axis, counts in enumerate(zip(before, after, strict=True)):
+        parts = [x]
+        for end, count in enumerate(counts):
+            if count == 0:
+                continue
+            if isinstance(count, int) and count < 0:
+                raise RelvmUnsupportedError(f"a margin of {count} beside one that is symbolic or of unknown value")
+            dims = [*x.shape[:axis], count, *x.shape[axis + 1 :]]
+            part = margin(x, axis, end).apply(ops.broadcast_to, x.node.shape(dims))
+            parts.insert(end * len(parts), part)
+        if len(parts) > 1:
+            x = parts[0].apply(ops.concat, *parts[1:], axis=axis)
+    return x

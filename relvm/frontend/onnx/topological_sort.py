@@ -1,0 +1,83 @@
+"""The order of a model's nodes.
+
+ONNX wants every node behind those that make its inputs (onnx/docs/IR.md); ONNX Runtime takes any order, and its own
+converter to float16 makes models in others.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import Any
+
+from relvm.frontend.onnx.model_checker import DEEPEST, graphs_of
+
+
+def in_order(model: Any) -> Any:
+    """The ModelProto with each node behind those that make what it, or a graph in it, uses.
+
+    Nodes that already are stay where they are, relative to each other: a model whose nodes all are is given back
+    itself.  Nodes in a circle, and those behind it, are left at the end.
+    """
+    if all(_order(nodes, given) == list(range(len(nodes))) for nodes, given in _lists(model)):
+        return model
+    ordered = type(model)()
+    ordered.CopyFrom(model)
+    for nodes, given in _lists(ordered):
+        kept = [nodes[at] for at in _order(nodes, given)]
+        del nodes[:]
+        nodes.extend(kept)
+    return ordered
+
+
+def _lists(model: Any) -> Iterator[tuple[Any, set[str]]]:
+    """The nodes of each graph and function, those of inner ones first, and what is there before them."""
+    yield from _lists_of_graph(model.graph, 0)
+    for function in model.functions:
+        yield from _lists_inside(function.node, 0)
+        yield function.node, set(function.input)
+
+
+def _lists_of_graph(graph: Any, depth: int) -> Iterator[tuple[Any, set[str]]]:
+    yield from _lists_inside(graph.node, depth)
+    yield graph.node, _given(graph)
+
+
+def _lists_inside(nodes: Any, depth: int) -> Iterator[tuple[Any, set[str]]]:
+    for node in nodes if depth < DEEPEST else ():
+        for graph in graphs_of(node):
+            yield from _lists_of_graph(graph, depth + 1)
+
+
+def _given(graph: Any) -> set[str]:
+    sparse = (each.values for each in graph.sparse_initializer)
+    return {each.name for each in (*graph.input, *graph.initializer, *sparse)}
+
+
+def _order(nodes: Any, given: set[str]) -> list[int]:
+    """The numbers of the nodes as they can run, the smallest first that can; then those in a circle or behind it."""
+    makers = {name: at for at, node in enumerate(nodes) for name in node.output if name and name not in given}
+    waits = [{makers[name] for name in _used(node, 0) if name in makers} for node in nodes]
+    users: list[list[int]] = [[] for _ in nodes]
+    for at, needed in enumerate(waits):
+        for maker in needed:
+            users[maker].append(at)
+    left = [len(needed) for needed in waits]
+    ready, order = [at for at, count in enumerate(left) if count == 0], []
+    while ready:
+        at = heapq.heappop(ready)
+        order.append(at)
+        for user in users[at]:
+            left[user] -= 1
+            if left[user] == 0:
+                heapq.heappush(ready, user)
+    return order + [at for at, count in enumerate(left) if count > 0]
+
+
+def _used(node: Any, depth: int) -> set[str]:
+    """The values that a node uses, and those that graphs in it use of what is around them."""
+    used = {name for name in node.input if name}
+    for graph in graphs_of(node) if depth < DEEPEST else ():
+        inside = {info.name for info in graph.output}.union(*(_used(inner, depth + 1) for inner in graph.node))
+        used |= inside - _given(graph) - {name for inner in graph.node for name in inner.output}
+    return used

@@ -1,0 +1,188 @@
+"""Python functions read as programs: `@script` takes a function's source, never runs it (docs/language.md)."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import os
+import tokenize
+from collections import deque
+from typing import Any
+
+from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
+from relvm.frontend.script.statements import StatementTranslator
+from relvm.frontend.script.values import ScriptFunction, error_at_node
+from relvm.frontend.text.lexer import Source
+from relvm.ir.builder import Builder, Params
+from relvm.ir.expr import Function, Module
+from relvm.ir.types import Type
+from relvm.runtime.file_io import open_file
+
+
+class Script(ScriptFunction):
+    """A function decorated by @script: the program that its source is.  Made by `script`; never run as Python."""
+
+    @property
+    def module(self) -> Module:
+        """The module, at stage TYPED, of this function and those it calls."""
+        return module_of(self)
+
+    @property
+    def function(self) -> Function:
+        """The function in that module."""
+        return self.module[self.name]
+
+
+def script(target: Any) -> Script | Module:
+    """Decorates a function, or a class of functions, whose source is a program.
+
+    Parameters
+    ----------
+    target
+        A function with a type for each parameter; or a class, of such functions without `self`.
+
+    Returns
+    -------
+    Script | Module
+        For a class the module of its functions.  For a function what `module_of` takes and other scripts can call; its
+        body is translated when the module is asked for, so that it may use what is defined after it.
+
+    Raises
+    ------
+    RelvmSyntaxError
+        The source is not available, or not in the language; the message has the file, the line and the column.
+    RelvmNameError, RelvmTypeError, RelvmShapeError, RelvmArgumentError
+        As from the text form, with the same place.
+
+    Examples
+    --------
+    >>> @script
+    ... def double(x: "f32[n]") -> "f32[n]":
+    ...     return x + x
+    """
+    if inspect.isclass(target):
+        return _module_of_class(target)
+    if inspect.isfunction(target):
+        return _read(target, {})
+    raise RelvmTypeError(f"script takes a function or a class, got {target!r}")
+
+
+def module_of(*functions: ScriptFunction) -> Module:
+    """The module, at stage TYPED, of the given functions and of those that they call.
+
+    Raises
+    ------
+    RelvmNameError
+        Two functions of one name.
+    """
+    for function in functions:
+        if not isinstance(function, ScriptFunction):
+            raise RelvmTypeError(f"module_of takes what @script gives, got {function!r}")
+    translator = _ModuleTranslator()
+    for function in functions:
+        translator.require(function)
+    return translator.module()
+
+
+def _module_of_class(cls: type) -> Module:
+    members = {name: value for name, value in vars(cls).items() if not name.startswith("__")}
+    functions = []
+    for name, value in list(members.items()):
+        if inspect.isfunction(value):
+            functions.append(_read(value, members))
+            members[name] = functions[-1]
+    if not functions:
+        raise RelvmTypeError(f"class {cls.__name__} has no functions")
+    return module_of(*functions)
+
+
+# Of inspect and ast, for a file that is not what it was when it was imported.
+_UNREADABLE = (
+    OSError,
+    TypeError,
+    ValueError,
+    SyntaxError,
+    IndexError,
+    tokenize.TokenError,
+    RecursionError,
+    MemoryError,
+)
+
+
+def _read(python: Any, members: dict[str, Any]) -> Script:
+    """The function's syntax, at its place in its file."""
+    file = python.__code__.co_filename
+    try:
+        if file not in linecache.cache and os.path.exists(file):
+            open_file(file).close()  # a pipe would be waited for
+        lines, first = inspect.getsourcelines(python)
+        text = "".join(lines)
+        if text[:1].isspace():
+            text, first = f"if True:\n{text}", first - 1
+        tree = ast.parse(text).body[0]
+    except RelvmError:
+        raise
+    except _UNREADABLE as error:
+        reason = f"{file}: the source of {python.__qualname__} is not available; put it into a file"
+        raise RelvmSyntaxError(f"{reason}: {error}" if str(error) else reason) from None
+    ast.increment_lineno(tree, first - 1)
+    if isinstance(tree, ast.If):
+        tree = tree.body[0]
+    source = Source("".join(linecache.getlines(file)), file)
+    if not isinstance(tree, ast.FunctionDef):
+        raise error_at_node(source, RelvmSyntaxError, "expected a function made by def", tree)
+    if tree.name != python.__code__.co_name:
+        reason = f"expected the function {python.__code__.co_name}: the file has changed since it was imported"
+        raise error_at_node(source, RelvmSyntaxError, reason, tree)
+    return Script(python, tree, source, members)
+
+
+class _ModuleTranslator:
+    """Translates functions, and those that they turn out to call."""
+
+    def __init__(self) -> None:
+        self.builder = Builder()
+        self.known: dict[str, ScriptFunction] = {}
+        self.open: set[str] = set()
+        self.waiting: deque[tuple] = deque()  # the arguments of `translate`
+
+    def require(self, function: ScriptFunction) -> str:
+        """The name of `function`, which is in the module from now on and whose type the builder knows.
+
+        One whose result type is annotated is translated later, another one at once.
+        """
+        name = function.name
+        if name in self.known:
+            if self.known[name].python is not function.python:
+                raise RelvmNameError(f"two functions are named {name}")
+            if name in self.open and function.tree.returns is None:
+                raise RelvmTypeError(f"{name} is recursive: it needs a result type")
+            return name
+        self.known[name] = function
+        translator = StatementTranslator(self.builder, function, {}, self.require)
+        params, result = translator.signature(function.tree)
+        if result is None:
+            self.translate(translator, params, result)
+        else:
+            self.builder.declare(name, params, result)
+            self.waiting.append((translator, params, result))
+        return name
+
+    def translate(self, translator: StatementTranslator, params: Params, result: Type | None) -> None:
+        function, tree = translator.function, translator.function.tree
+        self.open.add(tree.name)
+        try:
+            private = tree.name.startswith("_")
+            with self.builder.function(tree.name, params, result, private=private) as variables:
+                named = zip((name for name, _ in params), variables, strict=True)
+                self.builder.ret(translator.whole_body(tree, named, result))
+        except RecursionError:
+            raise error_at_node(function.source, RelvmSyntaxError, f"{tree.name} is nested too deeply", tree) from None
+        self.open.discard(tree.name)
+
+    def module(self) -> Module:
+        while self.waiting:
+            self.translate(*self.waiting.popleft())
+        module = self.builder.module()
+        return module.with_functions(tuple(module[name] for name in self.known))

@@ -1,0 +1,571 @@
+"""Translates the expressions of a script."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+import relvm.ops  # noqa: F401  (declares the operators)
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmError,
+    RelvmNameError,
+    RelvmSyntaxError,
+    RelvmTypeError,
+    near_matches,
+)
+from relvm.frontend.script.values import (
+    SCRIPT_FUNCTIONS,
+    ScriptFunction,
+    ScriptFunctionName,
+    Template,
+    Unset,
+    Value,
+    as_expr,
+    error_at_node,
+    is_scalar,
+    is_static,
+    number_as_scalar,
+    number_as_tensor,
+)
+from relvm.frontend.text.parser import parse_expr, parse_type
+from relvm.ir.builder import Builder
+from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64, DType
+from relvm.ir.expr import Constant, DimValue, Expr, Shape, TupleItem, constant, prim
+from relvm.ir.operator import Operator, operators
+from relvm.ir.scalar_ops import FORMS
+from relvm.ir.symbolic import AnyDim, as_var, dim_op, dim_size
+from relvm.ir.types import OBJECT, FuncType, PrimType, TensorType, TupleType, Type
+
+# The syntax, the operator's name ("": there is none for tensors), the same on Python numbers.
+_OPERATORS: dict[type, tuple[str, Callable]] = {
+    ast.Add: ("add", operator.add),
+    ast.Sub: ("subtract", operator.sub),
+    ast.Mult: ("multiply", operator.mul),
+    ast.Div: ("divide", operator.truediv),
+    ast.FloorDiv: ("", operator.floordiv),
+    ast.Mod: ("", operator.mod),
+    ast.Pow: ("power", operator.pow),
+    ast.MatMult: ("matmul", operator.matmul),
+    ast.BitAnd: ("logical_and", operator.and_),
+    ast.BitOr: ("logical_or", operator.or_),
+    ast.BitXor: ("", operator.xor),
+    ast.LShift: ("", operator.lshift),
+    ast.RShift: ("", operator.rshift),
+    ast.USub: ("negative", operator.neg),
+    ast.Not: ("logical_not", operator.not_),
+    ast.Invert: ("logical_not", operator.invert),
+    ast.Lt: ("less", operator.lt),
+    ast.LtE: ("less_equal", operator.le),
+    ast.Gt: ("greater", operator.gt),
+    ast.GtE: ("greater_equal", operator.ge),
+    ast.Eq: ("equal", operator.eq),
+    ast.NotEq: ("not_equal", operator.ne),
+}
+
+
+# The same on scalars of the program: functions of csrc/prim_operators.def.
+_PRIM_FUNCTIONS: dict[type, str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.LShift: "shl",
+    ast.RShift: "shr",
+    ast.USub: "neg",
+    ast.Invert: "not",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+_PYTHON_DTYPES = {"int": I64, "float": F64}
+_LARGEST_DIM = 32  # of what a script computes as a dimension: products of sums grow exponentially
+
+
+class ExpressionTranslator:
+    """Translates the expressions of one function of the module.
+
+    scope: the values of the names, as they are where translation has come to.  dims: the dimension variables by name.
+    require: makes another function of the module known to the builder and gives its name.
+    """
+
+    def __init__(self, builder: Builder, function: ScriptFunction, dims: dict[str, AnyDim], require: Callable) -> None:
+        self.builder = builder
+        self.function = function
+        self.dims = dims
+        self.require = require
+        self.scope: dict[str, Value] = {}
+        self.constants: dict[int, tuple[np.ndarray, Constant]] = {}  # by id: an array used twice is one constant
+
+    def error(self, kind: type[Exception], reason: str, node: ast.AST) -> Exception:
+        return error_at_node(self.function.source, kind, reason, node)
+
+    def unsupported(self, what: str, node: ast.AST) -> Exception:
+        return self.error(RelvmSyntaxError, f"a script cannot have {what}", node)
+
+    def located(self, node: ast.AST, action: Callable[[], Any]) -> Any:
+        """What `action` returns; an error it raises without a place gets that of `node`."""
+        try:
+            return action()
+        except RelvmError as error:
+            if error.origin or getattr(error, "lineno", None) is not None:
+                raise
+            raise self.error(type(error), str(error), node) from error
+
+    def type(self, node: ast.expr) -> Type:
+        """The type that an annotation writes, as a string or in Python's syntax."""
+        written = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
+        try:
+            return parse_type(written.replace("[()]", "[]"), self.dims)
+        except RelvmError as error:
+            raise self.error(type(error), f"the type {written}: {error.reason}", node) from None
+
+    def expression(self, node: ast.expr, name: str | None = None, expected: Type | None = None) -> Value:
+        """The value of an expression.  name: of the variable that will hold it.  expected: what it will be used as."""
+        return self.located(node, lambda: self.unlocated(node, name, expected))
+
+    def expr(self, node: ast.expr, expected: Type | None = None, name: str | None = None) -> Expr:
+        """The same as an expression of the IR."""
+        value = self.expression(node, name, expected)
+        return self.located(node, lambda: self.as_expr(value, expected))
+
+    def as_expr(self, value: Value, expected: Type | None = None) -> Expr:
+        match value:
+            case Template(node) if isinstance(expected, FuncType) or not node.args.args:
+                return self.closure(value, expected.params if isinstance(expected, FuncType) else ())
+            case ScriptFunction():
+                return self.builder.function_ref(self.require(value))
+            case tuple():
+                fields = expected.fields if isinstance(expected, TupleType) else ()
+                types = (*fields, *(None,) * len(value))
+                return self.builder.tuple_(*(self.as_expr(v, t) for v, t in zip(value, types, strict=False)))
+            case np.ndarray():
+                if id(value) not in self.constants:
+                    self.constants[id(value)] = (value, constant(value))
+                return self.constants[id(value)][1]
+        return as_expr(value, expected)
+
+    def operator_arguments(self, values: list[Value]) -> tuple[Expr, ...]:
+        """Numbers and scalars as 0-d tensors of the dtype of the first tensor, tuples of sizes as shapes, the rest as
+        it is."""
+        values = [self.as_expr(value) if isinstance(value, np.ndarray | np.generic) else value for value in values]
+        tensors = (v.type for v in values if isinstance(v, Expr) and isinstance(v.type, TensorType))
+        dtype = next((type_.dtype for type_ in tensors if type_.dtype), None)
+        return tuple(self.operator_argument(value, dtype) for value in values)
+
+    def operator_argument(self, value: Value, dtype: DType | None) -> Expr:
+        match value:
+            case tuple() if all(isinstance(part, int | DimValue) and not isinstance(part, bool) for part in value):
+                return Shape(tuple(part.dim if isinstance(part, DimValue) else part for part in value))
+            case Expr(type=PrimType(dtype=scalar)) if dtype is not None and (scalar == BOOL) == dtype.is_bool:
+                return self.builder.op("to_tensor", value, dtype=dtype)
+        return self.as_expr(value, TensorType(dtype, ()) if dtype else None)
+
+    def unlocated(self, node: ast.expr, name: str | None, expected: Type | None) -> Value:
+        match node:
+            case ast.Constant(value=value):
+                if isinstance(value, bool | int | float | str | None):
+                    return value
+                raise self.unsupported(f"the constant {value!r}", node)
+            case ast.Name(id=id_):
+                return self.lookup(id_, node)
+            case ast.Tuple(elts=parts):
+                return tuple(self.expression(part) for part in parts)
+            case ast.List(elts=parts):
+                values = [self.expression(part) for part in parts]
+                if any(isinstance(value, Expr) for value in values):
+                    raise self.unsupported("a list of values of the program; write a tuple", node)
+                return values
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.operation(op, [left, right], node, name)
+            case ast.UnaryOp(op=op, operand=operand):
+                return self.operation(op, [operand], node, name)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self.operation(op, [left, right], node, name)
+            case ast.Compare():
+                return self.chain(node)
+            case ast.BoolOp(op=op, values=values):
+                return self.junction(isinstance(op, ast.And), values)
+            case ast.IfExp(test=test, body=then, orelse=orelse):
+                return self.conditional(test, then, orelse, name, expected)
+            case ast.Subscript(value=base, slice=index):
+                return self.item(base, index, name)
+            case ast.Attribute(value=base, attr=attribute):
+                return self.attribute(self.expression(base), attribute)
+            case ast.Call():
+                return self.call(node, name)
+            case ast.Lambda():
+                return Template(node, dict(self.scope))
+        raise self.unsupported(f"a {type(node).__name__}", node)
+
+    def lookup(self, name: str, node: ast.AST) -> Value:
+        """The value of a name: of the script's own, then a dimension, then the class's, then Python's around it, then
+        relvm's."""
+        python = self.function.python
+        for names in (self.scope, self.dim_values(), self.function.members, _cells(python), python.__globals__):
+            if name in names:
+                value = names[name]
+                if isinstance(value, Unset):
+                    raise self.error(value.kind, value.reason, node)
+                return value
+        if name in SCRIPT_FUNCTIONS:
+            return ScriptFunctionName(name)
+        for names in (operators(), ALL_DTYPES, _PYTHON_DTYPES):
+            if name in names:
+                return names[name]
+        known = {*self.scope, *self.function.members, *python.__globals__, *SCRIPT_FUNCTIONS, *operators()}
+        raise self.error(RelvmNameError, f"no variable, function or operator {name}{near_matches(name, known)}", node)
+
+    def dim_values(self) -> dict[str, Expr]:
+        """The dimensions that have a value here, as scalars."""
+        known = self.builder.known_dims()
+        return {name: DimValue(dim) for name, dim in self.dims.items() if as_var(dim) in known}
+
+    def operation(self, op: ast.AST, operands: list[ast.expr], node: ast.expr, name: str | None) -> Value:
+        return self.applied(op, [self.expression(operand) for operand in operands], node, name)
+
+    def applied(self, op: ast.AST, values: list[Value], node: ast.expr, name: str | None) -> Value:
+        """An operator of Python's syntax on values."""
+        if type(op) not in _OPERATORS:
+            raise self.unsupported(f"the operator {type(op).__name__}", node)
+        operator_name, on_numbers = _OPERATORS[type(op)]
+        if all(map(is_static, values)):
+            try:
+                return on_numbers(*values)
+            except (ArithmeticError, TypeError, ValueError) as error:
+                raise self.error(RelvmTypeError, f"{ast.unparse(node)}: {error}", node) from None
+        if all(map(is_scalar, values)):
+            return self.scalar_operation(op, values, name)
+        if not operator_name:
+            raise self.unsupported(f"the operator {type(op).__name__} on anything but scalars", node)
+        return self.builder.op(operator_name, *self.operator_arguments(values), name=name)
+
+    def scalar_operation(self, op: ast.AST, values: list[Value], name: str | None) -> Value:
+        """Arithmetic on scalars.  Where one operand is an f64, an i64 beside it is converted, as Python does."""
+        if isinstance(op, ast.Not):
+            return self.builder.prim("not", self.as_bool(values[0]), name=name)
+        if type(op) not in _PRIM_FUNCTIONS:
+            signs = " ".join(dict.fromkeys(sign for sign, _ in FORMS))
+            raise RelvmTypeError(f"no operator {type(op).__name__} on scalars; there are {signs}")
+        if len(values) == 2 and (dim := _dim_operation(_PRIM_FUNCTIONS[type(op)], *values)) is not None:
+            return DimValue(dim)
+        return self.builder.prim(_PRIM_FUNCTIONS[type(op)], *self.scalars(values), name=name)
+
+    def scalars(self, values: list[Value]) -> list[Expr]:
+        """Scalars as operands of one row: with an f64 among them, each i64 as an f64."""
+        exprs = [as_expr(value) for value in values]
+        if all(expr.type.dtype != F64 for expr in exprs):
+            return exprs
+        return [
+            as_expr(self.converted(v, F64)) if e.type.dtype == I64 else e for v, e in zip(values, exprs, strict=True)
+        ]
+
+    def converted(self, value: Value, dtype: DType, name: str | None = None) -> Value:
+        """A scalar, or a tensor of rank 0 for a scalar's dtype, as a scalar of `dtype`; a tensor as one of `dtype`."""
+        is_prim = dtype in (BOOL, I64, F64)
+        if is_static(value):
+            return number_as_scalar(value, dtype) if is_prim else number_as_tensor(value, dtype)
+        value = self.as_expr(value)
+        if isinstance(value.type, PrimType) and not is_prim:
+            return self.builder.op("to_tensor", value, dtype=dtype, name=name)
+        if isinstance(value.type, TensorType) and (value.type.rank != 0 or not is_prim):
+            return self.builder.op("cast", value, to=dtype, name=name)
+        if isinstance(value.type, TensorType):
+            value = self.builder.op("to_scalar", value)
+        if isinstance(value.type, PrimType) and value.type.dtype == dtype:
+            return value
+        return self.builder.prim(dtype.name, value, name=name)
+
+    def integer(self, value: Value) -> Expr:
+        """An i64 scalar: a number, or a tensor of rank 0 and an integer dtype."""
+        value = self.as_expr(value)
+        match value.type:
+            case PrimType(dtype=dtype) if dtype == I64:
+                return value
+            case TensorType(dtype=DType(is_integer=True), rank=0):
+                return self.builder.op("to_scalar", value)
+        raise RelvmTypeError(f"expected an integer, got {value.type}")
+
+    def as_bool(self, value: Value) -> Value:
+        """The truth of a condition as a bool."""
+        if isinstance(value, Expr) and isinstance(value.type, TensorType) and value.type.rank != 0:
+            raise RelvmTypeError(f"{value.type} is no condition; for tensors there are & | ~")
+        return self.converted(value, BOOL)
+
+    def truth(self, node: ast.expr) -> Value:
+        """An operand of `and` or `or`: a Python value as it is, a value of the program as a bool."""
+        value = self.expression(node)
+        return value if is_static(value) else self.located(node, lambda: self.as_bool(value))
+
+    def junction(self, is_and: bool, values: list[ast.expr]) -> Value:
+        """`and` or `or` of the values, by halves: long ones do not nest deep."""
+        if len(values) == 1:
+            return self.truth(values[0])
+        middle = len(values) // 2
+        halves = (values[:middle], values[middle:])
+        return self.shortcut(is_and, [lambda half=half: self.junction(is_and, half) for half in halves])
+
+    def shortcut(self, is_and: bool, parts: list[Callable[[], Value]]) -> Value:
+        """`and` or `or`: the later parts are computed only where the first does not decide."""
+        first, *rest = parts
+        value = first()
+        if is_static(value):
+            return self.shortcut(is_and, rest) if rest and bool(value) == is_and else value
+        if not rest:
+            return value
+
+        def others() -> Expr:
+            return as_expr(self.as_bool(self.shortcut(is_and, rest)))
+
+        return (
+            self.builder.if_(value, others, lambda: prim(False))
+            if is_and
+            else self.builder.if_(value, lambda: prim(True), others)
+        )
+
+    def chain(self, node: ast.Compare) -> Value:
+        """`a < b < c`: each operand is computed once, and only as far as the result is not known."""
+        values = [self.expression(node.left)]
+
+        def part(op: ast.cmpop, right: ast.expr) -> Value:
+            values.append(self.expression(right))
+            compared = self.applied(op, values[-2:], node, None)
+            return compared if is_static(compared) else self.as_bool(compared)
+
+        pairs = zip(node.ops, node.comparators, strict=True)
+        return self.shortcut(True, [lambda op=op, right=right: part(op, right) for op, right in pairs])
+
+    def conditional(
+        self, test: ast.expr, then: ast.expr, orelse: ast.expr, name: str | None, expected: Type | None
+    ) -> Value:
+        cond = self.condition(test)
+        if isinstance(cond, bool):
+            return self.expression(then if cond else orelse, name, expected)
+        return self.builder.if_(cond, lambda: self.expr(then, expected), lambda: self.expr(orelse, expected), name)
+
+    def condition(self, test: ast.expr) -> bool | Expr:
+        """What an if decides by: a bool where that is known in advance."""
+        value = self.expression(test)
+        return as_expr(value) if isinstance(value, Expr | np.ndarray | np.generic) else bool(value)
+
+    def item(self, base: ast.expr, index: ast.expr, name: str | None) -> Value:
+        value, at = self.expression(base), self.expression(index)
+        if isinstance(at, Expr):
+            raise RelvmTypeError("the index of a tuple must be a number known in advance")
+        if not isinstance(value, Expr):
+            try:
+                return value[at]
+            except (TypeError, LookupError) as error:
+                raise RelvmTypeError(f"{ast.unparse(base)}[{at!r}]: {error}") from None
+        if isinstance(value.type, TensorType):
+            raise RelvmTypeError("a tensor cannot be indexed with []; use an operator, gather or slice")
+        if type(at) is not int:
+            raise RelvmTypeError(f"the index of a tuple is an integer, got {at!r}")
+        if at < 0 and isinstance(value.type, TupleType):
+            at += len(value.type.fields)
+        return self.builder.emit(TupleItem(value, at), name)
+
+    def attribute(self, value: Value, name: str) -> Value:
+        match value:
+            case Expr(type=TensorType(shape=dims)) if name == "shape" and dims is not None:
+                return tuple(dim if isinstance(dim, int) else DimValue(dim) for dim in dims)
+            case Expr(type=TensorType(rank=rank)) if name == "ndim" and rank is not None:
+                return rank
+            case Expr(type=TensorType(dtype=dtype)) if name == "dtype" and dtype is not None:
+                return dtype
+            case Expr(type=TensorType()) if name in ("shape", "ndim", "dtype"):
+                raise RelvmTypeError(f'the {name} of {value.type} is not known here; match_cast(x, "f32[m]") names it')
+            case Expr():
+                raise RelvmTypeError(f"a value of type {value.type} has no attribute {name}")
+        if not hasattr(value, name):
+            raise RelvmNameError(f"{value!r} has no attribute {name}{near_matches(name, dir(value))}")
+        return getattr(value, name)
+
+    def call(self, node: ast.Call, name: str | None) -> Value:
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                raise self.unsupported("a starred argument", argument)
+        callee = self.expression(node.func)
+        match callee:
+            case Operator():
+                return self.operator_call(callee, node, name)
+            case DType() if len(node.args) == 1 and not node.keywords:
+                return self.converted(self.expression(node.args[0]), callee, name)
+            case ScriptFunctionName():
+                return getattr(self, f"call_{callee.name}")(node, name)
+            case DType():
+                raise RelvmArgumentError(f"{ast.unparse(node.func)} converts one value, got {ast.unparse(node)}")
+        if node.keywords:
+            raise self.error(RelvmArgumentError, "arguments are given by position here", node.keywords[0].value)
+        match callee:
+            case Template():
+                return self.expand(callee, node, name)
+            case ScriptFunction():
+                callee = self.builder.function_ref(self.require(callee))
+            case Expr():
+                pass
+            case _:
+                raise RelvmTypeError(f"{ast.unparse(node.func)} is {callee!r} of Python, which a script cannot call")
+        expected = callee.type.params if isinstance(callee.type, FuncType) else ()
+        types = (*expected, *(None,) * len(node.args))
+        args = [self.expr(arg, type_) for arg, type_ in zip(node.args, types, strict=False)]
+        return self.builder.call(callee, *args, name=name)
+
+    def operator_call(self, called: Operator, node: ast.Call, name: str | None) -> Expr:
+        values = [self.expression(arg) for arg in node.args]
+        if called.name in ("min", "max") and len(values) > 1 and not node.keywords and all(map(is_scalar, values)):
+            return reduce(lambda a, b: self.builder.prim(called.name, a, b, name=name), self.scalars(values))
+        args = self.operator_arguments(values)
+        return self.builder.op(called.name, *args, name=name, **self.keywords(node))
+
+    def keywords(self, node: ast.Call) -> dict[str, Any]:
+        """The keyword arguments, which must be known in advance."""
+        values = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.unsupported("a double-starred argument", keyword.value)
+            values[keyword.arg] = self.expression(keyword.value)
+            if isinstance(values[keyword.arg], Expr):
+                raise self.error(RelvmTypeError, f"{keyword.arg} must be known in advance", keyword.value)
+        return values
+
+    def expand(self, template: Template, node: ast.Call, name: str | None) -> Value:
+        """A lambda's body in place of its call."""
+        params = [param.arg for param in plain_parameters(self, template.node)]
+        if len(params) != len(node.args):
+            raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, got {len(node.args)}")
+        args = [self.expression(arg) for arg in node.args]
+        return self.within({**template.scope, **dict(zip(params, args, strict=True))}, template.node.body, name)
+
+    def within(self, scope: dict[str, Value], node: ast.expr, name: str | None = None) -> Value:
+        outer, self.scope = self.scope, scope
+        try:
+            return self.expression(node, name)
+        finally:
+            self.scope = outer
+
+    def closure(self, template: Template, types: tuple[Type, ...]) -> Expr:
+        """A lambda as a function of the program, its parameters of the given types."""
+        params = [param.arg for param in plain_parameters(self, template.node)]
+        if len(params) != len(types):
+            raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, expected one of {len(types)}")
+
+        def body(*variables: Expr) -> Expr:
+            scope = {**template.scope, **dict(zip(params, variables, strict=True))}
+            return self.as_expr(self.within(scope, template.node.body))
+
+        return self.builder.local_function(list(zip(params, types, strict=True)), body)
+
+    def call_packed(self, node: ast.Call, name: str | None) -> Expr:
+        """`packed("name", a, b, result="f32[n]", pure=True)`"""
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+        self.only(keywords, ("result", "pure"), node)
+        function = self.expression(node.args[0]) if node.args else None
+        if not isinstance(function, str):
+            raise RelvmArgumentError("packed takes the function's name, a string, and its arguments")
+        result = self.type(keywords["result"]) if "result" in keywords else OBJECT
+        pure = self.expression(keywords["pure"]) if "pure" in keywords else False
+        if not isinstance(pure, bool):
+            raise RelvmTypeError("pure is True or False")
+        args = [self.expr(arg) for arg in node.args[1:]]
+        return self.builder.packed(function, *args, result=result, pure=pure, name=name)
+
+    def call_partial(self, node: ast.Call, name: str | None) -> Expr:
+        """`partial(f, b)`: f with its last arguments given"""
+        self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
+        if not node.args:
+            raise RelvmArgumentError("partial takes a function and its last arguments")
+        function = self.expr(node.args[0])
+        params = function.type.params if isinstance(function.type, FuncType) else ()
+        given = node.args[1:]
+        expected = (*(None,) * max(0, len(given) - len(params)), *params[max(0, len(params) - len(given)) :])
+        args = [self.expr(arg, type_) for arg, type_ in zip(given, expected, strict=True)]
+        return self.builder.partial(function, *args, name=name)
+
+    def call_match_cast(self, node: ast.Call, name: str | None) -> Expr:
+        """`match_cast(x, "f32[m]")`"""
+        self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
+        if len(node.args) != 2:
+            raise RelvmArgumentError(f"match_cast takes a value and a type, got {len(node.args)} arguments")
+        value = self.expr(node.args[0])
+        return self.builder.match_cast(value, self.type(node.args[1]), name)
+
+    def call_shape(self, node: ast.Call, name: str | None) -> Expr:
+        """`shape(n, n * 2 + 1)`"""
+        known = set(self.dims)
+        try:
+            found = parse_expr(ast.unparse(node), {}, self.dims)
+        except RelvmError as error:
+            raise self.error(type(error), f"{ast.unparse(node)}: {error.reason}", node) from None
+        for dim in self.dims.keys() - known:
+            raise RelvmNameError(f"no dimension {dim}{near_matches(dim, known)}")
+        return found
+
+    def call_const(self, node: ast.Call, name: str | None) -> Expr:
+        """`const(f32[2, 2], [[1, 2], [3, 4]])`"""
+        self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
+        if len(node.args) != 2:
+            raise RelvmArgumentError(f"const takes a type and the elements, got {len(node.args)} arguments")
+        type_, elements = self.type(node.args[0]), self.expression(node.args[1])
+        if not isinstance(type_, TensorType) or type_.dtype is None or isinstance(elements, Expr):
+            raise RelvmTypeError(f"const takes a tensor type and numbers, got {ast.unparse(node)}")
+        try:
+            array = np.array(elements, type_.dtype.numpy)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise RelvmTypeError(f"{ast.unparse(node.args[1])} as {type_}: {error}") from None
+        if array.shape != type_.shape:
+            raise RelvmTypeError(f"const: expected {type_}, got elements of shape {list(array.shape)}")
+        return constant(array)
+
+    def only(self, keywords: Mapping[str | None, Any], known: tuple[str, ...], node: ast.Call) -> None:
+        for keyword in keywords:
+            if keyword not in known:
+                reason = f"{ast.unparse(node.func)} takes no argument {keyword}"
+                raise self.error(RelvmArgumentError, f"{reason}{near_matches(keyword or '', known)}", node)
+
+
+def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
+    """Arithmetic on dimensions that is a dimension again, of moderate size, or None."""
+    if not all(isinstance(value, DimValue) or type(value) is int for value in (left, right)):
+        return None
+    dims = [value.dim if isinstance(value, DimValue) else value for value in (left, right)]
+    if function not in ("add", "sub", "mul") and not (function in ("floordiv", "mod") and type(right) is int and right):
+        return None
+    if max(map(dim_size, dims)) > _LARGEST_DIM:
+        return None
+    result = dim_op(function, *dims)
+    numbers = [result] if isinstance(result, int) else [coefficient for _, coefficient in result.terms]
+    fits = dim_size(result) <= _LARGEST_DIM and all(-(1 << 63) <= number < 1 << 63 for number in numbers)
+    return result if fits else None
+
+
+def _cells(python: Any) -> dict[str, Value]:
+    """The variables of the functions around a Python function, as far as they have values."""
+    found = {}
+    for name, cell in zip(python.__code__.co_freevars, python.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return found
+
+
+def plain_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
+    """The parameters; RelvmSyntaxError where some are not plain positional ones."""
+    args = node.args
+    if args.defaults or args.vararg or args.kwonlyargs or args.kwarg:
+        raise translator.unsupported("parameters with defaults, keyword-only ones or starred ones", node)
+    return [*args.posonlyargs, *args.args]

@@ -1,0 +1,265 @@
+"""Translates the loops of a script: each becomes a local function that ends with a call of itself.
+
+    while c:            def loop(x):
+        x = f(x)            return loop(f(x)) if c else x
+                        x = loop(x)
+
+What a loop assigns, and is there before, is carried from round to round as its parameters.  A loop with a return in it
+takes the statements after it into its own end, so that every way out of it ends in the result of the function.
+"""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from relvm.errors import RelvmTypeError
+from relvm.frontend.script.control_flow import Meeting, Ways, WayTranslator, packed
+from relvm.frontend.script.name_analysis import loads, returns, stores
+from relvm.frontend.script.values import Unset
+from relvm.ir.builder import OpenFunction
+from relvm.ir.dtypes import I64
+from relvm.ir.expr import Call, Expr, prim
+from relvm.ir.types import PrimType, Type, is_proven, join
+
+
+@dataclass(frozen=True)
+class End:
+    """What follows statements that do not return.  live: the names that it uses."""
+
+    value: Callable[[], Expr]
+    live: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The ends of a round: what gives the value of the loop when the next round is to run, and when none is."""
+
+    next: Callable[[], Expr]
+    leave: Callable[[], Expr]
+
+
+@dataclass(frozen=True)
+class _Counter:
+    """What a `for` counts: from `start`, by `step`, a number that is not 0, up to `stop`."""
+
+    start: Expr
+    stop: Expr
+    step: int
+
+
+class _WiderError(Exception):
+    """A round of a loop gives values of other types than it was translated for."""
+
+    def __init__(self, types: list[Type]) -> None:
+        self.types = types
+
+
+class LoopTranslator(WayTranslator):
+    """Translates loops.
+
+    result_type: of the function being translated.  loop: the innermost one around the statements.  end: what follows
+    them where they do not return; None: they must.
+    """
+
+    result_type: Type | None = None
+    loop: Loop | None = None
+    end: End | None = None
+
+    @abstractmethod
+    def path(self, body: list[ast.stmt], node: ast.AST, end: End | None) -> Expr:
+        """Translates statements in a copy of the scope; gives the result, that of `end` where they do not return."""
+
+    def loop_statement(
+        self, statement: ast.While | ast.For, rest: list[ast.stmt], live: frozenset[str]
+    ) -> tuple[Expr | None, bool]:
+        """Translates a loop.  rest: the statements after it.  live: the names used after those.
+
+        Returns
+        -------
+        Expr | None
+            The result, where the loop has a return in it: then the ways out of it go on to `rest`.
+        bool
+            Whether it has.
+        """
+        if statement.orelse:
+            raise self.unsupported("an else after a loop", statement)
+        counter = self.counter(statement) if isinstance(statement, ast.For) else None
+        whole = returns(statement)
+        if whole and self.result_type is None:
+            reason = "a return inside a loop needs the type of the function's result; annotate it"
+            raise self.error(RelvmTypeError, reason, statement)
+        assigned = list(dict.fromkeys(stores([statement])))
+        later = loads(rest) | live
+        used = loads([statement]) | later
+        carried = [name for name in assigned if name in used and not isinstance(self.scope[name], Unset)]
+        given = [self.as_expr(self.scope[name]) for name in carried]
+        types = [_plain(value.type) for value in given]
+        while True:
+            names = self.builder.names()
+            exits = Ways([name for name in assigned if name in later])
+            try:
+                function = self.open_loop(statement, counter, carried, types, exits, whole)
+                break
+            except _WiderError as wider:
+                self.builder.restore_names(names)
+                types = self.widened(statement, carried, types, wider.types)
+
+        meeting = self.exit(statement, exits, carried, types)
+        end = self.rest_function(statement, rest, meeting) if whole and exits.taken else packed
+        body = self.closed(function.body, exits, meeting, end)
+        loop = self.builder.close_function(function, body, self.value_type if whole else meeting.packed_type)
+        start = [counter.start] if counter else []
+        value = self.builder.call(loop, *start, *given, name="result" if whole else meeting.value_name)
+        if whole:
+            return value, True
+        self.unpack(meeting, value)
+        return None, False
+
+    def exit(self, statement: ast.While | ast.For, exits: Ways, carried: list[str], types: list[Type]) -> Meeting:
+        """Where the ways out of a loop meet; for one that never ends, what would be there."""
+        if not exits.taken:
+            return Meeting(
+                [(name, type_) for name, type_ in zip(carried, types, strict=True) if name in exits.names], {}
+            )
+        where = f"the loop of line {statement.lineno}"
+        unset = f"is assigned in {where} only, which may have no rounds"
+        if _never_ends_by_itself(statement):
+            unset = f"is assigned on some paths out of {where} only"
+        return self.meeting(exits, stores([statement]), unset, where)
+
+    def rest_function(
+        self, statement: ast.stmt, rest: list[ast.stmt], meeting: Meeting
+    ) -> Callable[[list[Expr]], Expr]:
+        """Translates the statements after `statement`, where the ways through it meet, into a local function; gives
+        what calls it."""
+
+        def body(*values: Expr) -> Expr:
+            outer = self.scope
+            self.scope = {**outer, **meeting.scope, **dict(zip(dict(meeting.params), values, strict=True))}
+            try:
+                return self.path(rest, statement, self.end)
+            finally:
+                self.scope = outer
+
+        function = self.builder.local_function(meeting.params, body, self.value_type, name="rest")
+        return lambda values: Call(function, tuple(values))
+
+    def counter(self, statement: ast.For) -> _Counter:
+        call = statement.iter
+        is_range = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"
+        if not is_range or call.keywords or not 1 <= len(call.args) <= 3 or "range" in self.scope:
+            raise self.unsupported("a for loop over anything but range(...) or a tuple or list of Python", call)
+        if not isinstance(statement.target, ast.Name):
+            raise self.unsupported("a loop variable that is no name", statement.target)
+        bounds = [self.located(arg, lambda arg=arg: self.integer(self.expression(arg))) for arg in call.args[:2]]
+        step = self.expression(call.args[2]) if len(call.args) == 3 else 1
+        if type(step) is not int or step == 0 or not -(1 << 63) <= step < 1 << 63:
+            raise self.error(RelvmTypeError, "the step of a range is an integer known in advance, and not 0", call)
+        start, stop = bounds if len(bounds) == 2 else (prim(0), bounds[0])
+        return _Counter(start, stop, step)
+
+    def open_loop(
+        self,
+        statement: ast.While | ast.For,
+        counter: _Counter | None,
+        carried: list[str],
+        types: list[Type],
+        exits: Ways,
+        whole: bool,
+    ) -> OpenFunction:
+        """The local function; _WiderError where a round's values are not of these types."""
+        params = [(f"{statement.target.id}_count", PrimType(I64))] if counter else []
+        params += list(zip(carried, types, strict=True))
+
+        def body(function: Expr, *variables: Expr) -> Expr:
+            count = variables[0] if counter else None
+            scope = dict(self.scope)
+            scope.update(zip(carried, variables[1:] if counter else variables, strict=True))
+            outer = self.scope, self.value_type
+            self.scope, self.value_type = scope, self.value_type if whole else None
+            try:
+                return self.round(statement, counter, count, carried, types, function, exits)
+            finally:
+                self.scope, self.value_type = outer
+
+        return self.builder.open_function("loop", params, body, self.value_type if whole else None)
+
+    def round(
+        self,
+        statement: ast.While | ast.For,
+        counter: _Counter | None,
+        count: Expr | None,
+        carried: list[str],
+        types: list[Type],
+        function: Expr,
+        exits: Ways,
+    ) -> Expr:
+        """The body of the local function: a round and what follows it, or the end."""
+
+        def following() -> Expr:
+            values = [
+                self.as_expr(self.lookup(name, statement), type_) for name, type_ in zip(carried, types, strict=True)
+            ]
+            found = [value.type for value in values]
+            if not all(map(is_proven, types, found)):
+                raise _WiderError(found)
+            ahead = [self.next_count(counter, count)] if counter else []
+            return self.builder.call(function, *ahead, *values)
+
+        def leave() -> Expr:
+            return self.take(exits)
+
+        def inside() -> Expr:
+            if counter:
+                self.scope[statement.target.id] = count
+            outer, self.loop = self.loop, Loop(following, leave)
+            try:
+                return self.path(statement.body, statement, End(following, frozenset((*carried, *exits.names))))
+            finally:
+                self.loop = outer
+
+        if counter:
+            test: bool | Expr = self.builder.prim("lt" if counter.step > 0 else "gt", count, counter.stop)
+        else:
+            test = self.condition(statement.test)
+        if test is True:
+            return inside()
+        return self.builder.if_(self.as_expr(test), lambda: self.copied(inside), lambda: self.copied(leave))
+
+    def copied(self, action: Callable[[], Expr]) -> Expr:
+        """What `action` gives, in a copy of the scope."""
+        outer, self.scope = self.scope, dict(self.scope)
+        try:
+            return action()
+        finally:
+            self.scope = outer
+
+    def next_count(self, counter: _Counter, count: Expr) -> Expr:
+        """The count of the next round; the end where it would be out of the range of i64."""
+        ahead = self.builder.prim("add", count, prim(counter.step))
+        if abs(counter.step) == 1:
+            return ahead
+        fits = self.builder.prim("gt" if counter.step > 0 else "lt", ahead, count)
+        return self.builder.if_(fits, lambda: ahead, lambda: counter.stop)
+
+    def widened(self, statement: ast.stmt, carried: list[str], types: list[Type], found: list[Type]) -> list[Type]:
+        """The types that hold a loop's values before and after a round."""
+        joined = [join(before, self.visible(after)) for before, after in zip(types, found, strict=True)]
+        for name, before, after, both in zip(carried, types, found, joined, strict=True):
+            if both is None:
+                raise self.error(
+                    RelvmTypeError, f"{name} is {before} before the loop and {after} after a round", statement
+                )
+        return joined
+
+
+def _never_ends_by_itself(statement: ast.While | ast.For) -> bool:
+    return isinstance(statement, ast.While) and isinstance(statement.test, ast.Constant) and bool(statement.test.value)
+
+
+def _plain(type_: Type) -> Type:
+    """The type without the value of a scalar, which a round changes."""
+    return PrimType(type_.dtype) if isinstance(type_, PrimType) else type_

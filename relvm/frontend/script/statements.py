@@ -1,0 +1,321 @@
+"""Translates the statements of a script.
+
+What an `if` assigns and later statements use becomes the value of an If: one value, or a tuple.  An `if` with a jump in
+it takes the statements after it into itself, so that each path ends in its own result: into the branch that goes on to
+them, or, where more than one does, as a local function that each calls.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Iterable
+
+from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmTypeError
+from relvm.frontend.script.control_flow import Meeting, Ways, packed
+from relvm.frontend.script.expressions import plain_parameters
+from relvm.frontend.script.loops import End, LoopTranslator
+from relvm.frontend.script.name_analysis import ends_round, falls_through, jumps, loads, stores
+from relvm.frontend.script.values import Unset, Value
+from relvm.ir.expr import Block, Expr, If, Null, TupleItem
+from relvm.ir.type_inference import plain_dim_vars
+from relvm.ir.types import OBJECT, FuncType, TupleType, Type, forget_vars, is_proven, mismatch, type_vars
+
+
+class _Assigned(ast.stmt):
+    """`target = item`, an item of Python."""
+
+    _fields = ("target",)
+
+    def __init__(self, target: ast.expr, item: Value) -> None:
+        super().__init__(target=target)
+        self.item = item
+
+
+class StatementTranslator(LoopTranslator):
+    """Translates the body of a function and of those inside it."""
+
+    def whole_body(self, function: ast.FunctionDef, params: Iterable[tuple[str, Value]], result: Type | None) -> Expr:
+        """Translates the body of `function` in a scope of its own; gives the result.  As in Python, a name that the
+        body assigns is its own throughout."""
+        outer = self.scope, self.result_type, self.value_type, self.loop
+        reason = "has no value here: it is assigned after this, or on other paths"
+        unset = {name: Unset(f"{name} {reason}") for name in stores(function.body)}
+        self.scope, self.result_type, self.loop = {**self.scope, **unset, **dict(params)}, result, None
+        self.value_type = result and forget_vars(result, self.builder.known_dims().__contains__)
+        try:
+            self.check_dims(function, result)
+            return self.path(function.body, function, None)
+        finally:
+            self.scope, self.result_type, self.value_type, self.loop = outer
+
+    def check_dims(self, function: ast.FunctionDef, result: Type | None) -> None:
+        """RelvmNameError where a dimension variable of the function's types has no value: it stands alone nowhere."""
+        stated = [(self.scope[param.arg].type, param.annotation) for param in plain_parameters(self, function)]
+        known = set(self.builder.known_dims())
+        if result is not None:
+            stated.append((result, function.returns))
+            known.update(plain_dim_vars(result))
+        for type_, annotation in stated:
+            if isinstance(type_, FuncType):  # it binds its own variables
+                continue
+            for var in type_vars(type_):
+                if var not in known:
+                    reason = f"dimension {var.name} is not known here: no parameter's shape gives it"
+                    raise self.error(RelvmNameError, reason, annotation)
+
+    def path(self, body: list[ast.stmt], node: ast.AST, end: End | None) -> Expr:
+        outer, self.scope = self.scope, dict(self.scope)
+        outer_end, self.end = self.end, end
+        try:
+            result = self.statements(body, end.live if end else frozenset())
+            if result is None and end is not None:
+                result = end.value()
+        finally:
+            self.scope, self.end = outer, outer_end
+        if result is None:
+            raise self.error(RelvmSyntaxError, "a path through the function ends without a return", node)
+        return result
+
+    def statements(self, body: list[ast.stmt], live: frozenset[str]) -> Expr | None:
+        """Translates statements in order; gives the result where they return.  live: the names used after them."""
+        for position, statement in enumerate(body):
+            rest = body[position + 1 :]
+            self.builder.place = f"{self.function.source.name}:{statement.lineno}:{statement.col_offset + 1}"
+            match statement:
+                case ast.Return():
+                    return self.result(statement)
+                case ast.If(test=test):
+                    cond = self.condition(test)
+                    if isinstance(cond, bool):
+                        return self.statements((statement.body if cond else statement.orelse) + rest, live)
+                    result = self.if_statement(cond, statement, rest, frozenset(loads(rest)) | live)
+                    if result is not None:
+                        return result
+                case ast.For() if (values := self.python_sequence(statement)) is not None:
+                    return self.statements([*self.unrolled(statement, values), *rest], live)
+                case ast.While() | ast.For():
+                    result, took_rest = self.loop_statement(statement, rest, live)
+                    if took_rest:
+                        return result
+                case ast.Continue() | ast.Break():
+                    if self.loop is None:
+                        raise self.unsupported("a break or continue outside of a loop of the program", statement)
+                    return self.loop.next() if isinstance(statement, ast.Continue) else self.loop.leave()
+                case ast.FunctionDef():
+                    run = _function_run(body[position:])
+                    if _calls_ahead(run):
+                        self.located(statement, lambda run=run: self.local_functions(run))
+                    else:
+                        for function in run:
+                            self.located(function, lambda function=function: self.statement(function))
+                    return self.statements(body[position + len(run) :], live)
+                case _:
+                    self.located(statement, lambda statement=statement: self.statement(statement))
+        return None
+
+    def statement(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                name = targets[0].id if isinstance(targets[0], ast.Name) else None
+                result = self.expression(value, name)
+                for target in targets:
+                    self.assign(target, result)
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                left = ast.copy_location(ast.Name(name, ast.Load()), target)
+                self.scope[name] = self.operation(op, [left, value], statement, name)
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value) if value is not None:
+                self.scope[name] = self.annotated(name, self.type(annotation), value)
+            case ast.FunctionDef(name=name):
+                self.scope[name] = self.local_function(statement)
+            case _Assigned():
+                self.assign(statement.target, statement.item)
+            case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
+                pass
+            case ast.Expr(value=ast.Call() as call):
+                self.expression(call)
+            case _:
+                raise self.unsupported(_STATEMENTS.get(type(statement), f"a {type(statement).__name__}"), statement)
+
+    def assign(self, target: ast.expr, value: Value) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.scope[name] = value
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                for part, item in zip(targets, self.items(value, targets, target), strict=True):
+                    self.assign(part, item)
+            case _:
+                raise self.unsupported("an assignment to anything but names", target)
+
+    def items(self, value: Value, targets: list[ast.expr], target: ast.expr) -> list[Value]:
+        """The items of a tuple that is unpacked into `targets`."""
+        if isinstance(value, Expr) and not isinstance(value.type, TupleType):
+            raise self.error(RelvmTypeError, f"a value of type {value.type} cannot be unpacked", target)
+        if not isinstance(value, Expr | tuple | list):
+            raise self.error(RelvmTypeError, f"{value!r} cannot be unpacked", target)
+        size = len(value.type.fields) if isinstance(value, Expr) else len(value)
+        if size != len(targets):
+            raise self.error(RelvmTypeError, f"expected a tuple of {len(targets)}, got one of {size}", target)
+        if not isinstance(value, Expr):
+            return list(value)
+        names = [part.id if isinstance(part, ast.Name) else None for part in targets]
+        return [self.builder.emit(TupleItem(value, i), name) for i, name in enumerate(names)]
+
+    def annotated(self, name: str, type_: Type, node: ast.expr) -> Expr:
+        """`name: type = value`, checked at run time where it cannot be proven."""
+        value = self.typed(name, type_, node, name)
+        return value if is_proven(type_, value.type) else self.builder.match_cast(value, type_, name)
+
+    def typed(self, what: str, type_: Type | None, node: ast.expr, name: str | None = None) -> Expr:
+        """The value of `node`, which may be of the type that is stated for `what`."""
+        value = self.expr(node, type_, name)
+        reason = type_ and mismatch(type_, value.type)
+        if isinstance(value, Null) and type_ not in (None, OBJECT):
+            reason = f"expected {type_}, got None"
+        if reason:
+            raise self.error(RelvmTypeError, f"{what}: {reason}", node)
+        return value
+
+    def result(self, statement: ast.Return) -> Expr:
+        """What a return gives.  It is checked here that it is of the function's result type, for what comes back from a
+        call at the end of the function is given on as it is."""
+        if statement.value is None:
+            statement = ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), statement)), statement)
+        value = self.typed("the result", self.result_type, statement.value)
+        if self.value_type is None or is_proven(self.value_type, value.type):
+            return value
+        return self.located(statement, lambda: self.builder.match_cast(value, self.value_type, "result"))
+
+    def local_function(self, function: ast.FunctionDef) -> Expr:
+        """A def inside a def: a closure over the variables as they are here."""
+        if function.decorator_list:
+            raise self.unsupported("a decorated function inside a function", function)
+        params, result = self.signature(function)
+        recursive = function.name in loads(function.body)
+        names = [*([function.name] if recursive else []), *(name for name, _ in params)]
+        if recursive and result is None:
+            raise self.error(RelvmTypeError, f"{function.name} calls itself: it needs a result type", function)
+
+        body = self.body_of(function, names, result)
+        return self.builder.local_function(params, body, result, name=function.name, recursive=recursive)
+
+    def body_of(self, function: ast.FunctionDef, names: list[str], result: Type | None) -> Callable[..., Expr]:
+        """What gives the body, called with the values of these names."""
+        return lambda *variables: self.whole_body(function, zip(names, variables, strict=True), result)
+
+    def local_functions(self, run: list[ast.FunctionDef]) -> None:
+        """Defs next to each other, which may call each other."""
+        names = [function.name for function in run]
+        described = []
+        for function in run:
+            if function.decorator_list:
+                raise self.unsupported("a decorated function inside a function", function)
+            params, result = self.signature(function)
+            if result is None:
+                reason = f"{function.name} and the functions next to it call each other: it needs a result type"
+                raise self.error(RelvmTypeError, reason, function)
+
+            described.append((function.name, params, result, self.body_of(function, [*names, *dict(params)], result)))
+        self.scope.update(zip(names, self.builder.local_functions(described), strict=True))
+
+    def python_sequence(self, statement: ast.For) -> list[Value] | None:
+        """The items that a for goes through where Python knows them; None for a range."""
+        match statement.iter:
+            case ast.Call(func=ast.Name("range")):
+                return None
+        value = self.expression(statement.iter)
+        if not isinstance(value, tuple | list):
+            return None
+        if statement.orelse or any(map(ends_round, statement.body)):
+            raise self.unsupported("a break, continue or else in a for loop over a tuple or list of Python", statement)
+        return list(value)
+
+    def unrolled(self, statement: ast.For, values: list[Value]) -> list[ast.stmt]:
+        """The rounds of a for over items known in advance."""
+        rounds = ([ast.copy_location(_Assigned(statement.target, item), statement), *statement.body] for item in values)
+        return [each for statements in rounds for each in statements]
+
+    def signature(self, function: ast.FunctionDef) -> tuple[list[tuple[str, Type]], Type | None]:
+        """The parameters with their types, and the result's type where it is annotated."""
+        params = []
+        for param in plain_parameters(self, function):
+            if param.annotation is None:
+                reason = f'parameter {param.arg} needs a type, such as {param.arg}: "f32[n]"'
+                raise self.error(RelvmSyntaxError, reason, param)
+            params.append((param.arg, self.type(param.annotation)))
+        return params, self.type(function.returns) if function.returns is not None else None
+
+    def if_statement(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr | None:
+        """Translates an if.  rest: the statements after it.  live: the names that are used after the if.
+
+        Returns
+        -------
+        Expr | None
+            The result, where the if has a jump in it: then it has taken `rest` into itself.
+        """
+        if jumps(statement):
+            return self.located(statement, lambda: self.jumping_if(cond, statement, rest, live))
+        self.located(statement, lambda: self.merging_if(cond, statement, live))
+        return None
+
+    def jumping_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
+        """An if with a jump in it."""
+        branches = (statement.body, statement.orelse)
+        if rest and all(map(falls_through, branches)):
+            return self.meeting_if(cond, statement, rest, live)
+
+        def whole(branch: list[ast.stmt]) -> Expr:
+            return self.path(branch + rest if falls_through(branch) else branch, statement, self.end)
+
+        return self.builder.if_(cond, lambda: whole(statement.body), lambda: whole(statement.orelse), "result")
+
+    def meeting_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
+        """An if that several ways lead through: each ends with a call of what follows, or in a jump."""
+        ways, then, orelse = self.branches(statement, live)
+        if ways.taken:
+            meeting = self.if_meeting(statement, ways)
+            end = self.rest_function(statement, rest, meeting)
+            then, orelse = (self.closed(branch, ways, meeting, end) for branch in (then, orelse))
+        return self.builder.emit(If(cond, then, orelse), "result")
+
+    def merging_if(self, cond: Expr, statement: ast.If, live: frozenset[str]) -> None:
+        """An if without a jump: the variables it assigns that are used later get their new values."""
+        ways, then, orelse = self.branches(statement, live)
+        meeting = self.if_meeting(statement, ways)
+        then, orelse = (self.closed(branch, ways, meeting, packed) for branch in (then, orelse))
+        self.unpack(meeting, self.builder.emit(If(cond, then, orelse), meeting.value_name))
+
+    def branches(self, statement: ast.If, live: frozenset[str]) -> tuple[Ways, Block, Block]:
+        """The branches of an if, and the ways through them.  live: the names that are used after it."""
+        ways = Ways([name for name in dict.fromkeys(stores([statement])) if name in live])
+        end = End(lambda: self.take(ways), live)
+        then, orelse = (
+            self.builder.block(lambda body=body: self.path(body, statement, end))
+            for body in (statement.body, statement.orelse)
+        )
+        return ways, then, orelse
+
+    def if_meeting(self, statement: ast.If, ways: Ways) -> Meeting:
+        where = f"the if of line {statement.lineno}"
+        return self.meeting(ways, stores([statement]), f"is assigned on some paths only, in {where}", where)
+
+
+_STATEMENTS = {
+    ast.AnnAssign: "an annotation without a value",
+    ast.Expr: "an expression whose value is not used",
+}
+
+
+def _function_run(body: list[ast.stmt]) -> list[ast.FunctionDef]:
+    """The functions that `body` begins with."""
+    return list(itertools.takewhile(lambda statement: isinstance(statement, ast.FunctionDef), body))
+
+
+def _calls_ahead(run: list[ast.FunctionDef]) -> bool:
+    """Whether one of the functions uses one that comes after it."""
+    ahead: set[str] = set()
+    for function in reversed(run):
+        if ahead & loads(function.body):
+            return True
+        ahead.add(function.name)
+    return False

@@ -1,0 +1,170 @@
+"""What a name or an expression of a script stands for, and how Python values become expressions of the IR.
+
+A value is an `Expr`, or anything else: then it is a Python value, known while the script is translated.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmNameError, RelvmTypeError
+from relvm.frontend.text.lexer import Source
+from relvm.ir.dtypes import F64, DType
+from relvm.ir.expr import Constant, DTypeValue, Expr, Null, String, constant, prim
+from relvm.ir.types import PrimType, TensorType, Type
+
+Value = Any
+SCRIPT_FUNCTIONS = (
+    "const",
+    "match_cast",
+    "packed",
+    "partial",
+    "shape",
+)  # what a script calls that is neither operator nor function
+
+
+@dataclass(frozen=True)
+class ScriptFunctionName:
+    """One of SCRIPT_FUNCTIONS, as the value of its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """A lambda: translated anew wherever it is called, with the variables it saw where it was written."""
+
+    node: ast.Lambda
+    scope: dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Unset:
+    """The value of a variable that only some paths to here assign, or to values of different kinds.
+
+    kind: of the error that its use is.
+    """
+
+    reason: str
+    kind: type[Exception] = RelvmNameError
+
+
+@dataclass(frozen=True, eq=False)
+class ScriptFunction:
+    """A Python function that is read as a function of the IR and never run.
+
+    Attributes
+    ----------
+    python
+        The function itself: gives the names around it.
+    tree
+        Its syntax, with the lines of `source`.
+    members
+        What a decorated class holds beside it, by name.
+    """
+
+    python: Any
+    tree: ast.FunctionDef
+    source: Source
+    members: dict[str, Value]
+
+    @property
+    def name(self) -> str:
+        """Of the function, in Python and in the module."""
+        return self.tree.name
+
+    def __repr__(self) -> str:
+        return f"<script {self.name}>"
+
+
+def error_at_node(source: Source, kind: type[Exception], reason: str, node: ast.AST) -> Exception:
+    """An error that points at `node`, whose columns are counted in bytes."""
+    line = source.text.split("\n")[node.lineno - 1]
+    return source.error_at(kind, reason, node.lineno, len(line.encode()[: node.col_offset].decode()))
+
+
+def is_static(value: Value) -> bool:
+    """Whether Python computes with `value` while the script is translated: no array, no value of the program."""
+    if isinstance(value, tuple):
+        return all(map(is_static, value))
+    return isinstance(value, bool | int | float | str | None | DType) and not isinstance(value, np.generic)
+
+
+def is_scalar(value: Value) -> bool:
+    """Whether `value` is a number, or a scalar of the program."""
+    if isinstance(value, Expr):
+        return isinstance(value.type, PrimType)
+    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+
+
+def number_as_scalar(value: Value, dtype: DType) -> bool | int | float:
+    """A Python value as `dtype`: bool, i64 or f64.
+
+    Raises
+    ------
+    RelvmTypeError
+        It is no number, or one that `dtype` does not have.
+    """
+    if dtype.is_bool:
+        return bool(value)
+    if not isinstance(value, bool | int | float):
+        raise RelvmTypeError(f"{dtype}: expected a number, got {value!r}")
+    try:
+        return float(value) if dtype == F64 else int(value)
+    except (OverflowError, ValueError) as error:
+        raise RelvmTypeError(f"{dtype}: {error}") from None
+
+
+def number_as_tensor(value: Value, dtype: DType) -> Constant:
+    """A 0-d constant of `dtype`.
+
+    Raises
+    ------
+    RelvmTypeError
+        The dtype cannot hold the value: a float in an integer, a number in a bool, an integer out of range, no number.
+    """
+    kinds = bool if dtype.is_bool else bool | int if dtype.is_integer else bool | int | float
+    fits = isinstance(value, kinds)
+    try:
+        array = np.array(value, dtype.numpy) if fits else None
+    except OverflowError:
+        array = None
+    if array is None:
+        raise RelvmTypeError(f"{value!r} is no {dtype}, the dtype that it is used as")
+    return constant(array)
+
+
+def as_expr(value: Value, expected: Type | None = None) -> Expr:
+    """A value as an expression; a number as a tensor where one is expected.
+
+    Raises
+    ------
+    RelvmTypeError
+        A Python value of a kind that the IR has no constant for.
+    """
+    match value:
+        case Expr():
+            return value
+        case np.ndarray() | np.generic():
+            return constant(value)
+        case bool() | int() | float():
+            if isinstance(expected, TensorType) and expected.dtype:
+                return number_as_tensor(value, expected.dtype)
+            if isinstance(expected, PrimType) and expected.dtype == F64 and type(value) is int:
+                return prim(float(value))
+            if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+                raise RelvmTypeError(f"{value} is out of the range of i64")
+            return prim(value)
+        case str():
+            return String(value)
+        case None:
+            return Null()
+        case DType():
+            return DTypeValue(value)
+        case Template():
+            raise RelvmTypeError("the types of this lambda's parameters are not known here; write it as a def")
+    raise RelvmTypeError(f"a {type(value).__name__} of Python cannot be a value of the program")

@@ -1,0 +1,150 @@
+"""Parses tensor constants and the values of attributes in the text form."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmSyntaxError
+from relvm.frontend.text.lexer import Token
+from relvm.frontend.text.types import TypeReader
+from relvm.ir.dtypes import ALL_DTYPES, DType
+from relvm.ir.expr import Attributes, Constant
+from relvm.ir.types import TensorType
+from relvm.numpy_dtypes import unpack_strings
+
+_NAMED = {"true": True, "false": False, "null": None, "inf": math.inf, "nan": math.nan}
+
+
+class LiteralReader(TypeReader):
+    def number(self) -> int | float:
+        """An integer or a float, with its sign."""
+        sign = self.token
+        negative = self.accept("-")
+        token = self.take()
+        match token.kind, token.text:
+            case "int", text if len(text) < 32:
+                value = int(text)
+            case "int", _:
+                raise self.error(RelvmSyntaxError, "an integer of too many digits", token)
+            case ("float", text) | (_, ("inf" | "nan") as text):
+                value = float(text)
+            case _:
+                raise self.error(RelvmSyntaxError, f"expected a number, got {token}", token if negative else sign)
+        return -value if negative else value
+
+    def attributes(self) -> Attributes:
+        """`(name=value, ...)`"""
+        self.expect("(")
+        values: dict[str, Any] = {}
+        self.listed(")", lambda: self.attribute(values))
+        return tuple(values.items())
+
+    def attribute(self, values: dict[str, Any]) -> None:
+        """Reads one `name=value` into `values`."""
+        token = self.token
+        name = self.string() if token.kind == "string" else self.expect_kind("name", "the name of an attribute").text
+        if name in values:
+            raise self.error(RelvmSyntaxError, f"attribute {name} is given twice", token)
+        self.expect("=")
+        values[name] = self.literal()
+
+    def literal(self) -> Any:
+        """The value of an attribute: a scalar, a string, a dtype, null, or a tuple of such."""
+        token = self.token
+        if token.kind == "string":
+            return self.string()
+        if self.at("(") or self.at("["):
+            return self.literal_tuple()
+        if token.text in _NAMED:
+            return _NAMED[self.take().text]
+        if token.text in ALL_DTYPES:
+            return ALL_DTYPES[self.take().text]
+        if token.kind in ("int", "float") or self.at("-"):
+            return self.number()
+        raise self.unexpected("a number, a string, a dtype, true, false, null or a tuple of these")
+
+    def literal_tuple(self) -> Any:
+        """`(a, b)`, `(a,)`, `()` or `[a, b]`; `(a)` is `a` itself."""
+        self.deeper()
+        brackets = self.take().text == "["
+        parts, is_tuple = self.listed("]" if brackets else ")", self.literal)
+        self.depth -= 1
+        return tuple(parts) if brackets or is_tuple else parts[0]
+
+    def constant(self) -> Constant:
+        """`(type, elements)`, the elements as nested lists or as base64 of their little-endian bytes."""
+        self.expect("(")
+        start, type_ = self.token, self.type()
+        known = isinstance(type_, TensorType) and type_.dtype and type_.shape is not None
+        if not known or not all(isinstance(dim, int) for dim in type_.shape):
+            reason = f"a constant's type has a dtype and a shape of integers, got {type_}"
+            raise self.error(RelvmSyntaxError, reason, start)
+        self.expect(",")
+        if self.at("..."):
+            reason = "the elements of this constant were left out when it was printed"
+            raise self.error(RelvmSyntaxError, reason, self.token)
+        first = self.token
+        if first.kind == "string" and (not type_.dtype.is_string or type_.shape):
+            array = self.from_base64(first, type_)
+        else:
+            elements: list[Any] = []
+            self.elements(type_.dtype, type_.shape, elements)
+            try:
+                with np.errstate(over="ignore"):  # what is too large for a float is infinite
+                    array = np.array(elements, type_.dtype.numpy).reshape(type_.shape)
+            except OverflowError:
+                raise self.error(RelvmSyntaxError, f"an element is out of the range of {type_.dtype}", first) from None
+        self.expect(")")
+        array.flags.writeable = False
+        return Constant(array)
+
+    def from_base64(self, token: Token, type_: TensorType) -> np.ndarray:
+        try:
+            data = base64.b64decode(self.string(), validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise self.error(RelvmSyntaxError, f"bad base64: {error}", token) from None
+        if type_.dtype.is_string:
+            try:
+                return unpack_strings(data, type_.shape)
+            except ValueError as error:
+                raise self.error(RelvmSyntaxError, f"no {type_}: {error}", token) from None
+        expected = type_.dtype.size_bytes * math.prod(type_.shape)
+        if len(data) != expected:
+            raise self.error(RelvmSyntaxError, f"{type_} takes {expected} bytes, got {len(data)}", token)
+        stored = np.frombuffer(data, type_.dtype.numpy.newbyteorder("<"))
+        return stored.astype(type_.dtype.numpy).reshape(type_.shape)
+
+    def elements(self, dtype: DType, shape: tuple[int, ...], out: list[Any]) -> None:
+        """Appends the elements of a nested list of that shape."""
+        if not shape:
+            out.append(self.element(dtype))
+            return
+        start, count = self.expect("[", f"[ of a list of {shape[0]}"), 0
+        while not self.at("]"):
+            if count == shape[0]:
+                raise self.error(RelvmSyntaxError, f"more than {shape[0]} items", self.token)
+            self.elements(dtype, shape[1:], out)
+            count += 1
+            if not self.accept(","):
+                break
+        self.expect("]", ", or ]")
+        if count != shape[0]:
+            raise self.error(RelvmSyntaxError, f"expected {shape[0]} items, got {count}", start)
+
+    def element(self, dtype: DType) -> bool | int | float | str:
+        token = self.token
+        if dtype.is_string:
+            return self.string()
+        if dtype.is_bool:
+            if token.text not in ("true", "false"):
+                raise self.unexpected("true or false")
+            return self.take().text == "true"
+        value = self.number()
+        if dtype.is_integer and not isinstance(value, int):
+            raise self.error(RelvmSyntaxError, f"an element of {dtype} is an integer, got {value}", token)
+        return value

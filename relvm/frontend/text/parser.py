@@ -1,0 +1,499 @@
+"""Parses the text form of modules, functions and expressions: what relvm/ir/printer.py writes (docs/language.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import relvm.ops  # noqa: F401  (declares the operators)
+from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, expect_type, near_matches
+from relvm.frontend.text.lexer import Source, Token
+from relvm.frontend.text.literals import LiteralReader
+from relvm.frontend.text.types import parse_type
+from relvm.ir.dtypes import ALL_DTYPES
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    DimValue,
+    DTypeValue,
+    Expr,
+    Function,
+    FunctionRef,
+    Fused,
+    If,
+    KernelCall,
+    KernelRun,
+    Kill,
+    MatchCast,
+    Module,
+    Null,
+    OpCall,
+    PackedCall,
+    PackedRef,
+    Prim,
+    PrimCall,
+    Shape,
+    String,
+    Tuple,
+    TupleItem,
+    Var,
+    prim,
+)
+from relvm.ir.operator import find_operator, operators
+from relvm.ir.printer import KEYWORDS, is_void_call
+from relvm.ir.scalar_ops import FORMS, FUNCTIONS
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import VOID, Type
+from relvm.ir.visitor import substitute
+from relvm.tables import BUILTINS
+
+__all__ = ["parse_expr", "parse_module", "parse_type"]
+
+# Infix operators from the loosest to the tightest, as Python has them.
+_LEVELS = (("==", "!=", "<", "<=", ">", ">="), ("|",), ("^",), ("&",), ("<<", ">>"), ("+", "-"), ("*", "/", "//", "%"))
+_LEVEL = {sign: level for level, signs in enumerate(_LEVELS) for sign in signs}
+_NUMBERS = ("inf", "nan")
+_BUILTIN_NAMES = frozenset(row.name for row in BUILTINS)
+
+
+def parse_module(text: str, name: str = "<text>") -> Module:
+    """The module that `text` writes, at stage PARSED.
+
+    Parameters
+    ----------
+    text
+        In the language of docs/language.md.
+    name
+        Of the source, for messages: a file's path.
+
+    Raises
+    ------
+    RelvmTypeError
+        It is no text.
+    RelvmSyntaxError
+        Text that is not in the language: the message has the line, the column, what was expected and what came.
+    RelvmNameError
+        A variable, function, operator, builtin or type that does not exist.
+    RelvmArgumentError
+        Arguments that an operator does not take.
+    """
+    expect_type("parse_module", text, str, "a text")
+    return _Parser(Source(text, name), {}).module()
+
+
+def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict[str, AnyDim] | None = None) -> Expr:
+    """The expression that `text` writes, over the given variables and dimension variables by name.
+
+    New dimension variables are added to `dims`; functions of a module may be referred to by any name.  Raises what
+    `parse_module` raises.
+    """
+    parser = _Parser(Source(text, "<expression>"), {} if dims is None else dims)
+    parser.scopes.append(dict(variables or {}))
+    expr = parser.expression()
+    parser.end()
+    return expr
+
+
+class _Run(NamedTuple):
+    """Local functions next to each other.  missing: names not known when they were met, a variable in place of each and
+    the error that it is unless a function of that name follows.  found: those variables -> the functions' own."""
+
+    missing: dict[str, tuple[Var, RelvmError]]
+    found: dict[Var, Expr]
+
+
+class _Parser(LiteralReader):
+    """Reads a module.
+
+    scopes: the variables by name, innermost last; outermost the module's constants.  own_names: local functions' own
+    names, the variables that hold them. runs: of local functions that are being read, innermost last.  references:
+    where functions of the module are named. without_type: the last call whose result type was left out.
+    """
+
+    def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
+        super().__init__(source, dims)
+        self.scopes: list[dict[str, Expr]] = []
+        self.own_names: dict[str, Var] = {}
+        self.runs: list[_Run] = []
+        self.references: list[tuple[str, Token]] = []
+        self.without_type: Expr | None = None
+
+    def module(self) -> Module:
+        attributes = ()
+        if self.accept("module"):
+            self.expect("with")
+            attributes = self.attributes()
+        functions: dict[str, Function] = {}
+        self.scopes.append({})
+        while self.token.kind != "end":
+            if self.accept("const"):
+                self.module_constant()
+                continue
+            private = self.accept("private")
+            self.expect("def")
+            start = self.token
+            name = self.symbol("the name of a function")
+            if name in functions:
+                raise self.error(RelvmSyntaxError, f"function {name} is defined twice", start)
+            self.dims, self.own_names = {}, {}
+            functions[name] = replace(self.function(name), private=private)
+        for name, token in self.references:
+            if name not in functions:
+                raise self.error(RelvmNameError, f"no function {name}{near_matches(name, functions)}", token)
+        return Module(tuple(functions.values()), attributes=attributes)
+
+    def module_constant(self) -> None:
+        """`name = const(...)`, seen by the functions after it."""
+        token = self.identifier("the name of a constant")
+        if token.text in self.scopes[0]:
+            raise self.error(RelvmSyntaxError, f"constant {token} is defined twice", token)
+        self.expect("=")
+        self.expect("const")
+        self.scopes[0][token.text] = self.constant()
+
+    def symbol(self, expected: str) -> str:
+        """The name of a function or kernel: an identifier, or any string."""
+        return self.string() if self.token.kind == "string" else self.identifier(expected).text
+
+    def identifier(self, expected: str) -> Token:
+        if self.token.kind == "name" and self.token.text in KEYWORDS:
+            raise self.error(RelvmSyntaxError, f"expected {expected}, got the keyword {self.token}", self.token)
+        return self.expect_kind("name", expected)
+
+    def function(self, name: str) -> Function:
+        """From the parameters to the end of the body."""
+        origin = self.source.origin(self.token.offset)
+        self.scopes.append({})
+        params = self.parameters()
+        result_type, pure, claims_pure = None, True, False
+        if self.at("->") or self.at("=>"):
+            pure = claims_pure = self.take().text == "->"
+            if pure or not (self.at("{") or self.at("=") or self.at("with")):
+                result_type = self.type()
+        attributes = self.attributes() if self.accept("with") else ()
+        if self.accept("="):
+            body = self.expression()
+        elif self.at("{"):
+            body = self.block()
+        else:
+            raise self.unexpected("{ or = and the body of the function")
+        self.scopes.pop()
+        return Function(name, params, body, result_type, pure, attributes, claims_pure=claims_pure, origin=origin)
+
+    def parameters(self) -> tuple[Var, ...]:
+        self.expect("(")
+        params, _ = self.listed(")", self.parameter)
+        return tuple(params)
+
+    def parameter(self) -> Var:
+        token = self.identifier("a parameter")
+        self.expect(":", ": and the parameter's type")
+        if token.text in self.scopes[-1]:
+            raise self.error(RelvmSyntaxError, f"parameter {token.text} is there twice", token)
+        var = Var(token.text, type=self.type(), origins=(self.source.origin(token.offset),))
+        self.bind(var)
+        return var
+
+    def bind(self, var: Var) -> None:
+        if var.name != "_":
+            self.scopes[-1][var.name] = var
+
+    def block(self) -> Block:
+        self.deeper()
+        self.expect("{")
+        self.scopes.append({})
+        bindings: list[Binding | MatchCast] = []
+        run_start = None
+        while True:
+            is_function = self.at_function()
+            if run_start is not None and not is_function:
+                self.end_run(bindings, run_start)
+                run_start = None
+            if self.accept("return"):
+                break
+            if is_function and run_start is None:
+                self.runs.append(_Run({}, {}))
+                run_start = len(bindings)
+            bindings.append(self.local_function() if is_function else self.binding())
+            if not (self.accept(";") or self.token.first or self.at("}")):
+                raise self.unexpected("a new line or ; after the binding")
+        origin = self.source.origin(self.token.offset)
+        result = self.expression()
+        self.accept(";")
+        self.expect("}")
+        self.scopes.pop()
+        self.depth -= 1
+        return Block(tuple(bindings), result, origin=origin)
+
+    def binding(self) -> Binding | MatchCast:
+        token = self.identifier("a binding or return")
+        stated = self.type() if self.accept(":") else None
+        self.expect("=")
+        if self.at("match_cast"):
+            return self.match_cast(token, stated)
+        value = self.expression()
+        if stated is None and token.text == "_" and is_void_call(value):
+            stated = VOID
+        if stated is not None and value is self.without_type:
+            value = replace(value, type=stated)
+        var = Var(token.text, type=stated, origins=(self.source.origin(token.offset),))
+        self.bind(var)
+        return Binding(var, value)
+
+    def at_function(self) -> bool:
+        """Whether a binding of a local function begins here."""
+        at = self.position + 1
+        if self.following.text == ":":
+            while self.tokens[at].text not in ("=", ""):
+                at += 1
+        return self.tokens[min(at, len(self.tokens) - 1)].text == "=" and self.tokens[at + 1].text == "fn"
+
+    def local_function(self) -> Binding:
+        """`name = fn ...`, which may call itself and the local functions next to it."""
+        token = self.identifier("a binding or return")
+        stated = self.type() if self.accept(":") else None
+        self.expect("=")
+        var = Var(token.text, type=stated, origins=(self.source.origin(token.offset),))
+        outer = self.own_names
+        run = self.runs[-1]
+        if token.text in run.missing:
+            run.found[run.missing.pop(token.text)[0]] = var
+        self.bind(var)
+        self.own_names = {**outer, self.following.text: var}
+        function = self.expression()
+        self.own_names = outer
+        return Binding(var, function)
+
+    def end_run(self, bindings: list[Binding | MatchCast], start: int) -> None:
+        """The local functions from `start` on are all there: what they called before it was there is known now."""
+        run = self.runs.pop()
+        if run.found:
+            bindings[start:] = [substitute(binding, run.found) for binding in bindings[start:]]
+        for name, (var, error) in run.missing.items():
+            if not self.runs:
+                raise error
+            self.runs[-1].missing.setdefault(name, (var, error))
+
+    def match_cast(self, token: Token, stated: Type | None) -> MatchCast:
+        start = self.take()
+        if stated is not None:
+            raise self.error(RelvmSyntaxError, "match_cast states the type already", start)
+        self.expect("(")
+        value = self.expression()
+        self.expect(",")
+        var = Var(token.text, type=self.type(), origins=(self.source.origin(token.offset),))
+        where = self.string() if self.accept(",") else ""
+        self.expect(")")
+        self.bind(var)
+        return MatchCast(var, value, where)
+
+    def expression(self) -> Expr:
+        self.deeper()
+        if self.accept("if"):
+            cond = self.expression()
+            self.expect("then")
+            then = self.expression()
+            self.expect("else")
+            expr = If(cond, then, self.expression())
+        elif self.at("fused") and self.following.text == "{":
+            self.take()
+            expr = Fused(self.expression())
+        elif self.accept("fn"):
+            expr = self.function("" if self.at("(") else self.symbol("( or the function's name"))
+        else:
+            expr = self.infix(self.prefix(), 0)
+        self.depth -= 1
+        return expr
+
+    def infix(self, left: Expr, lowest: int) -> Expr:
+        """Scalar arithmetic that begins with `left`: the operators of level `lowest` and the tighter ones."""
+        outer = self.depth
+        while self.token.kind == "mark" and _LEVEL.get(self.token.text, -1) >= lowest:
+            self.deeper()  # what is before the operator is inside of it
+            sign = self.take().text
+            left = PrimCall(FORMS[sign, 2], (left, self.infix(self.prefix(), _LEVEL[sign] + 1)))
+        self.depth = outer
+        return left
+
+    def prefix(self) -> Expr:
+        """What stands between infix operators."""
+        negated = self.at("-") and self.following.kind not in ("int", "float") and self.following.text not in _NUMBERS
+        if negated or self.at("~"):
+            self.deeper()
+            call = PrimCall(FORMS[self.take().text, 1], (self.prefix(),))
+            self.depth -= 1
+            return call
+        expr = self.primary()
+        while not self.token.first and (self.at("(") or self.token.kind == "item"):
+            if self.at("("):
+                expr = Call(expr, self.arguments())
+            else:
+                expr = TupleItem(expr, int(self.take().text[1:]))
+        return expr
+
+    def arguments(self) -> tuple[Expr, ...]:
+        """`(a, b)`"""
+        self.expect("(")
+        return self.rest_of_arguments()
+
+    def rest_of_arguments(self) -> tuple[Expr, ...]:
+        """`a, b)`"""
+        args, _ = self.listed(")", self.expression)
+        return tuple(args)
+
+    def primary(self) -> Expr:
+        token = self.token
+        match token.kind:
+            case "int" | "float":
+                return self.scalar()
+            case "string":
+                return String(self.string())
+            case "name" if token.text in KEYWORDS:
+                self.deeper()
+                expr = self.keyword()
+                self.depth -= 1
+                return expr
+            case "name":
+                return self.named()
+        match token.text:
+            case "-":
+                return self.scalar()
+            case "(":
+                self.take()
+                return self.parenthesised()
+            case "{":
+                return self.block()
+            case "@":
+                return self.reference()
+        raise self.unexpected("an expression")
+
+    def scalar(self) -> Prim:
+        token, value = self.token, self.number()
+        return prim(self.in_range(token, value) if isinstance(value, int) else value)
+
+    def parenthesised(self) -> Expr:
+        parts, is_tuple = self.listed(")", self.expression)
+        return Tuple(tuple(parts)) if is_tuple else parts[0]
+
+    def reference(self) -> Expr:
+        self.expect("@")
+        if self.accept("packed"):
+            self.expect("(")
+            name = self.string()
+            self.expect(")")
+            return PackedRef(name)
+        token = self.token
+        name = self.symbol("the name of a function")
+        self.references.append((name, token))
+        return FunctionRef(name)
+
+    def named(self) -> Expr:
+        """A variable, or a call of an operator."""
+        token = self.take()
+        name = token.text
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        if name in operators():
+            if not self.at("("):
+                raise self.unexpected(f"the arguments of operator {name}")
+            return self.operator_call(token)
+        if name in self.own_names:
+            return self.own_names[name]
+        visible = {name for scope in self.scopes for name in scope}
+        kind, known = ("operator or variable", visible | operators().keys()) if self.at("(") else ("variable", visible)
+        error = self.error(RelvmNameError, f"no {kind} {name}{near_matches(name, known)}", token)
+        if not self.runs:
+            raise error
+        return self.runs[-1].missing.setdefault(name, (Var(name), error))[0]
+
+    def operator_call(self, token: Token) -> OpCall:
+        operator = find_operator(token.text)
+        self.expect("(")
+        args: list[Expr] = []
+        attributes: dict[str, Any] = {}
+        while not self.at(")"):
+            if self.following.text == "=" and self.token.kind in ("name", "string"):
+                self.attribute(attributes)
+            elif attributes:
+                raise self.unexpected("an attribute: arguments come before them")
+            else:
+                args.append(self.expression())
+            if not self.accept(","):
+                break
+        self.expect(")", ", or )")
+        try:
+            bound = operator.bind(tuple(args), attributes)
+            return OpCall(operator, tuple(args), bound, origins=(self.source.origin(token.offset),))
+        except RelvmError as error:
+            raise self.error(type(error), str(error), token) from None
+
+    def keyword(self) -> Expr:
+        """What starts with a keyword."""
+        token = self.take()
+        match token.text:
+            case "true" | "false":
+                return prim(token.text == "true")
+            case "inf" | "nan":
+                return prim(float(token.text))
+            case "null":
+                return Null()
+            case "const":
+                return self.constant()
+            case "shape":
+                return self.shape()
+            case "dim":
+                self.expect("(")
+                value = DimValue(self.dim())
+                self.expect(")")
+                return value
+            case "prim":
+                self.expect(".")
+                return PrimCall(self.known_name("scalar function", FUNCTIONS), self.arguments())
+            case "dtype":
+                self.expect("(")
+                name = self.known_name("dtype", ALL_DTYPES)
+                self.expect(")")
+                return DTypeValue(ALL_DTYPES[name])
+            case "packed" | "packed_pure":
+                return self.packed_call(pure=token.text == "packed_pure")
+            case "builtin":
+                self.expect(".")
+                return self.with_result(BuiltinCall(self.known_name("builtin", _BUILTIN_NAMES), self.arguments()))
+            case "kernel":
+                return self.with_result(KernelCall(self.symbol("the name of a kernel"), self.arguments()))
+            case "run":
+                return KernelRun(self.symbol("the name of a kernel"), self.arguments())
+            case "kill":
+                return Kill(self.primary())
+            case "match_cast":
+                raise self.error(RelvmSyntaxError, "match_cast stands only right after the = of a binding", token)
+        raise self.error(RelvmSyntaxError, f"expected an expression, got the keyword {token}", token)
+
+    def known_name(self, what: str, known: Container[str]) -> str:
+        token = self.take()
+        if token.text not in known:
+            raise self.error(RelvmNameError, f"no {what} {token}{near_matches(token.text, known)}", token)
+        return token.text
+
+    def shape(self) -> Shape:
+        self.expect("(")
+        dims, _ = self.listed(")", self.dim)
+        return Shape(tuple(dims))
+
+    def packed_call(self, pure: bool) -> Expr:
+        self.expect("(")
+        name = self.string()
+        if not self.at(")"):
+            self.expect(",", ", or )")
+        return self.with_result(PackedCall(name, self.rest_of_arguments(), pure))
+
+    def with_result(self, call: PackedCall | BuiltinCall | KernelCall) -> Expr:
+        """`call` with the result type that follows it, if one does."""
+        if self.accept(":"):
+            return replace(call, type=self.type())
+        self.without_type = call
+        return call

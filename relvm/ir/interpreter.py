@@ -1,0 +1,409 @@
+"""The meaning of a module in NumPy: an evaluator of the IR, slow and plain, that the tests hold both modes against.
+
+Values: tensors are np.ndarray, scalars Python bool, int and float, shapes and tuples Python tuples, lists
+Python lists, null None, functions `Closure`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmAssertionError,
+    RelvmError,
+    RelvmMemoryError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+    near_matches,
+)
+from relvm.ir.dtypes import dtype_of
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    Constant,
+    DimValue,
+    DTypeValue,
+    Expr,
+    Function,
+    FunctionRef,
+    Fused,
+    If,
+    MatchCast,
+    Module,
+    Null,
+    OpCall,
+    PackedCall,
+    PackedRef,
+    Prim,
+    PrimCall,
+    Shape,
+    String,
+    Tuple,
+    TupleItem,
+    Var,
+)
+from relvm.ir.operator import SizeClaim, shape_claims
+from relvm.ir.relate_sizes import has_dims, relate, replace_one_of, with_dims
+from relvm.ir.scalar_ops import evaluate_row, find_row, scalar_dtype
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, evaluate_with
+from relvm.ir.types import (
+    VOID,
+    FuncType,
+    ListType,
+    OptionalType,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleType,
+    Type,
+    dims_of,
+    is_proven,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _TailCall:
+    """What a function's body came to: the call that it ends with."""
+
+    callee: Any
+    args: tuple
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A function with the variables and dimensions around it."""
+
+    evaluator: _Evaluator
+    function: Function
+    variables: dict[Var, Any]
+    dims: dict[DimVar, int]
+
+    def __call__(self, *args: Any) -> Any:
+        return self.evaluator.call(self, args)
+
+
+@dataclass(frozen=True, eq=False)
+class _Partial:
+    """A function with its last arguments given."""
+
+    evaluator: _Evaluator
+    function: Any
+    captured: tuple
+
+    def __call__(self, *args: Any) -> Any:
+        return self.evaluator.call(self, args)
+
+
+def evaluate(module: Module, name: str, *args: Any, packed: Mapping[str, Callable] | None = None) -> Any:
+    """What function `name` of the module returns for `args`, by the operators' NumPy meanings.
+
+    Parameters
+    ----------
+    module
+        At stage PARSED, TYPED or NORMAL.
+    name
+        Of a function of it.
+    args
+        np.ndarray, Python scalars, tuples of them.
+    packed
+        The packed functions the module calls, taking and returning such values.
+
+    Raises
+    ------
+    RelvmArgumentError, RelvmTypeError, RelvmShapeError, RelvmNameError
+        As the machine raises them.
+    """
+    evaluator = _Evaluator(module, packed or {})
+    return evaluator.call(evaluator.global_function(name), args)
+
+
+class _Evaluator:
+    def __init__(self, module: Module, packed: Mapping[str, Callable]) -> None:
+        self.functions = {f.name: f for f in module.functions}
+        self.packed = packed
+
+    def global_function(self, name: str) -> Closure:
+        if name not in self.functions:
+            raise RelvmNameError(f"no function {name}{near_matches(name, self.functions)}")
+        return Closure(self, self.functions[name], {}, {})
+
+    def call(self, callee: Any, args: tuple) -> Any:
+        result = _TailCall(callee, args)
+        while isinstance(result, _TailCall):
+            result = self.enter(result.callee, result.args)
+        return result
+
+    def enter(self, callee: Any, args: tuple) -> Any:
+        """Runs a function up to the call that it ends with, if it ends with one."""
+        while isinstance(callee, _Partial):
+            callee, args = callee.function, (*args, *callee.captured)
+        if not isinstance(callee, Closure):
+            if callable(callee):
+                return callee(*args)
+            raise RelvmTypeError(f"expected a function, got {type(callee).__name__}")
+        function = callee.function
+        if len(args) != len(function.params):
+            raise RelvmArgumentError(f"{function.name} takes {len(function.params)} arguments, got {len(args)}")
+        variables, dims = dict(callee.variables), dict(callee.dims)
+        pending: list[tuple[str, AnyDim, int]] = []
+        for param, value in zip(function.params, args, strict=True):
+            _match(f"{function.name}: argument {param.name}", param.type, value, dims, pending)
+            variables[param] = value
+        _check_pending(pending, dims)
+        result = self.tail(function.body, variables, dims, function.result_type)
+        if function.result_type is not None and not isinstance(result, _TailCall):
+            _check(f"{function.name}: result", function.result_type, result, dims)
+        return result
+
+    def tail(self, expr: Expr, variables: dict[Var, Any], dims: dict[DimVar, int], wanted: Type | None) -> Any:
+        """The value of what a function ends with, or the call that gives it, where nothing is left to be checked."""
+        match expr:
+            case Block(bindings=(*before, Binding(var, value)), result=result) if result is var:
+                self.bindings(before, variables, dims)
+                return self.tail(value, variables, dims, wanted)
+            case Block():
+                self.bindings(expr.bindings, variables, dims)
+                return self.tail(expr.result, variables, dims, wanted)
+            case If(cond, then, orelse):
+                taken = then if bool(self.expr(cond, variables, dims)) else orelse
+                return self.tail(taken, dict(variables), dict(dims), wanted)
+            case Call(callee, args) if wanted is None or (expr.type is not None and is_proven(wanted, expr.type)):
+                called = self.expr(callee, variables, dims)
+                return _TailCall(called, tuple(self.expr(arg, variables, dims) for arg in args))
+        return self.expr(expr, variables, dims)
+
+    def expr(self, expr: Expr, variables: dict[Var, Any], dims: dict[DimVar, int]) -> Any:
+        def value(part: Expr) -> Any:
+            return self.expr(part, variables, dims)
+
+        match expr:
+            case Var():
+                return variables[expr]
+            case Constant(value=array):
+                return array
+            case Prim(value=scalar) | String(value=scalar):
+                return scalar
+            case DimValue(dim):
+                return _dim_value(dim, dims)
+            case PrimCall(function, args):
+                operands = tuple(map(value, args))
+                return evaluate_row(find_row(function, tuple(map(scalar_dtype, operands))), *operands)
+            case DTypeValue(value=dtype):
+                return dtype.numpy
+            case Null():
+                return None
+            case Shape(dims=parts):
+                for claim in shape_claims(parts):
+                    claim.check(claim.left, _dim_value(claim.right, dims))
+                return tuple(_dim_value(dim, dims) for dim in parts)
+            case FunctionRef(name):
+                return self.global_function(name)
+            case PackedRef(name):
+                return self.packed_function(name)
+            case Tuple(fields):
+                return tuple(map(value, fields))
+            case TupleItem(tuple_, index):
+                return value(tuple_)[index]
+            case If(cond, then, orelse):
+                return self.expr(then if bool(value(cond)) else orelse, dict(variables), dict(dims))
+            case Fused(body):
+                return self.expr(body, dict(variables), dims)
+            case Function():
+                return Closure(self, expr, variables, dims)
+            case Call(callee, args):
+                result = self.call(value(callee), tuple(map(value, args)))
+                if isinstance(callee, Var) and expr.type is not None:
+                    _check(f"the result of {callee.name}", expr.type, result, dims)
+                return result
+            case OpCall(op, args, attributes):
+                values = tuple(map(value, args))
+                self.check_sizes(expr, values, dims)
+                try:
+                    return _as_values(op.numpy(*values, **dict(attributes)), expr.type)
+                except RelvmError:
+                    raise
+                except ValueError as error:  # an array that is too large
+                    raise RelvmShapeError(f"{op}: {error}") from error
+                except MemoryError as error:
+                    raise RelvmMemoryError(f"{op}: {error}") from error
+            case BuiltinCall("make_closure", (callee, *captured)):
+                return _Partial(self, value(callee), tuple(map(value, captured)))
+            case BuiltinCall("assert", (cond, String(message))):
+                if not value(cond):
+                    raise RelvmAssertionError(message)
+                return None
+            case BuiltinCall("check_equal" | "check_at_most" as name, (left, right, String(message))):
+                SizeClaim(name.removeprefix("check_"), 0, 0, message).check(value(left), value(right))
+                return None
+            case BuiltinCall("print", args):
+                return tuple(map(value, args)) and None
+            case BuiltinCall(name):
+                raise RelvmUnsupportedError(f"the reference has no meaning for builtin {name}")
+            case PackedCall(name, args):
+                result = self.packed_function(name)(*map(value, args))
+                if expr.type == VOID:
+                    return ()
+                _check(f"the result of {name}", expr.type, result, dims)
+                return result
+            case Block():
+                return self.block(expr, variables, dims)
+        raise AssertionError(f"the reference evaluator does not know {type(expr).__name__}")
+
+    def check_sizes(self, call: OpCall, values: tuple, dims: Mapping[DimVar, int]) -> None:
+        """Checks what an operator needs of the sizes of its arguments: what its type rule says of them.
+
+        A size is a number where the type states it, else a variable, because a size that only happens to be 1 is not
+        repeated.  Sizes that must be equal are compared.
+
+        Raises
+        ------
+        RelvmShapeError
+            The arguments do not fit.
+        """
+        types = tuple(with_dims(arg.type) for arg in call.args)
+        if not all(map(has_dims, types)):
+            return
+        sizes = dict(dims)
+        for type_, value in zip(types, values, strict=True):
+            if isinstance(type_, TensorType | ShapeType):
+                shape = value.shape if isinstance(type_, TensorType) else value
+                sizes |= {as_var(dim): n for dim, n in zip(dims_of(type_), shape, strict=True) if as_var(dim)}
+
+        def replacement(first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
+            same = _dim_value(first, sizes) == _dim_value(second, sizes)
+            return replace_one_of(None, first, second) if same else None
+
+        if any(type_ is not arg.type for type_, arg in zip(types, call.args, strict=True)):
+            types, _ = relate(call.op, types, call.attributes, replacement)
+        for claim in call.op.claims(types, call.attributes):
+            claim.check(_dim_value(claim.left, sizes), _dim_value(claim.right, sizes))
+
+    def block(self, block: Block, variables: dict[Var, Any], dims: dict[DimVar, int]) -> Any:
+        self.bindings(block.bindings, variables, dims)
+        return self.expr(block.result, variables, dims)
+
+    def bindings(
+        self, bindings: Iterable[Binding | MatchCast], variables: dict[Var, Any], dims: dict[DimVar, int]
+    ) -> None:
+        for binding in bindings:
+            value = self.expr(binding.value, variables, dims)
+            if isinstance(value, Closure) and value.function is binding.value:
+                value.variables[binding.var] = value
+            if isinstance(binding, MatchCast):
+                _check(binding.where or f"match_cast {binding.var.name}", binding.var.type, value, dims)
+            variables[binding.var] = value
+
+    def packed_function(self, name: str) -> Callable:
+        if name not in self.packed:
+            raise RelvmNameError(f"no packed function {name}{near_matches(name, self.packed)}")
+        return self.packed[name]
+
+
+def _dim_value(dim: AnyDim, dims: Mapping[DimVar, int]) -> int:
+    try:
+        value = evaluate_with(dim, dims.get)
+    except ZeroDivisionError as error:
+        raise RelvmShapeError(f"{dim}: {error}") from None
+    assert isinstance(value, int), f"dimension {dim} is not known"
+    if not -(1 << 63) <= value < 1 << 63:
+        raise RelvmShapeError(f"{dim}: {value} is out of the range of i64")
+    return value
+
+
+def _as_values(result: Any, type_: Type | None) -> Any:
+    """What an operator's NumPy meaning returned, as arrays of the dtypes that its type states."""
+    if isinstance(result, tuple) and not isinstance(type_, ShapeType):
+        fields = type_.fields if isinstance(type_, TupleType) else (None,) * len(result)
+        return tuple(_as_values(part, field) for part, field in zip(result, fields, strict=True))
+    if isinstance(type_, TensorType):
+        return np.asarray(result, dtype=type_.dtype.numpy if type_.dtype else None)
+    return result
+
+
+def _check(where: str, type_: Type, value: Any, dims: dict[DimVar, int]) -> None:
+    """Checks a value against a type whose variables, where they are new, take the sizes found."""
+    pending: list[tuple[str, AnyDim, int]] = []
+    _match(where, type_, value, dims, pending)
+    _check_pending(pending, dims)
+
+
+def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending: list) -> None:
+    """Checks a value against a type; variables seen first take the size found, compound dimensions are left in
+    `pending`."""
+    match type_:
+        case TensorType(dtype, shape, rank):
+            array = value if isinstance(value, np.ndarray | np.generic) else None
+            if array is None:
+                raise RelvmTypeError(f"{where}: expected a tensor, got {type(value).__name__}")
+            if dtype and dtype_of(array.dtype) != dtype:
+                raise RelvmTypeError(f"{where}: expected dtype {dtype}, got {dtype_of(array.dtype)}")
+            if rank is not None and array.ndim != rank:
+                raise RelvmTypeError(f"{where}: expected rank {rank}, got {array.ndim}")
+            _match_dims(where, shape, array.shape, dims, pending)
+        case ShapeType(dims=expected, rank=rank):
+            if not isinstance(value, tuple) or not all(isinstance(v, int) for v in value):
+                raise RelvmTypeError(f"{where}: expected a shape, got {type(value).__name__}")
+            if rank is not None and len(value) != rank:
+                raise RelvmTypeError(f"{where}: expected a shape of rank {rank}, got {len(value)}")
+            _match_dims(where, expected, value, dims, pending)
+        case TupleType(fields):
+            if not isinstance(value, tuple) or len(value) != len(fields):
+                raise RelvmTypeError(f"{where}: expected a tuple of {len(fields)}")
+            for i, (field, part) in enumerate(zip(fields, value, strict=True)):
+                _match(f"{where}, item {i}", field, part, dims, pending)
+        case ListType(item):  # what is inside gives no variable its value: it waits for those that do
+            if not isinstance(value, list | tuple):
+                raise RelvmTypeError(f"{where}: expected a list, got {type(value).__name__}")
+            for i, part in enumerate(value):
+                if item is None:
+                    raise RelvmTypeError(f"{where}, item {i}: expected no value, got {type(part).__name__}")
+                pending.append((f"{where}, item {i}", item, part))
+        case OptionalType(inner):
+            if value is not None and inner is None:
+                raise RelvmTypeError(f"{where}: expected no value, got {type(value).__name__}")
+            if value is not None:
+                pending.append((where, inner, value))
+        case FuncType():
+            if not callable(value):
+                raise RelvmTypeError(f"{where}: expected a function, got {type(value).__name__}")
+        case PrimType(dtype, expected):
+            kinds = {"bool": bool, "i64": int, "f64": float}
+            if type(value) is not kinds[dtype.name]:
+                raise RelvmTypeError(f"{where}: expected a {dtype} scalar, got {type(value).__name__}")
+            if expected is not None:
+                _match_dims(where, (expected,), (value,), dims, pending, "")
+
+
+def _match_dims(
+    where: str,
+    expected,
+    got: tuple[int, ...],
+    dims: dict[DimVar, int],
+    pending: list,
+    what: str = "dimension {} to be ",
+) -> None:
+    for i, (dim, size) in enumerate(zip(expected or (), got, strict=False)):
+        var = as_var(dim)
+        if var is not None and var not in dims:
+            dims[var] = size
+        else:
+            pending.append((f"{where}: expected {what.format(i)}", dim, size))
+
+
+def _check_pending(pending: list, dims: Mapping[DimVar, int]) -> None:
+    for where, dim, size in pending:
+        if isinstance(dim, Type):
+            _check(where, dim, size, dict(dims))
+            continue
+        expected = _dim_value(dim, dims)
+        if expected != size:
+            raise RelvmShapeError(f"{where}{expected}, got {size}")

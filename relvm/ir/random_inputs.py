@@ -1,0 +1,40 @@
+"""Random values of a type, for trying a program on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError
+from relvm.ir.symbolic import evaluate_with
+from relvm.ir.types import TensorType, Type, format_type
+
+
+def random_array(type_: Type, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
+    """Floats from the normal distribution, integers in [0, 2).
+
+    Parameters
+    ----------
+    type_
+        A tensor's.
+    sizes
+        Of its symbolic dimensions by their names; those that are not there, and axes of unknown size, have size 1.
+
+    Raises
+    ------
+    RelvmArgumentError
+        The type is not that of a tensor of known dtype and rank, or a size would be negative, or
+        NumPy has no array of so many axes or elements.
+    """
+    if not isinstance(type_, TensorType) or type_.dtype is None or type_.rank is None:
+        raise RelvmArgumentError(f"no random value is made of type {type_}")
+    dims = type_.shape if type_.shape is not None else (1,) * type_.rank
+    shape = [evaluate_with(dim, lambda var: sizes.get(var.name, 1)) for dim in dims]
+    if any(not isinstance(size, int) or size < 0 for size in shape):
+        raise RelvmArgumentError(f"type {type_} has no such sizes")
+    try:
+        values = rng.standard_normal(shape) if type_.dtype.is_float else rng.integers(0, 2, shape)
+    except ValueError as error:  # more axes, or elements, than NumPy has
+        raise RelvmArgumentError(f"no array is of the type {format_type(type_):.200}: {error}") from None
+    return np.asarray(values).astype(type_.dtype.numpy)

@@ -1,0 +1,581 @@
+"""Type inference: PARSED -> TYPED.
+
+Every expression gets its type; every variable the type of what it is bound to.  Where an annotation says more than can
+be proven (a result type, an annotated binding) a `match_cast` is put in, so the check is made at run time; what can
+never hold is an error here.  Purity is inferred too: a function that makes an impure call is impure; if it claims to be
+pure, that is an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmTypeError,
+    located,
+    near_matches,
+)
+from relvm.ir.dtypes import BOOL
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    DimValue,
+    Expr,
+    Function,
+    FunctionRef,
+    Fused,
+    If,
+    KernelCall,
+    KernelRun,
+    MatchCast,
+    Module,
+    OpCall,
+    PackedCall,
+    Prim,
+    PrimCall,
+    Shape,
+    Tuple,
+    TupleItem,
+    Var,
+    tuple_type_of,
+)
+from relvm.ir.node import Node, children, map_children, walk
+from relvm.ir.operator import Effect, shape_claims
+from relvm.ir.scalar_ops import DTYPE_OF_LETTER, find_row, has_value
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_vars
+from relvm.ir.types import (
+    OBJECT,
+    FuncType,
+    ObjectType,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleType,
+    Type,
+    forget_vars,
+    is_proven,
+    join,
+    mismatch,
+    substitute_dims,
+    type_vars,
+)
+from relvm.ir.visitor import function_runs
+from relvm.tables import BUILTINS
+
+_IMPURE_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "IMPURE")
+_CHECKS = frozenset(row.name for row in BUILTINS if row.effect == "CHECK")
+
+
+def infer_types(module: Module, *, stated: bool = True) -> Module:
+    """The module with every expression typed.
+
+    Parameters
+    ----------
+    module
+        At stage PARSED, or TYPED already.
+    stated
+        Whether the types that variables have are the program's own words, which are checked; if not, they were inferred
+        before all functions were known, and are inferred again.
+
+    Raises
+    ------
+    RelvmTypeError, RelvmShapeError
+        An expression that no values could satisfy, or an effect in a function that claims to have none; the message
+        says where in the source that is, and names the function and the binding.
+    RelvmNameError
+        A function that the module does not have.
+    """
+    references = {f.name: _referenced(f) for f in module.functions}
+    callers = _callers(module.functions)
+    impure = _with_callers({f.name for f in module.functions if not f.pure or impure_call(f.body)}, callers)
+    while True:
+        declared = {f.name: replace(f, pure=f.claims_pure or f.name not in impure) for f in module.functions}
+        finished: dict[str, Function] = {}
+        for name in declared:
+            _finish(name, declared, finished, references, (), stated)
+        found = {f.name for f in finished.values() if not f.pure} - impure
+        if found.isdisjoint(name for names in references.values() for name in names):
+            return module.with_functions(tuple(finished[f.name] for f in module.functions))
+        impure = _with_callers(impure | found, callers)  # only types showed it: who refers to them is typed again
+
+
+def infer_expr(
+    expr: Expr,
+    functions: dict[str, FuncType],
+    known_dims: Iterable[DimVar] = (),
+    place: str = "expression",
+    origin: str = "",
+) -> Expr:
+    """`expr` typed on its own: its free variables have types already, those it binds get theirs anew.
+
+    Parameters
+    ----------
+    functions
+        The types of the module's functions that `expr` may refer to.
+    known_dims
+        The dimension variables bound where `expr` stands.
+    place
+        What a message says of where that is.
+    origin
+        And of where in the source.
+    """
+    return _Inference(place, functions.get, functions.keys(), set(known_dims), stated=False, origin=origin).expr(expr)
+
+
+def _finish(
+    name: str,
+    declared: dict[str, Function],
+    finished: dict[str, Function],
+    references: dict[str, list[str]],
+    trail: tuple[str, ...],
+    stated: bool,
+) -> None:
+    """Types function `name`, and first those it refers to whose result type is not annotated."""
+    if name in finished:
+        return
+    function = declared[name]
+    for other in references[name]:
+        if other in declared and other not in finished and declared[other].result_type is None:
+            if other == name or other in trail:
+                error = RelvmTypeError(f"{other}: a recursive function needs a result type; annotate it")
+                raise located(error, declared[other].origin)
+            _finish(other, declared, finished, references, (*trail, name), stated)
+
+    def type_of(other: str) -> FuncType | None:
+        known = finished.get(other) or declared.get(other)
+        return known and known.func_type
+
+    finished[name] = _Inference(name, type_of, declared.keys(), set(), stated).function(function)
+
+
+def _referenced(function: Function) -> list[str]:
+    return list(dict.fromkeys(item.name for item in walk(function) if isinstance(item, FunctionRef)))
+
+
+def _callers(functions: Iterable[Function]) -> dict[str, list[str]]:
+    """Function -> those that call it by name in their own bodies."""
+    callers: dict[str, list[str]] = {}
+    for function in functions:
+        for item in _own_nodes(function.body):
+            match item:
+                case Call(callee=FunctionRef(name)):
+                    callers.setdefault(name, []).append(function.name)
+    return callers
+
+
+def _with_callers(names: set[str], callers: dict[str, list[str]]) -> set[str]:
+    """`names`, and those of the functions that call them, directly or not."""
+    reached, waiting = set(names), list(names)
+    while waiting:
+        new = set(callers.get(waiting.pop(), ())) - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+def impure_call(body: Expr) -> Expr | None:
+    """The first call in the body of a function that may have an effect; those in local functions aside."""
+    return next(filter(is_impure_call, _own_nodes(body)), None)
+
+
+def _own_nodes(body: Expr) -> Iterator[Node]:
+    """The nodes of a function's body, those in local functions aside."""
+    stack: list[Node] = [body]
+    while stack:
+        item = stack.pop()
+        yield item
+        if not isinstance(item, Function):
+            stack.extend(reversed(list(children(item))))
+
+
+def is_impure_call(item) -> bool:
+    """Whether evaluating this very node, its arguments aside, has an effect."""
+    match item:
+        case PackedCall(pure=pure):
+            return not pure
+        case OpCall(op=op):
+            return op.effect is Effect.IMPURE
+        case BuiltinCall(name=name):
+            return name in _IMPURE_BUILTINS
+        case KernelRun():
+            return True
+        case Call(callee=Expr(type=FuncType(pure=pure))):
+            return not pure
+        case Call(
+            callee=callee
+        ):  # of a function of the module (its own purity counts), or of anything: assume the worst
+            return not isinstance(callee, FunctionRef) and callee.type is not None
+    return False
+
+
+def may_fail(item) -> bool:
+    """Whether `item` is a check, or scalar arithmetic that may have no value: its error is kept even where its value is
+    not used."""
+    if isinstance(item, BuiltinCall):
+        return item.name in _CHECKS
+    if not isinstance(item, PrimCall):
+        return False
+    row = find_row(item.function, tuple(arg.type.dtype for arg in item.args))
+    if not row.fails:
+        return False
+    last = item.args[-1]
+    return not (isinstance(last, Prim) and has_value(row, (0, last.value)[-len(item.args) :]))
+
+
+class _Inference:
+    """The inference of one function of the module.
+
+    place, origin: of what is being typed: in the module, as messages say it, and in the source, or near it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        type_of,
+        names: Iterable[str],
+        known_dims: set[DimVar],
+        stated: bool = True,
+        origin: str = "",
+    ) -> None:
+        self.name = name
+        self.type_of = type_of
+        self.names = names
+        self.vars: dict[Var, Var] = {}  # as written -> as typed
+        self.known = known_dims
+        self.stated = stated
+        self.place = name
+        self.origin = origin
+
+    def error(self, message: str, kind: type[RelvmError] = RelvmTypeError, origin: str = "") -> RelvmError:
+        return located(kind(f"{self.place}: {message}"), origin or self.origin)
+
+    @contextlib.contextmanager
+    def at_place(self) -> Iterator[None]:
+        """Say the place in errors that come without one."""
+        try:
+            yield
+        except RelvmError as error:
+            if error.origin or str(error).startswith(self.name):
+                raise
+            raise self.error(str(error), type(error)) from error
+
+    def function(self, function: Function) -> Function:
+        outer_known = set(self.known)
+        outer, self.origin = self.origin, function.origin or self.origin
+        for param in function.params:
+            if param.type is None:
+                raise self.error(f"parameter {param.name} of {function.name} needs a type", origin=param.origin)
+            self.known.update(plain_dim_vars(param.type))
+        for param in function.params:
+            self.origin = param.origin or self.origin
+            if not isinstance(param.type, FuncType):  # a function type binds its own variables
+                self.check_vars(type_vars(param.type))
+        params_known = set(self.known)
+        self.origin = function.origin or outer
+        with self.at_place():
+            body = self.expr(function.body)
+        declared = function.result_type
+        if declared is not None:
+            reason = mismatch(declared, body.type)
+            if reason:
+                raise self.error(f"the result of {function.name}: {reason}", origin=_result_origin(function.body))
+            if not is_proven(declared, body.type):
+                body = _checked_result(body, declared)
+            result = declared
+        else:
+            result = forget_vars(body.type, params_known.__contains__)
+        self.known = outer_known
+        effect = impure_call(body)
+        if effect and function.claims_pure:
+            raise self.error(
+                f"-> says that it has no effects, but {_described(effect)} may have some; declare it with =>"
+            )
+        pure = function.pure and effect is None
+        func_type = FuncType(tuple(p.type for p in function.params), result, pure)
+        self.origin = outer
+        return replace(function, body=body, result_type=result, pure=pure, type=func_type)
+
+    def expr(self, expr: Expr) -> Expr:
+        match expr:
+            case Var():
+                return self.var(expr)
+            case FunctionRef(name):
+                found = self.type_of(name)
+                if found is None:
+                    raise self.error(f"no function {name}{near_matches(name, self.names)}", RelvmNameError)
+                return replace(expr, type=found)
+            case Shape(dims):
+                self.check_dims(dims)
+                try:
+                    shape_claims(dims)
+                except RelvmShapeError as error:
+                    raise self.error(str(error), RelvmShapeError) from None
+                return expr
+            case DimValue(dim):
+                self.check_dims((dim,))
+                return expr
+            case Function():
+                return self.function(expr)
+            case Block():
+                return self.block(expr)
+            case Fused():
+                body = self.expr(expr.body)
+                return replace(expr, body=body, type=body.type)
+            case If():
+                return self.conditional(expr)
+        expr = map_children(self.expr, expr)
+        match expr:
+            case Tuple(fields):
+                return replace(expr, type=tuple_type_of(fields))
+            case TupleItem(tuple_, index):
+                return replace(expr, type=self.item_type(tuple_.type, index))
+            case OpCall():
+                return replace(expr, type=self.op_type(expr))
+            case PrimCall():
+                return replace(expr, type=self.prim_type(expr))
+            case Call():
+                return replace(expr, type=self.call_type(expr))
+            case KernelCall() | PackedCall() if expr.type is None:
+                raise self.error(
+                    f"the call of {expr.kernel if isinstance(expr, KernelCall) else expr.name} needs a type"
+                )
+            case BuiltinCall("make_closure", (callee, *captured)) if expr.type in (None, OBJECT):
+                return replace(expr, type=self.closure_type(callee, captured))
+            case PackedCall():
+                self.bind_dims(expr.type)  # its result is checked at run time, as a match_cast is
+        return expr
+
+    def var(self, var: Var) -> Var:
+        typed = self.vars.get(var, var)
+        if typed.type is None:
+            raise self.error(
+                f"variable {var.name} is used before it has a type (a recursive function needs a result type)"
+            )
+        return typed
+
+    def block(self, block: Block) -> Block:
+        bindings = []
+        place, origin = self.place, self.origin
+        for run in function_runs(block.bindings):
+            self.place, self.origin = f"{self.name}: {run[0].var.name}", run[0].var.origin or origin
+            with self.at_place():
+                bindings.extend(self.functions(run) if isinstance(run[0].value, Function) else self.binding(run[0]))
+        self.place, self.origin = place, block.origin or origin
+        result = self.expr(block.result)
+        self.origin = origin
+        return replace(block, bindings=tuple(bindings), result=result, type=result.type)
+
+    def functions(self, run: tuple[Binding, ...]) -> Iterable[Binding]:
+        """Local functions that may call themselves and each other: those that state their results are known before."""
+        for binding in run:
+            if binding.value.result_type is not None:
+                self.vars[binding.var] = replace(binding.var, type=binding.value.func_type)
+        while True:
+            typed = []
+            changed = False
+            for binding in run:
+                self.place, self.origin = f"{self.name}: {binding.var.name}", binding.var.origin or self.origin
+                value = self.function(binding.value)
+                known = self.vars.get(binding.var)
+                if known is None or known.type != value.type:  # it turned out to have effects: so may its callers
+                    changed |= known is not None
+                    self.vars[binding.var] = replace(binding.var, type=value.type)
+                typed.append(Binding(self.vars[binding.var], value))
+            if not changed:
+                return typed
+
+    def binding(self, binding: Binding | MatchCast) -> Iterable[Binding | MatchCast]:
+        var = binding.var
+        value = self.expr(binding.value)
+        expected = var.type if self.stated or isinstance(binding, MatchCast) else None
+        if expected is not None and (reason := mismatch(expected, value.type)):
+            raise self.error(f"{reason}")
+        if isinstance(binding, MatchCast):
+            if expected is None:
+                raise self.error("match_cast needs a type")
+            self.bind_dims(expected)
+            self.vars[var] = var
+            return [replace(binding, value=value)]
+        if expected is not None and not is_proven(expected, value.type):
+            self.bind_dims(expected)
+            self.vars[var] = var
+            unchecked = Var(var.name, type=value.type, origins=var.origins)
+            return [Binding(unchecked, value), MatchCast(var, unchecked)]
+        unchanged = expected is not None or var.type == value.type
+        self.vars[var] = var if unchanged else replace(var, type=value.type)
+        return [replace(binding, var=self.vars[var], value=value)]
+
+    def conditional(self, expr: If) -> If:
+        cond = self.expr(expr.cond)
+        if not _is_condition(cond.type):
+            raise self.error(f"the condition of an if is {cond.type}, expected a bool or integer scalar or 0-d tensor")
+        known = set(self.known)
+        then = self.expr(expr.then)
+        self.known = set(known)
+        orelse = self.expr(expr.orelse)
+        self.known = known
+        both = join(forget_vars(then.type, known.__contains__), forget_vars(orelse.type, known.__contains__))
+        if both is None:
+            raise self.error(f"the branches of an if are of different kinds: {then.type} and {orelse.type}")
+        return replace(expr, cond=cond, then=then, orelse=orelse, type=both)
+
+    def item_type(self, type_: Type, index: int) -> Type:
+        match type_:
+            case TupleType(fields):
+                if not 0 <= index < len(fields):
+                    raise self.error(f"item {index} of a tuple of {len(fields)}")
+                return fields[index]
+            case ObjectType():
+                return OBJECT
+        raise self.error(f"item {index} of {type_}, which is no tuple")
+
+    def op_type(self, call: OpCall) -> Type:
+        try:
+            result = call.op.infer(tuple(arg.type for arg in call.args), call.attributes)
+        except RelvmError as error:
+            raise self.error(str(error), type(error), call.origins[0] if call.origins else "") from error
+        return result
+
+    def closure_type(self, callee: Expr, captured: list[Expr]) -> Type:
+        """The type of a function whose last arguments are given."""
+        match callee.type:
+            case FuncType(params, result, pure) if len(params) >= len(captured):
+                given = len(params) - len(captured)
+                for i, (param, value) in enumerate(zip(params[given:], captured, strict=True)):
+                    if reason := mismatch(forget_vars(param, lambda var: False), value.type):
+                        raise self.error(f"argument {given + i} of {getattr(callee, 'name', 'the function')}: {reason}")
+                return FuncType(params[:given], forget_vars(result, set(_own_dims(params[:given])).__contains__), pure)
+            case FuncType(params):
+                raise self.error(f"{len(captured)} arguments given to a function of {len(params)}", RelvmArgumentError)
+            case ObjectType():
+                return OBJECT
+        raise self.error(f"arguments given to {callee.type}, which is no function")
+
+    def prim_type(self, call: PrimCall) -> Type:
+        dtypes = tuple(arg.type.dtype for arg in call.args if isinstance(arg.type, PrimType))
+        if len(dtypes) < len(call.args):
+            got = ", ".join(str(arg.type) for arg in call.args)
+            raise self.error(f"scalar {call.function}: expected scalars, got ({got})")
+        try:
+            return PrimType(DTYPE_OF_LETTER[find_row(call.function, dtypes).result])
+        except RelvmTypeError as error:
+            raise self.error(str(error)) from None
+
+    def call_type(self, call: Call) -> Type:
+        match call.callee.type:
+            case ObjectType():
+                return OBJECT
+            case FuncType(params, result):
+                return self.instantiate(call, params, result)
+        raise self.error(f"a call of {call.callee.type}, which is no function")
+
+    def instantiate(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
+        """The type of a call: the callee's dimension variables take the values that the arguments' shapes give.  One
+        that they do not give is unknown: when a function calls itself it is not the caller's."""
+        callee = getattr(call.callee, "name", "the function")
+        if len(params) != len(call.args):
+            raise self.error(f"{callee} takes {len(params)} arguments, got {len(call.args)}", RelvmArgumentError)
+        values: dict[DimVar, AnyDim] = {}
+        for param, arg in zip(params, call.args, strict=True):
+            match_dims(param, arg.type, values)
+        for i, (param, arg) in enumerate(zip(params, call.args, strict=True)):
+            if reason := mismatch(substitute_dims(param, values), arg.type):
+                raise self.error(f"argument {i} of {callee}: {reason}")
+        mentioned = {var for dims in values.values() for var in dim_vars(dims)}
+        outer = self.known.difference(_own_dims(params)) | mentioned
+        return forget_vars(substitute_dims(result, values), outer.__contains__)
+
+    def bind_dims(self, type_: Type) -> None:
+        """The plain variables of `type_` are bound from here on; every other variable in it must be already."""
+        self.known.update(plain_dim_vars(type_))
+        if not isinstance(type_, FuncType):
+            self.check_vars(type_vars(type_))
+
+    def check_dims(self, dims: tuple[AnyDim, ...]) -> None:
+        self.check_vars(var for dim in dims for var in dim_vars(dim))
+
+    def check_vars(self, variables: Iterable[DimVar]) -> None:
+        for var in variables:
+            if var not in self.known:
+                raise self.error(
+                    f"dimension {var.name} is not known here: no parameter's shape gives it", RelvmNameError
+                )
+
+
+def _result_origin(body: Expr) -> str:
+    """Where the result of a function is; empty where nothing of the source says it."""
+    return body.origin if isinstance(body, Block) else ""
+
+
+def _own_dims(types: Iterable[Type]) -> Iterable[DimVar]:
+    return (var for type_ in types for var in plain_dim_vars(type_))
+
+
+def _described(call: Expr) -> str:
+    """An impure call, for messages."""
+    match call:
+        case PackedCall(name=name):
+            return f"packed function {name}"
+        case OpCall(op=op):
+            return f"operator {op}"
+        case KernelRun(kernel=name):
+            return f"kernel {name}"
+        case Call(callee=FunctionRef(name) | Var(name)):
+            return f"the call of {name}"
+        case BuiltinCall(name=name):
+            return f"builtin {name}"
+    return "a call of a value"
+
+
+def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
+    """The variables that stand alone as a dimension of a tensor or shape, or as the value of a scalar, in `type_`:
+    those that a value gives."""
+    match type_:
+        case TensorType(shape=dims) | ShapeType(dims=dims):
+            yield from (var for var in map(as_var, dims or ()) if var)
+        case PrimType(value=value):
+            if var := as_var(value):
+                yield var
+        case TupleType(fields):
+            for part in fields:
+                yield from plain_dim_vars(part)
+
+
+def match_dims(param: Type, arg: Type, values: dict[DimVar, AnyDim]) -> None:
+    """Records in `values` what each plain variable of `param` is where a value of type `arg` is given."""
+    match param, arg:
+        case (TensorType(shape=ours), TensorType(shape=theirs)) | (ShapeType(dims=ours), ShapeType(dims=theirs)):
+            for ours_dim, theirs_dim in zip(ours or (), theirs or (), strict=False):
+                if var := as_var(ours_dim):
+                    values.setdefault(var, theirs_dim)
+        case PrimType(value=ours), PrimType(value=theirs):
+            if theirs is not None and (var := as_var(ours)):
+                values.setdefault(var, theirs)
+        case TupleType(ours), TupleType(theirs):
+            for ours_field, theirs_field in zip(ours, theirs, strict=False):
+                match_dims(ours_field, theirs_field, values)
+
+
+def _is_condition(type_: Type) -> bool:
+    match type_:
+        case PrimType(dtype):
+            return dtype.is_bool or dtype.is_integer
+        case TensorType(dtype, _, rank):
+            return rank in (0, None) and (dtype is None or dtype == BOOL or dtype.is_integer)
+    return isinstance(type_, ObjectType)
+
+
+def _checked_result(body: Expr, type_: Type) -> Block:
+    """`body` with its result checked at run time to be of `type_`."""
+    block = body if isinstance(body, Block) else Block((), body, type=body.type)
+    unchecked, checked = Var("result", type=body.type), Var("result", type=type_)
+    added = (Binding(unchecked, block.result), MatchCast(checked, unchecked))
+    return Block((*block.bindings, *added), checked, type=type_)

@@ -1,0 +1,137 @@
+"""What the type rules share: checks that name the operator, the argument and what came, and the shapes of results.
+
+A rule gives the narrowest type it can: a shape where all arguments' shapes are known, symbolic dimensions included; a
+rank where only ranks are known; a dtype always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dtypes import DType
+from relvm.ir.operator import claim_equal, expect
+from relvm.ir.symbolic import AnyDim, difference, format_dim, product
+from relvm.ir.types import ShapeType, TensorType, Type
+
+
+def expect_tensor(op: str, **args: Type) -> None:
+    """Every argument, given under its parameter's name, is a tensor of known dtype."""
+    for name, type_ in args.items():
+        expect(isinstance(type_, TensorType), "{}: {} is {}, expected a tensor", op, name, type_)
+        expect(type_.dtype is not None, "{}: the dtype of {} is not known; match_cast it", op, name)
+
+
+def expect_float(op: str, **args: TensorType) -> None:
+    _expect_dtype(op, args, "a float dtype", lambda dtype: dtype.is_float)
+
+
+def expect_numeric(op: str, **args: TensorType) -> None:
+    _expect_dtype(op, args, "an integer or float dtype", lambda dtype: dtype.is_integer or dtype.is_float)
+
+
+def expect_bool(op: str, **args: TensorType) -> None:
+    _expect_dtype(op, args, "bool", lambda dtype: dtype.is_bool)
+
+
+def _expect_dtype(op: str, args: dict[str, TensorType], expected: str, holds: Callable[[DType], bool]) -> None:
+    expect_tensor(op, **args)
+    for name, type_ in args.items():
+        expect(holds(type_.dtype), "{}: {} has dtype {}, expected {}", op, name, type_.dtype, expected)
+
+
+def expect_same_dtype(op: str, **args: TensorType) -> None:
+    """All arguments are of the dtype of the first: operators do not convert."""
+    expect_tensor(op, **args)
+    (first, reference), *rest = args.items()
+    for name, type_ in rest:
+        same = type_.dtype == reference.dtype
+        expect(same, "{}: {} has dtype {} and {} has {}; cast one", op, first, reference.dtype, name, type_.dtype)
+
+
+def expect_shape(op: str, name: str, type_: Type) -> None:
+    """The argument is a shape; what is known of its dimensions is not negative."""
+    expect(isinstance(type_, ShapeType), "{}: {} is {}, expected a shape", op, name, type_)
+    for dim in type_.dims or ():
+        known_negative = isinstance(dim, int) and dim < 0
+        expect(not known_negative, "{}: {} has the negative dimension {}", op, name, dim, error=RelvmShapeError)
+
+
+def expect_integers(op: str, name: str, values: object, count: int | None = None) -> None:
+    """The attribute is a tuple of Python integers, `count` of them where that is given."""
+    fits = isinstance(values, tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
+    expect(fits, "{}: {} is {!r}, expected a tuple of integers", op, name, values, error=RelvmArgumentError)
+    message = "{}: {} has {} items, expected {}"
+    expect(count in (None, len(values)), message, op, name, len(values), count, error=RelvmArgumentError)
+
+
+def expect_axis(op: str, axis: object, rank: int, name: str = "axis") -> int:
+    """The axis counted from 0; it is given in [-rank, rank)."""
+    is_integer = isinstance(axis, int) and not isinstance(axis, bool)
+    expect(is_integer, "{}: {} is {!r}, expected an integer", op, name, axis, error=RelvmArgumentError)
+    expect(-rank <= axis < rank, "{}: {} is {}, outside [-{}, {})", op, name, axis, rank, rank)
+    return axis % rank
+
+
+def expect_axes(op: str, axes: object, rank: int) -> tuple[int, ...]:
+    """The axes counted from 0, in the order given; none twice."""
+    expect_integers(op, "axes", axes)
+    counted = tuple(expect_axis(op, axis, rank, "an axis of axes") for axis in axes)
+    expect(len(set(counted)) == len(counted), "{}: axes {} name an axis twice", op, axes)
+    return counted
+
+
+def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None:
+    """The two are the same size for every value of the variables.
+
+    Raises
+    ------
+    RelvmShapeError
+        They differ, or it cannot be proven that they do not.
+    """
+    apart = difference(first, second)
+    if apart == 0:
+        return
+    hint = "" if apart is not None else ", which cannot be proven equal; match_cast one to the other"
+    error = RelvmShapeError(f"{op}: {what}: {format_dim(first)} and {format_dim(second)}{hint}")
+    error.unproven = (first, second) if apart is None else None
+    raise error
+
+
+def broadcast_dims(op: str, shapes: Iterable[tuple[AnyDim, ...]]) -> tuple[AnyDim, ...]:
+    """The shapes broadcast as NumPy does: aligned at the end, a dimension of 1 repeated as often as the other needs.
+
+    Raises
+    ------
+    RelvmShapeError
+        Two dimensions are not provably equal, and neither is 1.
+    """
+    result: tuple[AnyDim, ...] = ()
+    for shape in shapes:
+        rank = max(len(result), len(shape))
+        first, second = ((1,) * (rank - len(dims)) + dims for dims in (result, shape))
+        for axis, (a, b) in enumerate(zip(first, second, strict=True)):
+            if a != 1 and b != 1:
+                expect_equal_dims(op, f"dimension {axis} does not broadcast", a, b)
+        result = tuple(b if a == 1 else a for a, b in zip(first, second, strict=True))
+    return result
+
+
+def broadcast(op: str, dtype: DType, *types: TensorType) -> TensorType:
+    """The type of an elementwise result: `dtype`, and the arguments' shapes broadcast."""
+    if all(type_.shape is not None for type_ in types):
+        return TensorType(dtype, broadcast_dims(op, [type_.shape for type_ in types]))
+    ranks = [type_.rank for type_ in types]
+    return TensorType(dtype, None, None if None in ranks else max(ranks))
+
+
+def with_dtype(type_: TensorType, dtype: DType) -> TensorType:
+    """The same shape, as far as it is known, of another dtype."""
+    return TensorType(dtype, type_.shape, type_.rank)
+
+
+def claim_same_size(op: str, first: tuple[AnyDim, ...], second: tuple[AnyDim, ...]) -> None:
+    """The shapes have equal products, which is checked at run time where it depends on variables."""
+    text = [", ".join(map(format_dim, shape)) for shape in (first, second)]
+    message = f"{op}: a tensor of shape [{text[0]}] has {{}} elements, but [{text[1]}] has {{}}"
+    claim_equal(product(first), product(second), message)

@@ -1,0 +1,127 @@
+"""What sizes can be: the bounds that a function states for its dimension variables, and intervals of dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from relvm.errors import RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
+from relvm.ir.expr import Function
+from relvm.ir.symbolic import AnyDim, Atom, DimVar
+from relvm.ir.types import type_vars
+
+LOWER, UPPER = "lower_bounds", "upper_bounds"  # the attributes of a function that state them
+
+Number = int | float  # an integer, or an infinity
+
+
+@dataclass(frozen=True)
+class Range:
+    """All integers from `low` to `high`, both included; an infinity where there is no bound."""
+
+    low: Number = 0
+    high: Number = inf
+
+
+ANYTHING = Range(-inf, inf)
+
+
+def stated_ranges(function: Function) -> dict[DimVar, Range]:
+    """The ranges that the attributes `upper_bounds=(("n", 32),)` and `lower_bounds` state, for the dimension variables
+    of the function's parameters; those that no attribute names are left out.
+
+    Raises
+    ------
+    RelvmTypeError
+        An attribute is no tuple of (name, integer) pairs.
+    RelvmShapeError
+        A bound is negative, stated twice, or the lower one is above the upper one.
+    RelvmNameError
+        No parameter's type has a variable of that name.
+    """
+    variables: dict[str, list[DimVar]] = {}
+    for param in function.params:
+        for var in type_vars(param.type):
+            variables.setdefault(var.name, []).append(var)
+    attributes = dict(function.attributes)
+    lower, upper = (_pairs(function.name, key, attributes.get(key, ()), variables) for key in (LOWER, UPPER))
+    ranges = {}
+    for name in dict.fromkeys((*lower, *upper)):
+        found = Range(lower.get(name, 0), upper.get(name, inf))
+        if found.low > found.high:
+            raise RelvmShapeError(
+                f"{function.name}: dimension {name} has the lower bound {found.low}, above its upper bound {found.high}"
+            )
+        ranges |= dict.fromkeys(variables[name], found)
+    return ranges
+
+
+def _pairs(function: str, key: str, value: Any, variables: Mapping[str, list[DimVar]]) -> dict[str, int]:
+    where = f"{function}: {key}"
+    if not isinstance(value, tuple) or not all(isinstance(p, tuple) and len(p) == 2 for p in value):
+        raise RelvmTypeError(f"{where}: expected pairs of a dimension and its bound, got {value!r}")
+    bounds: dict[str, int] = {}
+    for name, bound in value:
+        if name not in variables:
+            raise RelvmNameError(
+                f"{where}: no parameter's type has a dimension {name}{near_matches(str(name), variables)}"
+            )
+        if not isinstance(bound, int) or isinstance(bound, bool):
+            raise RelvmTypeError(f"{where}: expected an integer for dimension {name}, got {bound!r}")
+        if bound < 0:
+            raise RelvmShapeError(f"{where}: expected a bound of at least 0 for dimension {name}, got {bound}")
+        if name in bounds:
+            raise RelvmShapeError(f"{where}: dimension {name} is stated twice")
+        bounds[name] = bound
+    return bounds
+
+
+def range_of(dim: AnyDim, ranges: Mapping[DimVar, Range]) -> Range:
+    """The range of `dim` while its variables are in theirs.
+
+    A variable without a range is any size, at least 0, or any integer where it is signed.
+
+    An interval that holds all values; not always the narrowest, since a variable that appears twice counts as two.
+    """
+    if isinstance(dim, int):
+        return Range(dim, dim)
+    total = Range(0, 0)
+    for monomial, coefficient in dim.terms:
+        term = Range(coefficient, coefficient)
+        for atom in monomial:
+            term = _product(term, _atom_range(atom, ranges))
+        total = Range(total.low + term.low, total.high + term.high)
+    return total
+
+
+def _atom_range(atom: Atom, ranges: Mapping[DimVar, Range]) -> Range:
+    if isinstance(atom, DimVar):
+        return ranges.get(atom, ANYTHING if atom.signed else Range())
+    left, right = range_of(atom.left, ranges), range_of(atom.right, ranges)
+    match atom.function:
+        case "min":
+            return Range(min(left.low, right.low), min(left.high, right.high))
+        case "max":
+            return Range(max(left.low, right.low), max(left.high, right.high))
+        case "mod" if right.low > 0:
+            return Range(0, min(right.high - 1, left.high) if left.low >= 0 else right.high - 1)
+        case "floordiv" if right.low > 0:
+            quotients = [_quotient(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
+            return Range(min(quotients), max(quotients))
+        case "mod" | "floordiv":
+            return ANYTHING
+    raise AssertionError(f"no dimension operator {atom.function}")
+
+
+def _product(left: Range, right: Range) -> Range:
+    products = [0 if 0 in (a, b) else a * b for a in (left.low, left.high) for b in (right.low, right.high)]
+    return Range(min(products), max(products))
+
+
+def _quotient(dividend: Number, divisor: Number) -> Number:
+    """dividend // divisor, the limit where one is infinite; divisor > 0."""
+    if divisor == inf:
+        return -1 if dividend < 0 else 0
+    return dividend if dividend in (inf, -inf) else dividend // divisor

@@ -1,0 +1,236 @@
+"""The stages a module goes through, and what each allows: one table, checked by `verify`."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from relvm.errors import RelvmVerifyError
+from relvm.ir.expr import (
+    ATOMS,
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    Expr,
+    Function,
+    FunctionRef,
+    Fused,
+    If,
+    KernelCall,
+    KernelRun,
+    Kill,
+    MatchCast,
+    Module,
+    OpCall,
+    PackedCall,
+    PrimCall,
+    Tuple,
+    TupleItem,
+    Var,
+    is_atom,
+)
+from relvm.ir.node import Node, children
+from relvm.ir.symbolic import DimVar
+from relvm.ir.type_inference import plain_dim_vars
+from relvm.ir.types import FuncType, type_vars
+from relvm.ir.visitor import function_runs
+
+
+class Stage(enum.IntEnum):
+    """Each stage has the facts of those before it."""
+
+    PARSED = 0  # as written
+    TYPED = 1  # every expression has a type
+    NORMAL = 2  # A-normal form: arguments are atoms, only bindings compute
+    LEGAL = 3  # no operator calls, no local functions: kernels and builtins
+    PLANNED = 4  # memory is explicit; at its end shapes are computed and dead values dropped
+
+
+_CALLS = (Call, PrimCall, PackedCall, BuiltinCall, Tuple, TupleItem, If)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """nodes: the expressions allowed.  typed: all have types.  normal: A-normal form.  local_functions: whether
+    they may still be there."""
+
+    nodes: tuple[type, ...]
+    typed: bool = True
+    normal: bool = True
+    local_functions: bool = True
+
+
+RULES = {
+    Stage.PARSED: Rules((*ATOMS, *_CALLS, OpCall, Function, Block), typed=False, normal=False),
+    Stage.TYPED: Rules((*ATOMS, *_CALLS, OpCall, Function, Block), normal=False),
+    Stage.NORMAL: Rules((*ATOMS, *_CALLS, OpCall, Fused, Function, Block)),
+    Stage.LEGAL: Rules((*ATOMS, *_CALLS, KernelCall, Function, Block), local_functions=False),
+    Stage.PLANNED: Rules((*ATOMS, *_CALLS, KernelRun, Kill, Function, Block), local_functions=False),
+}
+
+
+def verify(module: Module, stage: Stage) -> None:
+    """Checks that the module is well formed for `stage`: scopes, types, form, and the nodes allowed.
+
+    Raises
+    ------
+    RelvmVerifyError
+        Names the function, the binding and the rule that is broken.
+    """
+    names: set[str] = set()
+    for function in module.functions:
+        if function.name in names:
+            raise RelvmVerifyError(f"two functions are named {function.name}")
+        names.add(function.name)
+    kernels = {name for name, _ in module.kernels}
+    for function in module.functions:
+        _Verifier(stage, function.name, names, kernels).function(function)
+
+
+class _Verifier:
+    def __init__(self, stage: Stage, name: str, functions: set[str], kernels: set[str]) -> None:
+        self.stage = stage
+        self.rules = RULES[stage]
+        self.place = name
+        self.name = name
+        self.functions = functions
+        self.kernels = kernels
+        self.scope: set[Var] = set()
+        self.ever_bound: set[Var] = set()
+        self.dims: set[DimVar] = set()
+
+    def fail(self, message: str) -> None:
+        raise RelvmVerifyError(f"{self.place}: at stage {self.stage.name}, {message}")
+
+    def bind(self, var: Var) -> None:
+        if var in self.ever_bound:
+            self.fail(f"variable {var.name} is bound twice")
+        self.ever_bound.add(var)
+        self.scope.add(var)
+
+    def function(self, function: Function) -> None:
+        scope, dims = set(self.scope), set(self.dims)
+        for param in function.params:
+            if param.type is None:
+                self.fail(f"parameter {param.name} has no type")
+            self.bind(param)
+            self.dims.update(plain_dim_vars(param.type))
+        for param in function.params:
+            self.dim_vars_known(param)
+        if self.rules.typed and function.result_type is None:
+            self.fail(f"function {function.name} has no result type")
+        if self.rules.normal and not isinstance(function.body, Block):
+            self.fail(f"the body of {function.name} is not a block")
+        self.expr(function.body)
+        self.scope, self.dims = scope, dims
+
+    def dim_vars_known(self, var: Var) -> None:
+        if self.stage is Stage.PLANNED or isinstance(var.type, FuncType):
+            return
+        for dim in type_vars(var.type):
+            if dim not in self.dims:
+                self.fail(f"dimension {dim.name} in the type of {var.name} is not known there")
+
+    def expr(self, expr: Node) -> None:
+        rules = self.rules
+        if not isinstance(expr, rules.nodes):
+            self.fail(f"{type(expr).__name__} is not allowed{_hint(expr)}")
+        if rules.typed and isinstance(expr, Expr) and expr.type is None:
+            self.fail(f"{type(expr).__name__} has no type")
+        match expr:
+            case Var():
+                if expr not in self.scope:
+                    self.fail(f"variable {expr.name} is not bound here")
+            case FunctionRef(name):
+                if name not in self.functions:
+                    self.fail(f"there is no function {name}")
+            case Function():
+                if not rules.local_functions:
+                    self.fail(f"local function {expr.name} is left; the pass lift_lambdas removes them")
+                self.function(expr)
+            case Block():
+                self.block(expr)
+            case If(cond, then, orelse):
+                self.argument(cond)
+                for branch in (then, orelse):
+                    if rules.normal and not isinstance(branch, Block):
+                        self.fail("a branch of an if is not a block")
+                    scope, dims = set(self.scope), set(self.dims)
+                    self.expr(branch)
+                    self.scope, self.dims = scope, dims
+            case Fused(body):
+                self.fused(body)
+            case KernelCall(kernel, args) | KernelRun(kernel, args):
+                if kernel not in self.kernels:
+                    self.fail(f"there is no kernel {kernel}")
+                for arg in args:
+                    self.argument(arg)
+            case _:
+                for child in children(expr):
+                    self.argument(child)
+                if isinstance(expr, PackedCall) and expr.type is not None:
+                    self.dims.update(plain_dim_vars(expr.type))
+
+    def fused(self, body: Expr) -> None:
+        if not isinstance(body, Block) or not all(isinstance(binding.value, OpCall) for binding in body.bindings):
+            self.fail("what is fused is not a block of operators")
+        scope = set(self.scope)
+        for binding in body.bindings:
+            self.expr(binding.value)
+            self.bind(binding.var)
+        for result in body.result.fields if isinstance(body.result, Tuple) else (body.result,):
+            self.argument(result)
+        self.scope = scope
+
+    def argument(self, expr: Node) -> None:
+        if self.rules.normal and not is_atom(expr):
+            self.fail(f"{type(expr).__name__} stands where a variable or constant must")
+        self.expr(expr)
+
+    def block(self, block: Block) -> None:
+        for run in function_runs(block.bindings):
+            if isinstance(run[0].value, Function):
+                self.function_run(run)
+                continue
+            (binding,) = run
+            outer, self.place = self.place, f"{self.name}: {binding.var.name}"
+            match binding:
+                case MatchCast(var, value):
+                    self.argument(value)
+                    self.dims.update(plain_dim_vars(var.type))
+                    self.bind(var)
+                case Binding(var, value):
+                    if isinstance(value, Block) and self.rules.normal:
+                        self.fail("a block is bound to a variable")
+                    self.expr(value)
+                    self.bind(var)
+            self.typed(var)
+            self.place = outer
+        self.argument(block.result)
+
+    def function_run(self, run: tuple[Binding, ...]) -> None:
+        """Local functions, which see each other."""
+        for binding in run:
+            self.bind(binding.var)
+            self.typed(binding.var)
+        for binding in run:
+            outer, self.place = self.place, f"{self.name}: {binding.var.name}"
+            self.expr(binding.value)
+            self.place = outer
+
+    def typed(self, var: Var) -> None:
+        if not self.rules.typed:
+            return
+        if var.type is None:
+            self.fail(f"variable {var.name} has no type")
+        self.dim_vars_known(var)
+
+
+def _hint(expr: Node) -> str:
+    match expr:
+        case OpCall(op=op):
+            return f": operator {op} is left; the pass legalize removes it"
+        case KernelCall(kernel=kernel):
+            return f": kernel call {kernel} is left; the pass plan_memory removes it"
+    return ""

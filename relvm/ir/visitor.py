@@ -1,0 +1,254 @@
+"""Generic operations on expressions: rewriting, free variables, substitution, structural equality."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    Constant,
+    DimValue,
+    Expr,
+    Function,
+    If,
+    MatchCast,
+    Module,
+    Shape,
+    Var,
+    is_atom,
+)
+from relvm.ir.node import Node, children, fields_of, map_children, walk
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, evaluate_with, var_dim
+from relvm.ir.types import FuncType, TupleType, Type, dims_of, map_dims, substitute_dims, type_vars
+from relvm.numpy_dtypes import plain_bytes
+
+AnyBinding = Binding | MatchCast
+
+
+def rewrite(rule: Callable[[Expr], Expr | None], expr: Node) -> Node:
+    """`expr` with `rule` applied to every expression in it, innermost first; None from the rule leaves it as it is."""
+
+    def visit(item: Node) -> Node:
+        item = map_children(visit, item)
+        changed = rule(item) if isinstance(item, Expr) else None
+        return item if changed is None else changed
+
+    return visit(expr)
+
+
+def substitute(expr: Node, values: Mapping[Var, Expr]) -> Node:
+    """`expr` with free uses of the variables in `values` replaced."""
+    if not values:
+        return expr
+    return rewrite(lambda e: values.get(e) if isinstance(e, Var) else None, expr)
+
+
+def inner_blocks(value: Expr) -> list[Block]:
+    """The blocks directly inside a binding's value: the branches of an if, the body of a local function."""
+    if not isinstance(value, If | Function):
+        return []
+    return [part for part in children(value) if isinstance(part, Block)]
+
+
+def map_blocks(function: Callable[[Block], Block], value: Expr) -> Expr:
+    """A binding's value with `function` applied to its `inner_blocks`; `value` itself where nothing changed."""
+    if not isinstance(value, If | Function):
+        return value
+    return map_children(lambda part: function(part) if isinstance(part, Block) else part, value)
+
+
+def map_parts(atom: Callable[[Expr], Expr], block: Callable[[Block], Block], value: Expr) -> Expr:
+    """A binding's value with `atom` applied to what it uses and `block` to the blocks in it; `value` itself where
+    nothing changed."""
+    if isinstance(value, Var):
+        return atom(value)
+    return map_children(lambda part: block(part) if isinstance(part, Block) else atom(part), value)
+
+
+def with_value(binding: AnyBinding, value: Expr) -> AnyBinding:
+    """`binding` of another value; `binding` itself where it is the one that it has."""
+    return binding if value is binding.value else replace(binding, value=value)
+
+
+def with_bindings(block: Block, bindings: Sequence[AnyBinding], result: Expr | None = None) -> Block:
+    """`block` with other bindings and, if given, another result; `block` itself where they are those that it has."""
+    result = block.result if result is None else result
+    same = len(bindings) == len(block.bindings) and result is block.result
+    if same and all(a is b for a, b in zip(bindings, block.bindings, strict=True)):
+        return block
+    return replace(block, bindings=tuple(bindings), result=result)
+
+
+def bound_vars(expr: Node) -> set[Var]:
+    """Every variable that a parameter or a binding inside `expr` binds."""
+    bound: set[Var] = set()
+    for item in walk(expr):
+        match item:
+            case Function(params=params):
+                bound.update(params)
+            case Binding(var=var) | MatchCast(var=var):
+                bound.add(var)
+    return bound
+
+
+def free_vars(expr: Node) -> list[Var]:
+    """The variables that `expr` uses and does not bind, each once, in order of first use."""
+    bound = bound_vars(expr)  # a variable is bound in one place only, so scopes need not be tracked
+    used = (item for item in walk(expr) if isinstance(item, Var) and item not in bound)
+    return list(dict.fromkeys(used))
+
+
+def use_counts(expr: Node) -> Counter[Var]:
+    """How often each variable is used inside `expr`."""
+    items = list(walk(expr))
+    uses = Counter(item for item in items if isinstance(item, Var))
+    uses.subtract(item.var for item in items if isinstance(item, Binding | MatchCast))
+    return uses
+
+
+def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, ...]]:
+    """The bindings in order, those of local functions that follow each other together: they see each other."""
+    run: list[AnyBinding] = []
+    for binding in bindings:
+        is_function = isinstance(binding, Binding) and isinstance(binding.value, Function)
+        if run and not is_function:
+            yield tuple(run)
+            run = []
+        if is_function:
+            run.append(binding)
+        else:
+            yield (binding,)
+    if run:
+        yield tuple(run)
+
+
+def fresh_copy(
+    expr: Node, values: Mapping[Var, Expr], dims: Mapping[DimVar, AnyDim], origins: tuple[str, ...] = ()
+) -> Node:
+    """`expr`, typed, with the variables in `values` and the dimension variables in `dims` replaced, and with a new
+    variable for each that it binds, so that it may stand beside the original.  origins: what these have besides their
+    own."""
+    return _Copier(dict(values), dims, origins)(expr)
+
+
+class _Copier:
+    def __init__(self, values: dict[Var, Expr], dims: Mapping[DimVar, AnyDim], origins: tuple[str, ...]) -> None:
+        self.values = values
+        self.origins = origins
+        self.dims = dims
+        self.types: dict[Type | None, Type | None] = {None: None}
+
+    def type(self, type_: Type | None) -> Type | None:
+        if type_ not in self.types:
+            self.types[type_] = substitute_dims(type_, self.dims)
+        return self.types[type_]
+
+    def bind(self, var: Var) -> None:
+        origins = tuple(dict.fromkeys((*var.origins, *self.origins)))
+        self.values[var] = replace(var, type=self.type(var.type), origins=origins)
+
+    def __call__(self, item: Node) -> Node:
+        match item:
+            case Var():
+                return self.values.get(item, item)
+            case Shape(dims):
+                return Shape(tuple(evaluate_with(dim, self.dims.get) for dim in dims))
+            case DimValue(dim):
+                return DimValue(evaluate_with(dim, self.dims.get))
+            case Block(bindings=bindings):  # local functions are seen by those before them
+                for binding in bindings:
+                    if isinstance(binding.value, Function):
+                        self.bind(binding.var)
+            case Binding(value=Function()):
+                return map_children(self, item)
+            case Binding(var=var) | MatchCast(var=var):
+                self.bind(var)
+                return map_children(self, item)
+            case Function(params=params):
+                for param in params:
+                    self.bind(param)
+                item = replace(item, result_type=self.type(item.result_type))
+            case _ if is_atom(item):
+                return item
+        item = map_children(self, item)
+        type_ = self.type(item.type)
+        return item if type_ is item.type else replace(item, type=type_)
+
+
+def structural_equal(first: Node, second: Node) -> bool:
+    """Whether `first` and `second` are the same program up to the names and identities of variables and of dimension
+    variables."""
+    return _Matcher().same(first, second)
+
+
+class _Matcher:
+    """Pairs up bound variables and dimension variables as they are met, one to one."""
+
+    def __init__(self) -> None:
+        self.pairs: dict[Var | DimVar, Var | DimVar] = {}
+        self.taken: set[Var | DimVar] = set()
+
+    def same(self, a, b) -> bool:
+        if type(a) is not type(b):
+            return False
+        match a:
+            case Var():
+                return (a in self.pairs and self.pairs[a] is b) or (
+                    (a.type is None) == (b.type is None)
+                    and (a.type is None or self._same_type(a.type, b.type))
+                    and self._pair(a, b)
+                )
+            case Constant():
+                same_type = a.value.dtype == b.value.dtype and a.value.shape == b.value.shape
+                return same_type and (a.value is b.value or np.array_equal(plain_bytes(a.value), plain_bytes(b.value)))
+            case Type():
+                return self._same_type(a, b)
+            case Shape() | DimValue():
+                return self._same_type(a.type, b.type)
+            case float():
+                return a == b or (a != a and b != b)
+            case tuple():
+                return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
+            case Module():  # variables belong to one function, and so do dimension variables
+                same = a.attributes == b.attributes and len(a.functions) == len(b.functions)
+                return same and all(_Matcher().same(f, g) for f, g in zip(a.functions, b.functions, strict=True))
+            case Node():
+                return all(self.same(getattr(a, name), getattr(b, name)) for name in _in_binding_order(a))
+        return a == b
+
+    def _same_type(self, a: Type, b: Type) -> bool:
+        match a, b:
+            case FuncType(), FuncType():  # it binds its own variables
+                inside = _Matcher()
+                same = len(a.params) == len(b.params) and a.pure == b.pure
+                return same and all(map(inside._same_type, (*a.params, a.result), (*b.params, b.result)))
+            case TupleType(fields), TupleType(others):
+                return len(fields) == len(others) and all(map(self._same_type, fields, others))
+        ours, theirs = list(dims_of(a)), list(dims_of(b))
+        if len(ours) != len(theirs):
+            return False
+        plain = [(as_var(x), as_var(y)) for x, y in zip(ours, theirs, strict=True)]
+        if not all(self._pair(x, y) for x, y in plain if x and y):
+            return False
+        unpaired = [v for v in type_vars(a) if v not in self.pairs]
+        partners = [v for v in type_vars(b) if v not in self.taken]
+        if len(unpaired) != len(partners) or not all(map(self._pair, unpaired, partners)):
+            return False
+        return map_dims(lambda dim: evaluate_with(dim, lambda v: var_dim(self.pairs[v])), a) == b
+
+    def _pair(self, a: Var | DimVar, b: Var | DimVar) -> bool:
+        if a in self.pairs or b in self.taken:
+            return self.pairs.get(a) is b
+        self.pairs[a] = b
+        self.taken.add(b)
+        return True
+
+
+def _in_binding_order(item: Node) -> list[str]:
+    """A node's fields with the parameters of a function first, so that they are paired before they are used."""
+    return sorted(fields_of(item), key=lambda name: name != "params")

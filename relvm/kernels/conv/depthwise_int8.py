@@ -1,0 +1,142 @@
+"""The loop nest of depthwise convolutions of bytes: a word is what four positions of the window meet along a row.
+
+The words of the input rows that a row of the result sees lie in a ring; a row of the window is as many words of weights
+as it has fours (csrc/byte_tile.h).
+"""
+
+from __future__ import annotations
+
+import math
+
+from relvm.ir.dtypes import I32, I64
+from relvm.kernels.conv.sliding_window import Window, over_two_axes
+from relvm.kernels.epilogue import Result
+from relvm.kernels.gemm.gemm_int8 import WORD, flip_of, padding_word, unsigned_zero, word_of
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, larger, smaller
+
+_STRIP = 128  # places of a row that are taken at a time
+_BLOCK = 4096  # places that are finished at a time, of as many whole rows: the few behind whole vectors take long
+_SLACK = 64  # csrc/byte_tile.h reads and writes so many at a time
+_MOST_BYTES = 64 << 10  # of a ring, which is to stay in the first or second cache
+
+
+class _Shape:
+    """The window over two spatial axes, and the ring: `rows` rows, each `fours` times `pitch` words."""
+
+    def __init__(self, window: Window, wide: object) -> None:
+        window = over_two_axes(window)
+        self.sizes, self.strides, self.dilations = window.sizes, window.strides, window.dilations
+        self.pads = window.pads[:2]
+        self.strip = min(_STRIP, max(wide, 1)) if isinstance(wide, int) else _STRIP
+        self.fours = math.ceil(self.sizes[1] / WORD)
+        self.pitch = math.ceil(self.strip / _SLACK) * _SLACK
+        self.rows = (self.sizes[0] - 1) * self.dilations[0] + 1
+        self.row_size = self.fours * self.pitch
+
+
+def is_byte_depthwise(w: Buffer, window: Window) -> bool:
+    """Whether `write_byte_depthwise` is for a convolution by these weights, (filters, 1, window...)."""
+    if not all(isinstance(size, int) and size > 0 for size in window.sizes) or len(window.sizes) > 2:
+        return False
+    shape = _Shape(window, None)
+    return w.shape[1] == 1 and shape.rows * shape.row_size * WORD <= _MOST_BYTES
+
+
+def write_byte_depthwise(
+    k: KernelBuilder, x: Buffer, w: Buffer, padding: Local, result: Result, window: Window, filters: int
+) -> None:
+    """Each filter sees one channel.  padding: the zero point.   filters: of a group."""
+    shape = _Shape(window, result.shape[-1])
+    taps = shape.sizes[0] * shape.fours
+    wide = as_scalar(result.shape[-1], I64)
+    high = as_scalar(result.shape[2], I64) if len(result.shape) == 4 else Literal(1, I64)
+    all_filters = k.size(result.shape[1:2])
+    zero = unsigned_zero(k, x.dtype, padding)
+    pad_word = padding_word(k, zero)
+    rows = k.declare("rows", larger(Select(wide <= shape.strip, _BLOCK / larger(wide, 1), Literal(1, I64)), 1))
+    with k.parallel(k.size(result.shape[:2]), wide * high * taps) as (first, last):
+        ring = k.allocate("ring", I32, (shape.rows * shape.row_size,))
+        offsets = k.allocate("offsets", I64, (taps,))
+        weights = k.allocate("weights", I32, (taps,))
+        sums = k.allocate("sums", I32, (_BLOCK + shape.pitch,))
+        with k.loop(shape.rows * shape.row_size, simd=True) as i:
+            k.store(ring, (i,), 0)
+        with k.loop(last, start=first, name="number") as number:
+            image, filter_ = k.declare("image", number / all_filters), k.declare("filter", number % all_filters)
+            channel = k.declare("channel", image * k.size(x.shape[1:2]) + filter_ / filters)
+            plane = k.declare("plane", channel * k.size(x.shape[2:]))
+            total = _set_weights(k, w, weights, shape, filter_)
+            term = k.declare("term", -(zero * total))
+            with k.loop((wide + (shape.strip - 1)) / shape.strip, name="part") as part:
+                start = k.declare("start", part * shape.strip)
+                count = k.declare("count", smaller(wide - start, shape.strip))
+                with k.loop((high + (rows - 1)) / rows, name="block") as block:
+                    top = k.declare("top", block * rows)
+                    end = k.declare("end", smaller(top + rows, high))
+                    with k.loop(end, start=top, name="y") as y:
+                        _bring_rows(k, x, ring, shape, plane, start, count, y, padding, pad_word)
+                        _set_offsets(k, offsets, shape, y)
+                        at = k.declare("at", (y - top) * count)
+                        with k.loop(shape.pitch, name="o", simd=True) as o:
+                            k.store(sums, (at + o,), term)
+                        buffers = (Address(buffer, Literal(0, I64)) for buffer in (offsets, weights, ring))
+                        k.invoke("rvm_taps_bytes", count, taps, *buffers, Address(sums, at))
+                    with k.loop((end - top) * count, name="o", simd=True) as o:
+                        result.store(k, (image, filter_, top * wide + start + o), sums[o])
+
+
+def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _Shape, filter_: Local) -> Local:
+    """Puts the weights of a filter into words, and gives their sum."""
+    total = k.declare("total", Literal(0, I32))
+    rows, wide = shape.sizes
+    with k.loop(rows, name="r") as r:
+        at = k.declare("at_w", (filter_ * rows + r) * wide)
+        for four in range(shape.fours):
+            here = [k.declare("b", w.flat(at + i).to(I32)) for i in range(four * WORD, min(four * WORD + WORD, wide))]
+            k.store(weights, (r * shape.fours + four,), word_of([*here, *[Literal(0, I32)] * (WORD - len(here))]))
+            for byte in here:
+                k.assign(total, total + byte)
+    return total
+
+
+def _bring_rows(
+    k: KernelBuilder,
+    x: Buffer,
+    ring: Buffer,
+    shape: _Shape,
+    plane: Local,
+    start: Local,
+    count: Local,
+    y: Local,
+    padding: Local,
+    pad_word: Local,
+) -> None:
+    """Makes words of the rows of the input that this row of the result is the first to see."""
+    dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
+    high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
+    kept = shape.rows - min(shape.strides[0], shape.rows)
+    fresh = k.declare("fresh", Select(y.equals(0), Literal(0, I64), Literal(kept, I64)))
+    before = k.declare("before", start * shape.strides[1] - shape.pads[1])
+    with k.loop(shape.rows, start=fresh, name="n") as n:
+        row = k.declare("row", y * shape.strides[0] + n)
+        target = k.declare("target", row % shape.rows * shape.row_size)
+        place = k.declare("place", row - shape.pads[0])
+        inside = k.declare("inside", (place >= 0).both(place < high))
+        with k.branch(inside):
+            line = Address(x, plane + place * wide)
+            for four in range(shape.fours):
+                at = before + four * WORD * shape.dilations[1]
+                have = min(shape.sizes[1] - four * WORD, WORD)
+                how = shape.dilations[1], have, count, shape.strides[1], padding, flip_of(x.dtype)
+                k.invoke("rvm_words_of_line", Address(ring, target + four * shape.pitch), line, wide, at, *how)
+        with k.branch(inside.equals(False)), k.loop(shape.row_size, name="i", simd=True) as i:
+            k.store(ring, (target + i,), pad_word)
+
+
+def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _Shape, y: Local) -> None:
+    """Where in the ring the first word is that each word of weights meets."""
+    for row in range(shape.sizes[0]):
+        place = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows
+        at_row = k.declare("at_row", place * shape.row_size)
+        for four in range(shape.fours):
+            k.store(offsets, (row * shape.fours + four,), at_row + four * shape.pitch)

@@ -1,0 +1,159 @@
+"""What convolution and pooling share: windows that slide over the spatial axes of (batch, channel, spatial...) tensors.
+
+Output position o and window position k along an axis meet the input at `o * stride + k * dilation - pad`; places
+outside the input are the padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import claim_at_most, claimed_natural, expect
+from relvm.ir.symbolic import AnyDim, format_dim
+from relvm.ir.type_rules import expect_integers
+from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, smaller
+
+
+@dataclass(frozen=True)
+class Window:
+    """sizes: of the window, along each spatial axis.  pads: before each axis, then after each."""
+
+    sizes: tuple[AnyDim, ...]
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
+    dilations: tuple[int, ...]
+
+    def is_point(self) -> bool:
+        """Whether each output position sees just the input position of the same place."""
+        return not any(self.pads) and all(n == 1 for n in (*self.sizes, *self.strides))
+
+
+def window_of(op: str, sizes: Sequence[AnyDim], strides: object, pads: object, dilations: object) -> Window:
+    """The window, None standing for strides and dilations of 1 and for no padding.
+
+    Raises
+    ------
+    RelvmArgumentError
+        A number for each spatial axis (for pads, two) is missing, or is below 1 (for pads, below 0).
+    """
+    rank = len(sizes)
+    strides, dilations = ((1,) * rank if given is None else given for given in (strides, dilations))
+    pads = (0,) * (2 * rank) if pads is None else pads
+    for name, given, count, least in (
+        ("strides", strides, rank, 1),
+        ("pads", pads, 2 * rank, 0),
+        ("dilations", dilations, rank, 1),
+    ):
+        expect_integers(op, name, given, count)
+        message = "{}: {} are {}, expected none below {}"
+        expect(all(n >= least for n in given), message, op, name, given, least, error=RelvmArgumentError)
+    return Window(tuple(sizes), strides, pads, dilations)
+
+
+def over_two_axes(window: Window) -> Window:
+    """The same over two spatial axes, of one or two: one has another of one place before it."""
+    if len(window.sizes) == 2:
+        return window
+    (before, behind) = window.pads
+    return Window((1, *window.sizes), (1, *window.strides), (0, before, 0, behind), (1, *window.dilations))
+
+
+def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim, ...]:
+    """How many places the window has along each spatial axis of the input.
+
+    Raises
+    ------
+    RelvmShapeError
+        The window is larger than the padded input.  Where that depends on variables it is checked at run time.
+    """
+    rank = len(window.sizes)
+    result = []
+    for axis, dim in enumerate(dims):
+        size, dilation = window.sizes[axis], window.dilations[axis]
+        padded, span = dim + window.pads[axis] + window.pads[rank + axis], (size - 1) * dilation + 1
+        dilated = f" ({format_dim(size)} positions, dilated by {dilation})" if dilation != 1 else ""
+        claim_at_most(span, padded, f"{op}: window {{}}{dilated} exceeds padded input size {{}} (spatial axis {axis})")
+        result.append(claimed_natural((padded - span) // window.strides[axis] + 1))
+    return tuple(result)
+
+
+def valid_range(dim: Scalar, places: Scalar, stride: int, offset: Scalar) -> tuple[Scalar, Scalar]:
+    """Output positions in [0, places) whose `position * stride + offset` is in [0, dim): the first, then the end."""
+    first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
+    room = dim - 1 - offset
+    last = Select(room < 0, Literal(0, I64), room / stride + 1)
+    return first, smaller(last, places)
+
+
+def each_tap(
+    k: KernelBuilder,
+    window: Window,
+    dims: tuple[AnyDim, ...],
+    places: tuple[AnyDim, ...],
+    row: Sequence[Scalar],
+    body: Callable[[Scalar, Scalar, Scalar, Scalar], None],
+) -> None:
+    """For each position of the window, in order, the part of one output row that it reaches inside the input.
+
+    dims, places: the input's and the output's spatial dimensions.   row: the output position on all spatial axes but
+    the last. body(tap, source, first, stop): the window position, counted row-major; output positions o in [first,
+    stop) of the row meet the input, inside its channel, at `source + o * stride`.
+    """
+    last = len(dims) - 1
+
+    def along(tap: Scalar, source: Scalar) -> None:
+        dim = as_scalar(dims[last], I64)
+        with k.loop(window.sizes[last], name="at") as at:
+            offset = k.declare("offset", at * window.dilations[last] - window.pads[last])
+            first, stop = valid_range(dim, as_scalar(places[last], I64), window.strides[last], offset)
+            tap = tap * as_scalar(window.sizes[last], I64) + at
+            body(tap, source * dim + offset, k.declare("first", first), k.declare("stop", stop))
+
+    each_row(k, window, dims, row, along)
+
+
+def each_row(
+    k: KernelBuilder,
+    window: Window,
+    dims: tuple[AnyDim, ...],
+    row: Sequence[Scalar],
+    body: Callable[[Scalar, Scalar], None],
+) -> None:
+    """For each position of the window on all axes but the last, in order, where that meets the input.
+
+    body(tap, source): the position and the row of the input inside its channel, both counted row-major.
+    """
+    with ExitStack() as loops:
+        tap: Scalar = Literal(0, I64)
+        source: Scalar = Literal(0, I64)
+        for axis, size in enumerate(window.sizes[:-1]):
+            at = loops.enter_context(k.loop(size, name="at"))
+            tap = tap * as_scalar(size, I64) + at
+            dim = as_scalar(dims[axis], I64)
+            offset = at * window.dilations[axis] - window.pads[axis]
+            place = k.declare("place", row[axis] * window.strides[axis] + offset)
+            loops.enter_context(k.branch((place >= 0).both(place < dim)))
+            source = source * dim + place
+        body(tap, source)
+
+
+def numpy_windows(x: np.ndarray, window: Window, fill: float) -> np.ndarray:
+    """(batch, channel, output spatial..., window spatial...): what each window sees, the padding being `fill`.  A
+    window that is larger than the padded input has no place on that axis."""
+    rank = len(window.sizes)
+    margins = [(0, 0), (0, 0), *zip(window.pads[:rank], window.pads[rank:], strict=True)]
+    padded = np.pad(x, margins, constant_values=fill)
+    spans = tuple((size - 1) * dilation + 1 for size, dilation in zip(window.sizes, window.dilations, strict=True))
+    rooms = [size - span for size, span in zip(padded.shape[2:], spans, strict=True)]
+    if min(rooms) < 0:
+        places = (max(room // stride + 1, 0) for room, stride in zip(rooms, window.strides, strict=True))
+        return np.empty((*x.shape[:2], *places, *window.sizes), x.dtype)
+    views = np.lib.stride_tricks.sliding_window_view(padded, spans, tuple(range(2, 2 + rank)))
+    steps = [slice(None, None, step) for step in (*window.strides, *window.dilations)]
+    return views[(slice(None), slice(None), *steps)]

@@ -1,0 +1,41 @@
+"""What kernels compute and read, as functions of the sizes of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from relvm.ir.symbolic import AnyDim, DimVar, as_var
+
+# Terms: [coefficient, [argument, axis], ...], the number times the sizes of these axes of the arguments.
+Polynomial = list[list[Any]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Of one call, in the dimensions of the kernel's buffers.
+
+    operations: see docs/explore.md; None: they are not known.   reads: of each input, as many elements at most; None:
+    all.
+    """
+
+    operations: AnyDim | None
+    reads: tuple[AnyDim | None, ...]
+
+
+def work_entry(work: Work, shapes: Iterable[tuple[AnyDim, ...]]) -> dict[str, Any]:
+    """Return the debug section's entry for a kernel.  shapes: of the inputs, then of the outputs."""
+    places: dict[DimVar, list[int]] = {}
+    for argument, shape in enumerate(shapes):
+        for axis, dim in enumerate(shape):
+            var = as_var(dim)
+            if var is not None:
+                places.setdefault(var, [argument, axis])
+
+    def terms(dim: AnyDim | None) -> Polynomial | None:
+        if dim is None or isinstance(dim, int):
+            return None if dim is None else [[dim]]
+        return [[coefficient, *(places[var] for var in monomial)] for monomial, coefficient in dim.terms]
+
+    return {"operations": terms(work.operations), "reads": [terms(dim) for dim in work.reads]}

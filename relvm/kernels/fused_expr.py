@@ -1,0 +1,302 @@
+"""What a group of fused operators computes, as trees over loops.
+
+A tree gives the element of a tensor at places that move with loop counters.  Its leaves are elements of buffers, at
+positions that are sums of counters times strides; all operators between are applied where their result is needed, so
+that nothing between is in memory.  `relvm/kernels/loop_nest.py` writes the loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from relvm.ir.dtypes import DType, dtype_of
+from relvm.ir.expr import Constant, Expr, OpCall
+from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import Buffer, Intrinsic, Literal, Local, Scalar
+from relvm.kernels.lowering_rules import (
+    Lookup,
+    LoopAxis,
+    Place,
+    Places,
+    Pointwise,
+    Product,
+    Rearrange,
+    Reduce,
+    Reduction,
+    View,
+    strides_of,
+)
+
+# A few cycles, as additions are.
+_FREE = frozenset(
+    ("fabs", "floor", "ceil", "rint", "trunc", "sqrt", "fmax", "fmin", "rvm_saturate_u8", "rvm_saturate_i8")
+)
+
+
+class NotFusable(Exception):
+    """The operators have no common kernel."""
+
+
+class Tree:
+    """Base.  axes: the loops that its value depends on."""
+
+    axes: frozenset[LoopAxis]
+
+
+@dataclass(eq=False)
+class Leaf(Tree):
+    """buffer.flat[start + the sum of counter * stride]."""
+
+    buffer: Buffer
+    strides: dict[LoopAxis, AnyDim]
+    start: int | Scalar
+
+    def __post_init__(self) -> None:
+        self.axes = frozenset(self.strides)
+
+
+@dataclass(eq=False)
+class Gathered(Leaf):
+    """The same, and `index` times `step`: a position along an axis of `size`, counted from its end where it is below
+    0."""
+
+    index: Tree
+    size: AnyDim
+    step: AnyDim
+
+    def __post_init__(self) -> None:
+        self.axes = frozenset(self.strides) | self.index.axes
+
+
+@dataclass(eq=False)
+class Known(Tree):
+    """A number."""
+
+    value: Literal
+
+    def __post_init__(self) -> None:
+        self.axes = frozenset()
+
+
+@dataclass(eq=False)
+class Apply(Tree):
+    """function(args...).  name: of the value in the IR.  key: what is computed, and where."""
+
+    name: str
+    function: Callable[..., Scalar]
+    args: tuple[Tree, ...]
+    key: tuple[Expr, Places]
+    dtype: DType
+    is_costly: bool
+
+    def __post_init__(self) -> None:
+        self.axes = frozenset().union(*(arg.axes for arg in self.args))
+
+
+@dataclass(eq=False)
+class Total(Tree):
+    """finish(the reduction of `arg` over the loops `over`, the number of elements)."""
+
+    name: str
+    reduction: Reduction
+    finish: Callable[[Scalar, AnyDim], Scalar]
+    arg: Tree
+    over: tuple[LoopAxis, ...]
+    dtype: DType
+
+    def __post_init__(self) -> None:
+        self.axes = self.arg.axes - frozenset(self.over)
+
+    @property
+    def count(self) -> AnyDim:
+        return product(axis.extent for axis in self.over)
+
+
+@dataclass(eq=False)
+class Core(Tree):
+    """The element of a product at some places, which its kernel has."""
+
+    at: Places
+
+    def __post_init__(self) -> None:
+        self.axes = frozenset(axis for place in self.at for axis, _ in place.steps)
+
+
+def parts(tree: Tree) -> tuple[Tree, ...]:
+    """The trees directly inside."""
+    match tree:
+        case Apply(args=args):
+            return args
+        case Total(arg=arg):
+            return (arg,)
+        case Gathered(index=index):
+            return (index,)
+    return ()
+
+
+def post_order(trees: tuple[Tree, ...], *, into_totals: bool = True) -> Iterator[Tree]:
+    """Every tree in some trees, each once, those inside before those around.  into_totals: of nested totals, too."""
+    seen: set[Tree] = set()
+
+    def visit(tree: Tree) -> Iterator[Tree]:
+        if tree in seen:
+            return
+        seen.add(tree)
+        if into_totals or not isinstance(tree, Total):
+            for part in parts(tree):
+                yield from visit(part)
+        yield tree
+
+    for tree in trees:
+        yield from visit(tree)
+
+
+class Grower:
+    """Makes the trees of a group.
+
+    Parameters
+    ----------
+    members
+        The operators of the group by the variable each binds.
+    type_of
+        The type of a value, its shape made of integers and dimensions that the kernel knows.
+    buffers
+        Where the values are that the group does not compute.
+    """
+
+    def __init__(
+        self, members: Mapping[Expr, OpCall], type_of: Callable[[Expr], TensorType], buffers: Mapping[Expr, Buffer]
+    ) -> None:
+        self.members = members
+        self.type_of = type_of
+        self.buffers = buffers
+        self.grown: dict[tuple[Expr, Places], Tree] = {}
+        self.core: Core | None = None  # the element of the group's product
+
+    def tree(self, expr: Expr, at: Places) -> Tree:
+        """The element of `expr` at some places.
+
+        Raises
+        ------
+        NotFusable
+            A view between operators has no place for it, or a member is of a form that has no tree.
+        """
+        key = (expr, at)
+        if key not in self.grown:
+            self.grown[key] = self._grow(expr, at)
+        return self.grown[key]
+
+    def _grow(self, expr: Expr, at: Places) -> Tree:
+        call = self.members.get(expr)
+        if call is None:
+            return self.leaf(expr, at, self.type_of(expr).shape)
+        attributes = dict(call.attributes)
+        args = [arg for arg in call.args if isinstance(arg.type, TensorType)]
+        shape = self.type_of(expr).shape
+        match call.op.lower:
+            case Pointwise(point):
+                trees = tuple(self.tree(arg, _broadcast(at, self.type_of(arg).shape)) for arg in args)
+                dtypes = [self.type_of(arg).dtype for arg in args]
+                costly = is_costly(point, dtypes, attributes)
+                dtype = self.type_of(expr).dtype
+                return Apply(expr.name, lambda *xs: point(*xs, **attributes), trees, (expr, at), dtype, costly)
+            case Rearrange(places):
+                x_shape = self.type_of(args[0]).shape
+                return self.tree(args[0], places(at, x_shape, shape, **attributes))
+            case View():
+                if args[0] not in self.members:
+                    return self.leaf(args[0], at, shape)
+                return self.tree(args[0], _through_view(at, shape, self.type_of(args[0]).shape))
+            case Lookup():
+                return self._lookup(*args, at, **attributes)
+            case Product():
+                if self.core is not None:
+                    raise NotFusable
+                self.core = Core(at)
+                return self.core
+            case Reduce(reduction, finish):
+                return self._total(expr, args[0], at, reduction, finish, **attributes)
+        raise NotFusable
+
+    def leaf(self, expr: Expr, at: Places, shape: tuple[AnyDim, ...]) -> Tree:
+        """An element of a buffer that is seen under `shape`."""
+        if isinstance(expr, Constant) and expr.value.size == 1:
+            return Known(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
+        return self.at(self.buffers[expr], at, shape)
+
+    def at(self, buffer: Buffer, at: Places, shape: tuple[AnyDim, ...]) -> Leaf:
+        """An element of a buffer that is seen under `shape`."""
+        position = Place()
+        for place, stride in zip(at, strides_of(shape), strict=True):
+            position = position + place * stride
+        return Leaf(buffer, {axis: step for axis, step in position.steps if step != 0}, position.start)
+
+    def _lookup(self, x: Expr, indices: Expr, at: Places, axis: int) -> Gathered:
+        if x not in self.buffers or indices not in self.buffers:
+            raise NotFusable
+        shape, rank = self.type_of(x).shape, self.type_of(indices).rank
+        axis %= len(shape)
+        index = self.leaf(indices, at[axis : axis + rank], self.type_of(indices).shape)
+        leaf = self.at(self.buffers[x], (*at[:axis], Place(), *at[axis + rank :]), shape)
+        return Gathered(leaf.buffer, leaf.strides, leaf.start, index, shape[axis], strides_of(shape)[axis])
+
+    def _total(
+        self, expr: Expr, x: Expr, at: Places, reduction: Reduction, finish: Callable, axes: Any, keepdims: bool
+    ) -> Total:
+        shape = self.type_of(x).shape
+        gone = range(len(shape)) if axes is None else {axis % len(shape) for axis in axes}
+        over = {axis: LoopAxis(shape[axis]) for axis in gone}
+        kept = iter(at)
+        places = []
+        for axis in range(len(shape)):
+            if axis not in over or keepdims:
+                place = next(kept)
+            places.append(Place(((over[axis], 1),)) if axis in over else place)
+        arg = self.tree(x, tuple(places))
+        return Total(
+            expr.name, reduction, finish, arg, tuple(over[axis] for axis in sorted(over)), self.type_of(x).dtype
+        )
+
+
+def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Mapping[str, Any]) -> bool:
+    """Whether a pointwise operator takes much longer than a few additions."""
+    result = point(*(Local(f"x{i}", dtype) for i, dtype in enumerate(dtypes)), **attributes)
+    waiting = [result]
+    while waiting:
+        scalar = waiting.pop()
+        if isinstance(scalar, Intrinsic) and scalar.name not in _FREE:
+            return True
+        for value in vars(scalar).values():
+            waiting += [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Scalar)]
+    return False
+
+
+def _broadcast(at: Places, shape: tuple[AnyDim, ...]) -> Places:
+    """The places in an argument of that shape."""
+    own = at[len(at) - len(shape) :]
+    return tuple(Place() if dim == 1 else place for place, dim in zip(own, shape, strict=True))
+
+
+def _through_view(at: Places, shape: tuple[AnyDim, ...], under: tuple[AnyDim, ...]) -> Places:
+    """The places under another shape: axes may be split, and ones of size 1 added or removed, but none are joined."""
+    places: list[Place] = []
+    left = [(place, dim) for place, dim in zip(at, shape, strict=True) if dim != 1]
+    for dim in under:
+        if dim == 1:
+            places.append(Place())
+            continue
+        run: list[tuple[Place, AnyDim]] = []
+        while left and product(extent for _, extent in run) != dim:
+            run.append(left.pop(0))
+        if product(extent for _, extent in run) != dim:
+            raise NotFusable
+        place = Place()
+        for (own, _), stride in zip(run, strides_of(tuple(extent for _, extent in run)), strict=True):
+            place = place + own * stride
+        places.append(place)
+    if left:
+        raise NotFusable
+    return tuple(places)

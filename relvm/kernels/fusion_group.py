@@ -1,0 +1,334 @@
+"""Groups of operators that are one kernel, and how it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from relvm.errors import RelvmUnsupportedError
+from relvm.ir.expr import Constant, Expr, OpCall, Shape, Var
+from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar, as_var, dim_var, dim_vars, evaluate_with
+from relvm.ir.types import TensorType, TupleType, Type
+from relvm.kernels.epilogue import Result, result_of
+from relvm.kernels.fused_expr import Gathered, Grower, Leaf, NotFusable, Total, Tree, post_order
+from relvm.kernels.loop_ir import Buffer, Kernel, KernelBuilder
+from relvm.kernels.loop_nest import overwrites_early, recomputes, write_nest
+from relvm.kernels.lowering_rules import Lookup, LoopAxis, Loops, Place, Places, Product
+from relvm.quoting import c_identifier
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Operators, by the variable that each binds, in order; and which of these others use.
+
+    name: what the kernel is named after, without the dtype; empty: the operators.
+
+    Several members have lowering rules with trees (relvm/kernels/lowering_rules.py); a single one may also be Loops.
+    """
+
+    members: Mapping[Var, OpCall]
+    results: tuple[Var, ...]
+    name: str = ""
+
+    @cached_property
+    def args(self) -> tuple[Expr, ...]:
+        """The tensors that the kernel reads, in order of first use; numbers are in the kernel itself."""
+        tensors_used = [arg for call in self.members.values() for arg in call.args if isinstance(arg.type, TensorType)]
+        if self.is_opaque:
+            return tuple(tensors_used)
+        core = self.product
+        of_product = () if core is None else core.args
+        read = (a for a in tensors_used if a not in self.members and (not _is_number(a) or a in of_product))
+        return tuple(dict.fromkeys(read))
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Where in the source the members are."""
+        found = (origin for var, call in self.members.items() for origin in (*var.origins, *call.origins))
+        return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def product(self) -> OpCall | None:
+        """The member that is a product, if there is one; others finish it."""
+        found = [call for call in self.members.values() if isinstance(call.op.lower, Product)]
+        if len(found) > 1:
+            raise NotFusable
+        return found[0] if found else None
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether its kernel is the operator's own."""
+        return len(self.members) == 1 and any(isinstance(call.op.lower, Loops) for call in self.members.values())
+
+    @cached_property
+    def sizes(self) -> dict[AnyDim, AnyDim]:
+        """Each symbolic dimension of what is read and written -> a variable of the kernel's own."""
+        found: dict[AnyDim, AnyDim] = {}
+        for type_ in (
+            *(arg.type for arg in self.args),
+            *(type_ for var in self.results for type_ in tensors(var.type)),
+        ):
+            if type_.shape is None or type_.dtype is None:
+                raise RelvmUnsupportedError(f"a kernel for a tensor of type {type_}")
+            for dim in type_.shape:
+                if not isinstance(dim, int) and dim not in found:
+                    found[dim] = dim_var(_size_name(dim))
+        return found
+
+    def dim(self, dim: AnyDim) -> AnyDim:
+        """A dimension of a value inside as the kernel knows it.
+
+        Raises
+        ------
+        NotFusable
+            It cannot be computed from those of what is read and written.
+        """
+        if isinstance(dim, int):
+            return dim
+        if dim in self.sizes:
+            return self.sizes[dim]
+        own = {as_var(outer): inner for outer, inner in self.sizes.items() if as_var(outer)}
+        if _has_operators(dim) or any(var not in own for var in dim_vars(dim)):
+            raise NotFusable
+        return evaluate_with(dim, own.get)
+
+    def type(self, expr: Expr) -> TensorType:
+        """The type of a value of the group, in the kernel's dimensions."""
+        if expr not in self._types:
+            self._types[expr] = self.plain(expr.type)
+        return self._types[expr]
+
+    @cached_property
+    def _types(self) -> dict[Expr, TensorType]:
+        return {}
+
+    def plain(self, type_: TensorType) -> TensorType:
+        if type_.shape is None or type_.dtype is None:
+            raise NotFusable
+        return TensorType(type_.dtype, tuple(map(self.dim, type_.shape)))
+
+    @cached_property
+    def spec(self) -> Hashable:
+        """What two groups have in common that are the same kernel."""
+        number = {dim: i for i, dim in enumerate(self.sizes)}
+        place: dict[Expr, int] = {arg: i for i, arg in enumerate(self.args)}
+        rows = []
+        for var, call in self.members.items():
+            operands = tuple(_operand(arg, place, self) for arg in call.args)
+            rows.append((call.op.name, repr(call.attributes), operands, _numbered(var.type, self, number)))
+            place[var] = len(place)
+        types = tuple(_numbered(arg.type, self, number) for arg in self.args)
+        return types, tuple(rows), tuple(place[var] for var in self.results)
+
+    def kernel(self, name: str, *, is_compact: bool = False) -> Kernel:
+        """The kernel.  is_compact: of little memory, see KernelBuilder.
+
+        Raises
+        ------
+        NotFusable
+            The operators have no common kernel.
+        """
+        inputs, outputs = self._buffers()
+        taken = dict.fromkeys((buffer.name for buffer in (*inputs, *outputs)), 1)
+        builder = KernelBuilder(names=taken, is_compact=is_compact)
+        in_place: tuple[int, ...] = ()
+        if self.is_opaque:
+            (call,) = self.members.values()
+            call.op.lower.function(builder, inputs, outputs, **dict(call.attributes))
+        else:
+            buffers = dict(zip(self.args, inputs, strict=True))
+            root, trees, result = self._trees(buffers, outputs)
+            self._check_indices(builder, buffers)
+            if result is not None:
+                call = self.product
+                own = tuple(buffers[arg] for arg in call.args)
+                call.op.lower.function(builder, own, result, **dict(call.attributes))
+                return Kernel(name, inputs, outputs, builder.finish(), self.comment)
+            write_nest(builder, root, trees)
+            if len(trees) == 1 and not overwrites_early(root, trees):
+                in_place = _in_place(inputs, root, *trees[0])
+        return Kernel(name, inputs, outputs, builder.finish(), self.comment, in_place)
+
+    def _check_indices(self, k: KernelBuilder, buffers: Mapping[Expr, Buffer]) -> None:
+        for call in self.members.values():
+            if isinstance(call.op.lower, Lookup):
+                x, indices = (buffers[arg] for arg in call.args)
+                axis = dict(call.attributes)["axis"] % len(x.shape)
+                call.op.lower.check(k, indices, x.shape[axis], axis)
+
+    def check(self) -> None:
+        """Raises NotFusable where the operators have no common kernel."""
+        buffers = {arg: Buffer("x", *_parts(self.type(arg))) for arg in self.args}
+        outputs = tuple(Buffer("out", *_parts(self.type(var))) for var in self.results)
+        root, trees, result = self._trees(buffers, outputs)
+        if result is None and recomputes(root, trees):
+            raise NotFusable
+        if result is not None:
+            own = tuple(buffers[arg] for arg in self.product.args)
+            self.product.op.lower.function(KernelBuilder(), own, result, **dict(self.product.attributes))
+
+    def _trees(
+        self, buffers: Mapping[Expr, Buffer], outputs: tuple[Buffer, ...]
+    ) -> tuple[tuple[LoopAxis, ...], list[tuple[Leaf, Tree]], Result | None]:
+        grower = Grower(self.members, self.type, buffers)
+        shape = outputs[0].shape
+        root = tuple(LoopAxis(dim) for dim in shape)
+        at: Places = tuple(Place() if axis.extent == 1 else Place(((axis, 1),)) for axis in root)
+        pairs = []
+        for var, out in zip(self.results, outputs, strict=True):
+            if out.shape != shape:
+                raise NotFusable
+            pairs.append((grower.at(out, at, shape), grower.tree(var, at)))
+        return root, pairs, self._result(root, pairs, grower)
+
+    def _result(self, root: tuple[LoopAxis, ...], pairs: list[tuple[Leaf, Tree]], grower: Grower) -> Result | None:
+        """Where the elements of the group's product go; None where it has none."""
+        if self.product is None:
+            return None
+        if any(arg in self.members for arg in self.product.args) or grower.core is None:
+            raise NotFusable
+        if any(isinstance(tree, Total) for tree in post_order(tuple(tree for _, tree in pairs))):
+            raise NotFusable
+        type_ = self.plain(self.product.type)
+        shapes = (self.plain(arg.type).shape for arg in self.product.args)
+        axes = self.product.op.lower.axes(*shapes, type_.shape, **dict(self.product.attributes))
+        return result_of(grower.core, type_.dtype, type_.shape, axes, root, pairs)
+
+    def _buffers(self) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
+        names: dict[str, int] = {}
+        inputs = tuple(
+            Buffer(_unique(names, name), *_parts(self.type(arg)))
+            for arg, name in zip(self.args, self._input_names(), strict=True)
+        )
+        types = [self.plain(type_) for var in self.results for type_ in tensors(var.type)]
+        single = len(types) == 1
+        outputs = tuple(Buffer("out_" if single else f"out{i}_", *_parts(type_)) for i, type_ in enumerate(types))
+        return inputs, outputs
+
+    def _input_names(self) -> list[str]:
+        """After the operator's parameters where there is one operator, else after the variables."""
+        if len(self.members) > 1:
+            return [c_identifier(getattr(arg, "name", "constant")) for arg in self.args]
+        (call,) = self.members.values()
+        names: dict[Expr, str] = {}
+        listed = []
+        for i, arg in enumerate(call.args):
+            name = call.op.parameters[i].name if i < len(call.op.parameters) else f"x{i}"
+            if isinstance(arg.type, TensorType):
+                names.setdefault(arg, name)
+                listed.append(name)
+        return listed if self.is_opaque else [names[arg] for arg in self.args]
+
+    @property
+    def comment(self) -> str:
+        """What a reader of the C sees above the kernel."""
+        if len(self.members) == 1:
+            ((var, call),) = self.members.items()
+            args = ", ".join(str(arg.type) for arg in call.args)
+            return f"{call.op}({args}{_attributes(call)}) -> {call.type}"
+        lines = []
+        for var, call in self.members.items():
+            args = ", ".join(arg.name if isinstance(arg, Var) else _short(arg) for arg in call.args)
+            lines.append(f"{var.name}: {var.type} = {call.op}({args}{_attributes(call)})")
+        return "\n   ".join(lines)
+
+    @property
+    def base_name(self) -> str:
+        """After the operators and the dtype of the result: add_relu_f32."""
+        names = list(dict.fromkeys(call.op.name for call in self.members.values()))
+        if len(names) > 4:
+            names = [*names[:3], f"and_{len(names) - 3}"]
+        return f"{self.name or '_'.join(names)}_{tensors(self.results[0].type)[0].dtype}"
+
+
+def tensors(type_: Type) -> list[TensorType]:
+    """The tensor types that a type is made of."""
+    match type_:
+        case TensorType():
+            return [type_]
+        case TupleType(fields):
+            return [tensor for field in fields for tensor in tensors(field)]
+    return []
+
+
+def _in_place(inputs: tuple[Buffer, ...], root: tuple[LoopAxis, ...], out: Leaf, tree: Tree) -> tuple[int, ...]:
+    """The inputs that are read at the place of each element of the result only, where it is written."""
+    columns = list(root)
+    moved: dict[LoopAxis, LoopAxis] = {}
+    totals = [part for part in post_order((tree,)) if isinstance(part, Total)]
+    if totals:
+        columns = [axis for axis in root if axis not in totals[0].axes]
+    for total in totals:
+        if [axis.extent for axis in total.over] == [axis.extent for axis in columns]:
+            moved |= dict(zip(total.over, columns, strict=True))
+    same: dict[Buffer, bool] = {}
+    for leaf in post_order((tree,)):
+        if isinstance(leaf, Gathered):
+            return ()
+        if not isinstance(leaf, Leaf):
+            continue
+        strides = {moved.get(axis, axis): stride for axis, stride in leaf.strides.items()}
+        starts_at_zero = isinstance(leaf.start, int) and leaf.start == 0
+        if not starts_at_zero or any(out.strides.get(axis) != stride for axis, stride in strides.items()):
+            return ()  # it may be another view of the memory that would be written
+        same[leaf.buffer] = same.get(leaf.buffer, True) and strides == out.strides
+    like = (out.buffer.dtype, out.buffer.shape)
+    return tuple(i for i, b in enumerate(inputs) if same.get(b) and (b.dtype, b.shape) == like)
+
+
+def _is_number(arg: Expr) -> bool:
+    return isinstance(arg, Constant) and arg.value.size == 1
+
+
+def _parts(type_: TensorType) -> tuple:
+    return type_.dtype, type_.shape
+
+
+def _has_operators(dim: Dim) -> bool:
+    return any(isinstance(atom, DimOp) for monomial, _ in dim.terms for atom in monomial)
+
+
+def _operand(arg: Expr, place: Mapping[Expr, int], group: Group) -> Hashable:
+    if arg in place:
+        return place[arg]
+    if isinstance(arg, Constant):
+        return (str(arg.value.dtype), arg.value.tobytes(), arg.value.shape)
+    return "shape" if isinstance(arg, Shape) else type(arg).__name__
+
+
+def _numbered(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
+    """A type with the kernel's own dimensions numbered."""
+    order: dict[DimVar, int] = {as_var(group.sizes[dim]): i for dim, i in number.items()}
+    found = []
+    for tensor in tensors(type_):
+        dims = []
+        for dim in tensor.shape or ():
+            plain = group.dim(dim)
+            if isinstance(plain, int):
+                dims.append(plain)
+            else:
+                dims.append(tuple((tuple(order[var] for var in monomial), n) for monomial, n in plain.terms))
+        found.append((tensor.dtype, tuple(dims)))
+    return tuple(found)
+
+
+def _size_name(dim: AnyDim) -> str:
+    text = str(dim)
+    return text if text.isidentifier() else "size"
+
+
+def _unique(taken: dict[str, int], name: str) -> str:
+    count = taken.get(name, 0)
+    taken[name] = count + 1
+    return f"{name}{count}_" if count else f"{name}_"
+
+
+def _short(arg: Expr) -> str:
+    if _is_number(arg):
+        return f"{arg.value.item():g}" if arg.value.dtype.kind == "f" else str(arg.value.item())
+    return str(arg.type)
+
+
+def _attributes(call: OpCall) -> str:
+    return "".join(f", {name}={value}" for name, value in call.attributes)

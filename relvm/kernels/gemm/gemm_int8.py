@@ -1,0 +1,155 @@
+"""Products of matrices of bytes with zero points, by products of signed bytes and unsigned ones (csrc/byte_tile.h).
+
+    sum of (a - a_zero) (b - b_zero) = sum of a b - a_zero * (sum of b) - b_zero * (sum of a) + depth * a_zero * b_zero
+
+Bytes of the other signedness are made fit by inverting their highest bit, which moves them and their zero point by 128.
+All is exact modulo 2^32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from relvm.ir.dtypes import I8, I32, I64, U8, U32, DType
+from relvm.ir.symbolic import AnyDim
+from relvm.kernels.gemm.gemm import Bytes, Copied
+from relvm.kernels.loop_ir import Binary, Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
+
+WORD = 4  # bytes
+_HIGH_BITS = 0x80808080
+_MOVE = 128
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What is done to the bytes of two matrices before they are multiplied.
+
+    left, right: what is added to their elements, 0, 128 or -128.   left_is_signed: whether the left ones are signed
+    then, and the right ones not.
+    """
+
+    left: int
+    right: int
+    left_is_signed: bool
+
+    @property
+    def flip(self) -> int:
+        """The bits of four bytes of the left matrix that are inverted for that."""
+        return _HIGH_BITS if self.left else 0
+
+
+def signs_of(left: DType, right: DType) -> Signs:
+    """For matrices of these dtypes, i8 or u8."""
+    if left == U8:
+        return Signs(0, -_MOVE if right == U8 else 0, left_is_signed=False)
+    return Signs(0, 0, left_is_signed=True) if right == U8 else Signs(_MOVE, 0, left_is_signed=False)
+
+
+@dataclass(frozen=True)
+class Zeros:
+    """The zero points, as they are after `Signs`; None: 0.
+
+    left(row), right(column): i32.   row_sum(row): the sum of the elements of the left matrix in a row.
+    column_sum(first, column): that of a column of the panel that begins with column `first`, or of the part of it that
+    is in the panel.
+    """
+
+    left: Callable[[Scalar], Scalar] | None
+    right: Callable[[Scalar], Scalar] | None
+    row_sum: Callable[[Scalar], Scalar]
+    column_sum: Callable[[Scalar, Scalar], Scalar]
+
+
+def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: Signs, zeros: Zeros) -> Bytes:
+    """The left matrix: rows of `depth` bytes in x from flat position `start` on."""
+
+    def begin(row: Local, goes_on: Scalar | None) -> Callable[[Local, Local], Scalar]:
+        left = None if zeros.left is None else zeros.left(row)
+        once: Scalar | None = None
+        if zeros.right is not None:
+            total = zeros.row_sum(row)
+            once = k.declare("once", -total if left is None else depth.to(I32) * left - total)
+
+        def term(first: Local, column: Local) -> Scalar:
+            value: Scalar = Literal(0, I32)
+            if left is not None:
+                value = -(left * zeros.column_sum(first, column))
+            if once is not None:
+                whole = zeros.right(first + column) * once
+                value = value + (whole if goes_on is None else Select(goes_on, Literal(0, I32), whole))
+            return value
+
+        return term
+
+    return Bytes(x, start, depth, depth, signs.flip, signs.left_is_signed, begin)
+
+
+def sum_of_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, move: int) -> Local:
+    """The sum of `depth` bytes from `start` on, with `move` added to each."""
+    total = k.declare("total", Literal(0, I32))
+    with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
+        k.assign(total, total + x.flat(start + p).to(I32))
+    return k.declare("row_sum", total + depth.to(I32) * move) if move else total
+
+
+def word_count(depth: AnyDim) -> Scalar:
+    """How many words a row of so many bytes is."""
+    return Literal(-(-depth // 4), I64) if isinstance(depth, int) else (as_scalar(depth, I64) + 3) / 4
+
+
+def flip_of(dtype: DType) -> int:
+    """The bits of a word of bytes that are inverted to make them unsigned."""
+    return _HIGH_BITS if dtype == I8 else 0
+
+
+def unsigned_zero(k: KernelBuilder, dtype: DType, zero: Scalar) -> Local:
+    """The zero point of bytes of that dtype once they are unsigned."""
+    return k.declare("zero", zero.to(I32) + (_MOVE if dtype == I8 else 0))
+
+
+def padding_word(k: KernelBuilder, zero: Local) -> Local:
+    """A word of four zero points."""
+    return k.declare("pad_word", word_of([zero] * WORD))
+
+
+def word_of(elements: list[Scalar]) -> Scalar:
+    """Four numbers of i32, of which the low bytes are taken, as a word; the first is in its lowest bits."""
+    word: Scalar | None = None
+    for position, element in enumerate(elements):
+        byte = element.to(U8).to(U32)
+        placed = Binary("<<", byte, Literal(8 * position, U32), U32) if position else byte
+        word = placed if word is None else Binary("|", word, placed, U32)
+    return word.to(I32)
+
+
+def fill_words(
+    k: KernelBuilder, x: Buffer, start: Scalar, sizes: tuple[Scalar, Scalar], width: int, move: int, sums: Buffer
+) -> Copied:
+    """The right matrix, of sizes (depth, columns), is a row-major one of bytes in x, from flat position `start` on.
+
+    move: what is added to each.   sums: of `width` elements; gets the sums of the columns that are in the panel.
+    """
+    depth, columns = sizes
+
+    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+        with k.loop(width, name="j", simd=True) as j:
+            k.store(sums, (j,), 0)
+        with k.loop(span, name="p") as p:
+            row = k.declare("row", (first + p) * 4)
+            sources = [k.declare("source", start + (row + i) * columns + column) for i in range(4)]
+
+            def write(element: Callable[[int, Scalar], Scalar]) -> None:
+                with k.loop(count, name="j", simd=True) as j:
+                    elements = [k.declare("b", element(i, x.flat(sources[i] + j).to(I32) + move)) for i in range(4)]
+                    k.store(panel, (p * width + j,), word_of(elements))
+                    k.store(sums, (j,), sums[j] + (elements[0] + elements[1] + (elements[2] + elements[3])))
+
+            with k.branch(row + 4 <= depth):
+                write(lambda i, value: value)
+            with k.branch(row + 4 > depth):
+                write(lambda i, value: Select(row + i < depth, value, Literal(0, I32)))
+            with k.loop(width, start=count, name="j", simd=True) as j:
+                k.store(panel, (p * width + j,), 0)
+
+    return Copied(fill)

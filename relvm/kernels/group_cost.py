@@ -1,0 +1,88 @@
+"""What the kernel of a group of operators computes and reads: what its members do, as they are defined.
+
+A kernel may do more, where it computes something twice, or less, as one of tiles does: the count is that of the
+definition, so that two kernels for the same can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from relvm.ir.expr import Expr, OpCall
+from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.types import TensorType
+from relvm.kernels.cost import Work
+from relvm.kernels.fused_expr import NotFusable
+from relvm.kernels.fusion_group import Group, tensors
+from relvm.kernels.loop_ir import Binary, Intrinsic, Local, Scalar, Select, Unary
+from relvm.kernels.lowering_rules import Lookup, Loops, Pointwise, Product, Rearrange, Reduce
+
+
+def work_of(group: Group) -> Work:
+    """Of one call of the group's kernel."""
+    counts = [_operations(group, call) for call in group.members.values()]
+    total = None if None in counts else sum(counts, 0)
+    return Work(total, tuple(_elements_read(group, arg) for arg in group.args))
+
+
+def _operations(group: Group, call: OpCall) -> AnyDim | None:
+    """Of one operator; None where they depend on more than shapes, or where a size is not one of the kernel's."""
+    attributes = dict(call.attributes)
+    try:
+        types = [group.plain(arg.type) for arg in call.args if isinstance(arg.type, TensorType)]
+        results = [group.plain(type_) for type_ in tensors(call.type)]
+    except NotFusable:
+        return None
+    result = results[0].shape
+    match call.op.lower:
+        case Pointwise(point):
+            elements = [Local(f"x{i}", type_.dtype) for i, type_ in enumerate(types)]
+            return product(result) * scalar_operations(point(*elements, **attributes))
+        case Reduce(_, finish):
+            total = Local("total", types[0].dtype)
+            return product(types[0].shape) + product(result) * scalar_operations(finish(total, 1))
+        case Loops() if call.op.moves:
+            return 0
+        case Product(operations=operations) | Loops(operations=operations):
+            return operations and operations(*(type_.shape for type_ in types), result, **attributes)
+    return 0
+
+
+def scalar_operations(result: Scalar) -> int:
+    """Of computing a scalar out of variables and elements: arithmetic, comparisons, functions such as exp, and choices
+    are one each; a choice's condition, and conversions, are none."""
+    waiting, seen, count = [result], set(), 0
+    while waiting:
+        scalar = waiting.pop()
+        if scalar in seen:
+            continue
+        seen.add(scalar)
+        count += isinstance(scalar, Binary | Unary | Intrinsic | Select)
+        parts: Mapping[str, object] = vars(scalar)
+        for name, value in parts.items():
+            if not (isinstance(scalar, Select) and name == "cond"):
+                waiting += [
+                    part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Scalar)
+                ]
+    return count
+
+
+def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
+    """How many elements of an argument are read at most, where operators only move some of them."""
+    total: AnyDim = 0
+    for call in group.members.values():
+        used = [place for place, each in enumerate(call.args) if each is arg]
+        if used and (used != [0] or not _takes_some(call)):
+            return None
+        if used:
+            try:
+                total = total + product(group.plain(call.type).shape)
+            except NotFusable:
+                return None
+    return total
+
+
+def _takes_some(call: OpCall) -> bool:
+    """Whether each element of the result is one of the first argument's, or none of its."""
+    lower = call.op.lower
+    return isinstance(lower, Rearrange | Lookup) or (isinstance(lower, Loops) and call.op.moves)

@@ -1,0 +1,332 @@
+"""The loops of a group of fused operators, written from its trees.
+
+Without reductions they are one nest over the result.  With reductions there are outer loops over what the reductions
+have in common, the rows, and inside them one loop nest for each reduction and one for the result: softmax takes three
+walks along a row.  Where rows lie side by side in memory, as columns of a matrix do, LANES of them are taken at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import contextmanager
+
+import numpy as np
+
+from relvm.ir.dtypes import F32, I32, I64
+from relvm.ir.expr import Expr
+from relvm.ir.symbolic import product
+from relvm.kernels.fused_expr import Apply, Leaf, NotFusable, Total, Tree, post_order
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Load, Local, Scalar, Select, as_scalar, smaller
+from relvm.kernels.loop_scope import (
+    Joined,
+    Scope,
+    c_name,
+    join,
+    leaves_of,
+    loops,
+    prepare,
+    shared_loops,
+    store_all,
+    work_of,
+)
+from relvm.kernels.lowering_rules import LoopAxis, part_loops
+from relvm.kernels.transpose_tiling import across_of, write_tiles
+
+LANES = 64
+
+
+def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> None:
+    """Statements that store each tree at its leaf, for all values of the loops `root`.
+
+    Raises
+    ------
+    NotFusable
+        The reductions have different rows.
+    """
+    if totals := _totals(outputs):
+        _Rows(k, root, outputs, totals).write()
+    else:
+        _write_plain(k, root, outputs)
+
+
+def overwrites_early(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> bool:
+    """Whether `write_nest` writes to the outputs before it has read all inputs of a row."""
+    totals = _totals(outputs)
+    return bool(totals) and _Rows(KernelBuilder(), root, outputs, totals).overwrites
+
+
+def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> bool:
+    """Whether something that takes long would be computed more often than once for each element that it has, but for
+    one such value that several walks along a row can share.
+
+    Raises
+    ------
+    NotFusable
+        The reductions have different rows.
+    """
+    totals = _totals(outputs)
+    rows = row_axes(root, totals) if totals else []
+    walks = [((total.arg,), [*rows, *total.over]) for total in totals]
+    walks.append((tuple(tree for _, tree in outputs), [*rows, *(axis for axis in root if axis not in rows)]))
+    met: set[tuple] = set()
+    shared: set[tuple] = set()
+    for inside, order in walks:
+        over = tuple(order[len(rows) :])
+        order = [axis for axis in order if axis.extent != 1]
+        seen: set[Expr] = set()
+        for tree in post_order(inside, into_totals=False):
+            if not isinstance(tree, Apply) or not tree.is_costly or tree.axes <= set(rows):
+                continue
+            expr, _ = tree.key
+            missing = [axis for axis in order if axis not in tree.axes]
+            last = max(order.index(axis) for axis in tree.axes if axis in order) if tree.axes & set(order) else -1
+            if expr in seen or any(order.index(axis) < last for axis in missing):
+                return True
+            seen.add(expr)
+            key = _relative(tree, over)
+            if key in met:
+                shared.add(key)
+                if tree.dtype != outputs[0][0].buffer.dtype:
+                    return True  # it cannot wait where the result will be
+            met.add(key)
+    return len(shared) > 1
+
+
+def row_axes(root: tuple[LoopAxis, ...], totals: list[Total]) -> list[LoopAxis]:
+    """The loops that all reductions are inside of.
+
+    Raises
+    ------
+    NotFusable
+        Some are inside of others than the rest.
+    """
+    rows = totals[0].axes
+    if any(total.axes != rows for total in totals) or not rows <= set(root):
+        raise NotFusable
+    return [axis for axis in root if axis in rows]
+
+
+def _totals(outputs: list[tuple[Leaf, Tree]]) -> list[Total]:
+    return [tree for tree in post_order(tuple(tree for _, tree in outputs)) if isinstance(tree, Total)]
+
+
+def _write_plain(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> None:
+    trees = [tree for _, tree in outputs]
+    leaves = [leaf for leaf, _ in outputs] + leaves_of(trees)
+    joined = join(root, leaves)
+    if across := across_of(joined, leaves):
+        write_tiles(k, joined, across, outputs)
+        return
+    inside = joined[-1].axes if joined else ()
+    if len(joined) == 1:
+        outer = Scope(k)
+        prepare(outer, outputs, set(inside))
+        with shared_loops(outer, joined, work_of(trees), simd=True) as inner:
+            store_all(inner, outputs)
+        return
+    with shared_loops(Scope(k), joined[:-1], work_of(trees, inside)) as outer:
+        prepare(outer, outputs, set(inside))
+        with loops(outer, joined[-1:], simd=True) as inner:
+            store_all(inner, outputs)
+
+
+class _Rows:
+    """The loops of a group with reductions."""
+
+    def __init__(
+        self, k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]], totals: list[Total]
+    ) -> None:
+        self.k = k
+        self.outputs = outputs
+        self.totals = totals
+        rows = row_axes(root, totals)
+        self.columns = [axis for axis in root if axis not in rows]
+        everything = [leaf for leaf, _ in outputs] + leaves_of(tree for _, tree in outputs)
+        self.rows = join(rows, everything)
+        self.saved: dict[tuple, Leaf] = {}  # what an earlier walk has written where the result will be
+        self.shared = self._shared()
+
+    def write(self) -> None:
+        lane = self.rows[-1] if self.rows and self._side_by_side(self.rows[-1]) else None
+        work = work_of((tree for _, tree in self.outputs), self.columns)
+        for total in self.totals:
+            work = work + work_of((total.arg,), total.over)
+        if lane is None:
+            with shared_loops(Scope(self.k), self.rows, work) as row:
+                for total in self.totals:
+                    row.values[total] = self._total(row, total)
+                self._result(row)
+            return
+        outer, extent = Scope(self.k), as_scalar(lane.extent, I64)
+        extents = [*(one.extent for one in self.rows[:-1]), (extent + (LANES - 1)) / LANES]
+        deeper = product(one.extent for one in self.rows[2:-1])
+        with part_loops(self.k, extents, work * LANES * as_scalar(deeper, I64)) as (*counters, block):
+            outer.counters = list(zip(self.rows[:-1], counters, strict=True))
+            first = self.k.declare("at", block * LANES)
+            width = self.k.declare("width", smaller(extent - first, LANES))
+            _Lanes(self, outer, lane, first, width).write()
+
+    def _side_by_side(self, lane: Joined) -> bool:
+        """Whether rows are next to each other and their own elements are not."""
+        over = {axis for total in self.totals for axis in total.over if axis.extent != 1}
+        leaves = [leaf for leaf in leaves_of(self.totals) if leaf.axes & over]
+        along = any(leaf.strides.get(axis) == 1 for leaf in leaves for axis in leaf.axes & over)
+        return not along and any(leaf.strides.get(lane.axes[-1]) == 1 for leaf in leaves)
+
+    def walk(self, over: Iterable[LoopAxis], trees: list[Tree], extra: Iterable[Leaf] = ()) -> list[Joined]:
+        """The loops of one walk along a row."""
+        return join(over, [*leaves_of(trees, into_totals=False), *extra])
+
+    def _total(self, row: Scope, total: Total) -> Scalar:
+        """Adds up one row in vector lanes.
+
+        A lane of a maximum or minimum never holds NaN: that one was met is noted beside it.
+        """
+        k, reduction, dtype = self.k, total.reduction, total.dtype
+        result = k.declare(c_name(total.name), Literal(reduction.start(dtype), dtype))
+        sees_nan = dtype.is_float and reduction.clause in ("max", "min")
+        lanes = [(reduction.clause, result)]
+        if sees_nan:
+            flag = I32 if dtype == F32 else I64  # as wide as an element
+            unordered = k.declare("unordered", Literal(0, flag))
+            lanes.append(("|", unordered))
+        kept = self._kept(total.arg, total.over)
+        prepare(row, [(None, total.arg), *((leaf, total.arg) for leaf in kept.values())], set(total.over))
+        with loops(row, self.walk(total.over, [total.arg], kept.values()), simd=True, reduce=lanes) as inner:
+            element = self.value(inner, total.arg, total.over, kept)
+            if not isinstance(element, Local):
+                element = k.declare("element", element)
+            if sees_nan:
+                better = element > result if reduction.clause == "max" else element < result
+                k.assign(result, Select(better, element, result))
+                k.assign(unordered, Select(element.differs(element), Literal(1, flag), unordered))
+            else:
+                k.assign(result, reduction.combine(result, element))
+        value: Scalar = Select(unordered > 0, Literal(np.nan, dtype), result) if sees_nan else result
+        value = total.finish(value, total.count)
+        return value if value is result else k.declare(c_name(total.name), value)
+
+    def _result(self, row: Scope) -> None:
+        trees = [tree for _, tree in self.outputs]
+        over = tuple(self.columns)
+        kept = {key: leaf for tree in trees for key, leaf in self._kept(tree, over).items()}
+        prepare(row, [*self.outputs, *((leaf, trees[0]) for leaf in kept.values())], set(over))
+        with loops(row, self.walk(over, trees, [leaf for leaf, _ in self.outputs]), simd=True) as inner:
+            for leaf, tree in self.outputs:
+                inner.store(leaf, self.value(inner, tree, over, kept))
+
+    def value(self, scope: Scope, tree: Tree, over: tuple[LoopAxis, ...], kept: dict[tuple, Leaf]) -> Scalar:
+        """The tree's value; what is shared by several walks is written by the first and read by the others."""
+        for part in post_order((tree,), into_totals=False):
+            key = _relative(part, over)
+            if key not in kept or part in scope.values:
+                continue
+            if key in self.saved:
+                scope.values[part] = Load(kept[key].buffer, (scope.flat(kept[key]),))
+            else:
+                scope.store(kept[key], scope.value(part))
+        self.saved |= kept
+        return scope.value(tree)
+
+    def _shared(self) -> tuple | None:
+        """What takes long and is needed by several walks, if there is room for it where the result will be."""
+        if len(self.outputs) != 1 or not self.columns:
+            return None
+        tree, columns = self.outputs[0][1], tuple(self.columns)
+        walks = [(total.arg, total.over) for total in self.totals] + [(tree, columns)]
+        found: dict[tuple, int] = {}
+        for arg, over in walks:
+            if tuple(axis.extent for axis in over) != tuple(axis.extent for axis in columns):
+                continue
+            keys = {
+                _relative(part, over)
+                for part in post_order((arg,), into_totals=False)
+                if isinstance(part, Apply)
+                and part.is_costly
+                and part.dtype == self.outputs[0][0].buffer.dtype
+                and part.axes & set(over)
+            }
+            for key in keys:
+                found[key] = found.get(key, 0) + 1
+        return next((key for key, count in found.items() if count > 1), None)
+
+    def _kept(self, tree: Tree, over: tuple[LoopAxis, ...]) -> dict[tuple, Leaf]:
+        """Where the shared value is, along the walk `over`, if it is in `tree`."""
+        if self.shared is None:
+            return {}
+        inside = [part for part in post_order((tree,), into_totals=False) if _relative(part, over) == self.shared]
+        out = self.outputs[0][0]
+        if not inside:
+            return {}
+        strides = {axis: stride for axis, stride in out.strides.items() if axis not in self.columns}
+        for axis, column in zip(over, self.columns, strict=True):
+            strides[axis] = out.strides.get(column, 0)
+        return {self.shared: Leaf(out.buffer, strides, out.start)}
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether the result's memory is written before the last read of the inputs."""
+        return self.shared is not None
+
+
+def _relative(tree: Tree, over: tuple[LoopAxis, ...]) -> tuple | None:
+    """What a tree computes, and where along a walk: the same for two walks that compute the same."""
+    if not isinstance(tree, Apply):
+        return None
+    expr, places = tree.key
+    number = {axis: i for i, axis in enumerate(over)}
+    at = tuple((tuple((number.get(axis, axis), step) for axis, step in place.steps), place.start) for place in places)
+    return (expr, at)
+
+
+class _Lanes:
+    """LANES rows side by side: every value of a row is an array of them."""
+
+    def __init__(self, rows: _Rows, outer: Scope, lane: Joined, first: Scalar, width: Scalar) -> None:
+        self.rows = rows
+        self.k = rows.k
+        self.scope = Scope(self.k, outer)
+        self.lane = lane
+        self.first = first
+        self.width = width
+        self.arrays: dict[Tree, Buffer] = {}
+
+    def write(self) -> None:
+        rows, k = self.rows, self.k
+        for total in rows.totals:
+            array = k.allocate(c_name(total.name), total.dtype, (LANES,))
+            with self.lanes(self.scope) as (_, lane):
+                k.store(array, (lane,), total.reduction.start(total.dtype))
+            with loops(self.scope, rows.walk(total.over, [total.arg])) as inner, self.lanes(inner) as (scope, lane):
+                k.store(array, (lane,), total.reduction.combine(array[lane], scope.value(total.arg)))
+            finished = total.finish(array[Literal(0, I64)], total.count)
+            if not isinstance(finished, Load):
+                with self.lanes(self.scope) as (_, lane):
+                    k.store(array, (lane,), total.finish(array[lane], total.count))
+            self.arrays[total] = array
+        trees = [tree for _, tree in rows.outputs]
+        self.settle(trees)
+        walk = rows.walk(rows.columns, trees, [leaf for leaf, _ in rows.outputs])
+        with loops(self.scope, walk) as inner, self.lanes(inner) as (scope, _):
+            store_all(scope, rows.outputs)
+
+    def settle(self, trees: list[Tree]) -> None:
+        """Computes what operators make of the totals once for each row, not for each element."""
+        columns = set(self.rows.columns)
+        if not columns:
+            return
+        for tree in post_order(tuple(trees), into_totals=False):
+            if isinstance(tree, Apply) and not tree.axes & columns and tree.axes:
+                array = self.k.allocate(c_name(tree.name), tree.dtype, (LANES,))
+                with self.lanes(self.scope) as (scope, lane):
+                    self.k.store(array, (lane,), scope.value(tree))
+                self.arrays[tree] = array
+
+    @contextmanager
+    def lanes(self, around: Scope):
+        """A loop over the rows of the block: a scope in it, and its counter."""
+        scope = Scope(self.k, around)
+        with self.k.loop(self.width, name="l", simd=True) as lane:
+            scope.counters = [(self.lane, self.first + lane)]
+            scope.values |= {tree: array[lane] for tree, array in self.arrays.items()}
+            yield scope, lane

@@ -1,0 +1,180 @@
+"""Loops that are open in a kernel, the values known inside them, and trees written there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from relvm.ir.dtypes import I64
+from relvm.ir.symbolic import AnyDim, product
+from relvm.kernels.fused_expr import Apply, Gathered, Known, Leaf, Tree, parts, post_order
+from relvm.kernels.loop_ir import KernelBuilder, Literal, Load, Local, Scalar, Size, as_scalar
+from relvm.kernels.lowering_rules import LoopAxis, from_the_front, loop_nest, part_loops
+from relvm.quoting import c_identifier
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Loop axes that are walked as one."""
+
+    axes: tuple[LoopAxis, ...]
+    extent: AnyDim
+
+
+def join(axes: Iterable[LoopAxis], leaves: Iterable[Leaf]) -> list[Joined]:
+    """The same walk in fewer loops: axes of one step are left out, neighbours joined where every leaf steps through
+    both as through one."""
+    leaves = list(leaves)
+    joined: list[Joined] = []
+    for axis in axes:
+        if axis.extent == 1:
+            continue
+        last = joined[-1].axes[-1] if joined else None
+        if last and all(leaf.strides.get(last, 0) == leaf.strides.get(axis, 0) * axis.extent for leaf in leaves):
+            joined[-1] = Joined((*joined[-1].axes, axis), product((joined[-1].extent, axis.extent)))
+        else:
+            joined.append(Joined((axis,), axis.extent))
+    return joined
+
+
+def leaves_of(trees: Iterable[Tree], *, into_totals: bool = True) -> list[Leaf]:
+    return [tree for tree in post_order(tuple(trees), into_totals=into_totals) if isinstance(tree, Leaf)]
+
+
+class Scope:
+    """Loops that are open, and the values known inside them."""
+
+    def __init__(self, k: KernelBuilder, outer: Scope | None = None) -> None:
+        self.k = k
+        self.outer = outer
+        self.counters: list[tuple[Joined, Scalar]] = []
+        self.values: dict[Tree, Scalar] = {}
+        self.bases: dict[Leaf, Scalar] = {}
+
+    def position(self, leaf: Leaf) -> Scalar | None:
+        """The part of a leaf's position that this scope's own loops give; None for 0."""
+        total: Scalar | None = None
+        for joined, counter in self.counters:
+            stride = leaf.strides.get(joined.axes[-1], 0)
+            if stride == 0:
+                continue
+            term = counter if stride == 1 else counter * as_scalar(stride, I64)
+            total = term if total is None else total + term
+        return total
+
+    def base(self, leaf: Leaf) -> Scalar | None:
+        """The position as far as the scopes around give it; None for 0."""
+        if self.outer is None:
+            return None if isinstance(leaf.start, int) and leaf.start == 0 else as_scalar(leaf.start, I64)
+        if leaf in self.outer.bases:
+            return self.outer.bases[leaf]
+        return _sum(self.outer.base(leaf), self.outer.position(leaf))
+
+    def prepare(self, leaf: Leaf) -> None:
+        """Names the position as far as it is known here, for the scopes inside."""
+        position = _sum(self.base(leaf), self.position(leaf))
+        if position is not None and not isinstance(position, Local | Literal | Size):
+            self.bases[leaf] = self.k.declare(f"{leaf.buffer.name}at", position)
+
+    def flat(self, leaf: Leaf) -> Scalar:
+        position = _sum(self.base(leaf), self.position(leaf))
+        return as_scalar(0, I64) if position is None else position
+
+    def known(self, tree: Tree) -> Scalar | None:
+        if tree in self.values:
+            return self.values[tree]
+        return self.outer.known(tree) if self.outer else None
+
+    def value(self, tree: Tree) -> Scalar:
+        """The value here; what operators give is declared, under its name in the IR."""
+        known = self.known(tree)
+        if known is not None:
+            return known
+        match tree:
+            case Known(literal):
+                return literal
+            case Gathered(buffer, index=index, size=size, step=step):
+                at = from_the_front(self.k.declare("index", self.value(index).to(I64)), as_scalar(size, I64))
+                value: Scalar = Load(buffer, (self.flat(tree) + at * as_scalar(step, I64),))
+            case Leaf(buffer):
+                value = Load(buffer, (self.flat(tree),))
+            case Apply(name, function, args):
+                value = self.k.declare(c_name(name), function(*map(self.value, args)))
+            case _:
+                raise AssertionError(f"a {type(tree).__name__} that was not computed before")
+        self.values[tree] = value
+        return value
+
+    def store(self, leaf: Leaf, value: Scalar) -> None:
+        self.k.store(leaf.buffer, (self.flat(leaf),), value)
+
+
+def _sum(a: Scalar | None, b: Scalar | None) -> Scalar | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return a + b
+
+
+def c_name(name: str) -> str:
+    """A name that C takes; the builder makes it unique."""
+    return f"v_{c_identifier(name)}"
+
+
+@contextmanager
+def loops(scope: Scope, joined: list[Joined], *, simd: bool = False, reduce=()):
+    """A scope inside loops over `joined`, that has what the scope around it has."""
+    inner = Scope(scope.k, scope)
+    with loop_nest(scope.k, [one.extent for one in joined], simd=simd, reduce=tuple(reduce)) as counters:
+        inner.counters = list(zip(joined, counters, strict=True))
+        yield inner
+
+
+@contextmanager
+def shared_loops(scope: Scope, joined: list[Joined], work: Scalar, *, simd: bool = False):
+    """The same, shared among threads.   work: of one step of the innermost loop."""
+    inner = Scope(scope.k, scope)
+    deeper = product(one.extent for one in joined[2:])
+    with part_loops(scope.k, [one.extent for one in joined], work * as_scalar(deeper, I64), simd=simd) as counters:
+        inner.counters = list(zip(joined, counters, strict=True))
+        yield inner
+
+
+def work_of(trees: Iterable[Tree], over: Iterable[LoopAxis] = ()) -> Scalar:
+    """About what trees take at all places of some loops, see KernelBuilder.parallel."""
+    each = 0
+    for tree in post_order(tuple(trees), into_totals=False):
+        each += 2 if isinstance(tree, Leaf) else (8 if tree.is_costly else 1) if isinstance(tree, Apply) else 0
+    return as_scalar(product(axis.extent for axis in over), I64) * each
+
+
+def store_all(scope: Scope, outputs: list[tuple[Leaf, Tree]]) -> None:
+    for leaf, tree in outputs:
+        scope.store(leaf, scope.value(tree))
+
+
+def prepare(scope: Scope, outputs: Iterable[tuple[Leaf | None, Tree]], inside: set[LoopAxis]) -> None:
+    """Computes, before loops over `inside`, all that does not depend on them."""
+    waiting: list[Tree] = []
+    for leaf, tree in outputs:
+        waiting.append(tree)
+        if leaf is not None:
+            scope.prepare(leaf)
+    seen: set[Tree] = set()
+    while waiting:
+        tree = waiting.pop()
+        if tree in seen or scope.known(tree) is not None:
+            continue
+        seen.add(tree)
+        if not tree.axes & inside:
+            if not isinstance(tree, Known):
+                scope.values[tree] = _named(scope.k, scope.value(tree))
+        elif isinstance(tree, Apply):
+            waiting += reversed(tree.args)
+        elif isinstance(tree, Leaf):
+            scope.prepare(tree)
+            waiting += parts(tree)
+
+
+def _named(k: KernelBuilder, value: Scalar) -> Scalar:
+    return k.declare("once", value) if isinstance(value, Load) else value

@@ -1,0 +1,294 @@
+"""How an operator becomes something the machine can run: the `lower=` of its declaration.
+
+The forms:
+    elementwise(f)       f(element, ...) -> element under NumPy broadcasting
+    Rearrange(places)    elements of one argument in other places
+    Reduce(...)          elements along some axes become one
+    Product(function)    a kernel of its own that other operators may finish: it hands each element to `finish.store`
+    Composition(f)       other operators, which take its place
+    Loops(function)      a kernel of its own; `function(k, inputs, outputs, **attributes)` writes the loop nest
+    Lookup(...)          elements of one argument at positions that another says; alone a kernel of its own
+    VIEW, ALIAS          no kernel: the argument's bytes under the result's shape; the argument itself
+    Builtin(name)        no kernel: a builtin of the machine
+
+Operators of the first three forms, lookups and views can share a kernel (relvm/kernels/fused_expr.py).
+
+Inside a kernel every shape is made of plain integers and variables: a compound dimension such as `n + m` has become a
+variable of its own, equal dimensions the same one.  Arguments that are shapes are not buffers and are left out; what
+they say is in the outputs' shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from relvm.ir.dtypes import I64, DType
+from relvm.ir.symbolic import AnyDim, product
+from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, Size, as_scalar, larger, smaller
+
+
+@dataclass(frozen=True)
+class Loops:
+    """A kernel written by `function(k: KernelBuilder, inputs, outputs, **attributes)`.
+
+    operations: a function of relvm/kernels/flop_count.py; None: unknown.  Not used for operators that only move
+    elements (Operator.moves).
+    """
+
+    function: Callable[..., None]
+    operations: Callable[..., AnyDim | None] | None = None
+
+
+@dataclass(frozen=True)
+class Lookup(Loops):
+    """Elements of the first argument: along the attribute `axis`, those at positions that the second argument says.
+
+    check(k, indices, size, axis): statements that fail where an index is not in [-size, size).
+    """
+
+    check: Callable[..., None] = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """`out[i...] = point(x[i...], y[i...], ..., **attributes)` with NumPy broadcasting of the inputs."""
+
+    point: Callable[..., Scalar]
+
+
+@dataclass(eq=False)
+class LoopAxis:
+    """A loop over [0, extent) that places move with."""
+
+    extent: AnyDim
+
+
+@dataclass(frozen=True)
+class Place:
+    """An index along one axis of a tensor: `start` plus, for some loops, their counters times a step.
+
+    start: an integer, or a scalar that no loop changes.
+    """
+
+    steps: tuple[tuple[LoopAxis, AnyDim], ...] = ()
+    start: int | Scalar = 0
+
+    def __mul__(self, factor: AnyDim) -> Place:
+        if factor == 1:
+            return self
+        steps = tuple((axis, step * factor) for axis, step in self.steps)
+        start = self.start * factor if isinstance(self.start, int) and isinstance(factor, int) else None
+        if start is None:
+            start = 0 if isinstance(self.start, int) and self.start == 0 else _scalar(self.start) * _scalar(factor)
+        return Place(steps, start)
+
+    def __add__(self, other: Place | int | Scalar) -> Place:
+        if not isinstance(other, Place):
+            other = Place((), other)
+        steps = dict(self.steps)
+        for axis, step in other.steps:
+            steps[axis] = steps.get(axis, 0) + step
+        if isinstance(self.start, int) and isinstance(other.start, int):
+            start: int | Scalar = self.start + other.start
+        elif isinstance(other.start, int) and other.start == 0:
+            start = self.start
+        elif isinstance(self.start, int) and self.start == 0:
+            start = other.start
+        else:
+            start = _scalar(self.start) + _scalar(other.start)
+        return Place(tuple(steps.items()), start)
+
+
+def _scalar(value: AnyDim | Scalar) -> Scalar:
+    return as_scalar(value, I64)
+
+
+Places = tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Rearrange:
+    """`places(at, x_shape, out_shape, **attributes)`: where in x the element at the places `at` of the result is."""
+
+    places: Callable[..., Places]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """combine: two elements into one, keeping NaN.  clause: its OpenMP name.  start: the value of no elements."""
+
+    combine: Callable[[Scalar, Scalar], Scalar]
+    clause: str
+    start: Callable[[DType], int | float]
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """The elements along the attribute `axes` (None: all) become one; those axes stay with size 1 where `keepdims`.
+
+    finish: what is made of the total and the number of elements in it.
+    """
+
+    reduction: Reduction
+    finish: Callable[[Scalar, AnyDim], Scalar] = lambda total, count: total
+
+
+@dataclass(frozen=True)
+class Product:
+    """A kernel written by `function(k: KernelBuilder, inputs, result, **attributes)`, `result` being a `Result`.
+
+    axes: of the result, given the shapes of the arguments and its own, those that the kernel walks as one, in order:
+    for a convolution (image), (filter), (all others).   operations: how many it takes (relvm/kernels/flop_count.py).
+    """
+
+    function: Callable[..., None]
+    axes: Callable[..., tuple[tuple[int, ...], ...]]
+    operations: Callable[..., AnyDim]
+
+
+@dataclass(frozen=True)
+class Composition:
+    """`function(*args, **attributes)` gives an expression of other operators with the same meaning."""
+
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class View:
+    """The first argument's bytes under the result's shape."""
+
+
+@dataclass(frozen=True)
+class Alias:
+    """The first argument itself."""
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """The builtin of that name (csrc/builtins.def) on the same arguments, then these attributes, dtypes or integers."""
+
+    name: str
+    attributes: tuple[str, ...] = ()
+
+
+VIEW, ALIAS = View(), Alias()
+
+
+def elementwise(point: Callable[..., Scalar]) -> Pointwise:
+    """`out[i...] = point(x[i...], y[i...], ..., **attributes)` with NumPy broadcasting of the inputs."""
+    return Pointwise(point)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A loop over `extent` positions.  strides: how far each operand moves per step (0: it is broadcast)."""
+
+    extent: AnyDim
+    strides: tuple[AnyDim, ...]
+
+
+def merge(axes: Iterable[Axis]) -> list[Axis]:
+    """The same walk in fewer loops: axes of one step left out, neighbours joined where every operand steps through both
+    as one.  Empty where there is one element only."""
+    merged: list[Axis] = []
+    for axis in axes:
+        if axis.extent == 1:
+            continue
+        if merged and all(a == b * axis.extent for a, b in zip(merged[-1].strides, axis.strides, strict=True)):
+            merged[-1] = Axis(product((merged[-1].extent, axis.extent)), axis.strides)
+        else:
+            merged.append(axis)
+    return merged
+
+
+def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
+    """Elements between neighbours along each axis of a compact row-major array."""
+    return tuple(product(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+@dataclass
+class loop_nest:
+    """Nested loops over `extents`, the innermost one `simd` with `reduce`; gives the counters, outermost first."""
+
+    k: KernelBuilder
+    extents: list[AnyDim]
+    simd: bool = False
+    reduce: tuple[tuple[str, Local], ...] = ()
+    open: list = field(default_factory=list)
+
+    def __enter__(self) -> list[Local]:
+        counters = []
+        for depth, extent in enumerate(self.extents):
+            innermost = depth == len(self.extents) - 1
+            loop = self.k.loop(extent, simd=self.simd and innermost, reduce=self.reduce if innermost else ())
+            counters.append(loop.__enter__())
+            self.open.append(loop)
+        return counters
+
+    def __exit__(self, *error) -> None:
+        for loop in reversed(self.open):
+            loop.__exit__(*error)
+
+
+@contextmanager
+def part_loops(
+    k: KernelBuilder, extents: Sequence[AnyDim | Scalar], work: Scalar | int, *, simd: bool = False
+) -> Iterator[list[Local]]:
+    """Nested loops over `extents` that threads share: what the first two of them count is split into parts.  Gives the
+    counters, outermost first.
+
+    work: of one step of the second loop, or of the only one, see KernelBuilder.parallel.   simd: of the innermost loop.
+    """
+    if not extents:
+        yield []
+        return
+    sizes = [as_scalar(extent, I64) for extent in extents[:2]]
+    one = len(sizes) == 1
+    with k.parallel(sizes[0] if one else sizes[0] * sizes[1], work) as (first, last):
+        if one:
+            with k.loop(last, start=first, simd=simd) as i:
+                yield [i]
+            return
+        with k.loop((last - 1) / sizes[1] + 1, start=first / sizes[1]) as i:
+            low, high = clip(k, first, last, i, sizes[1])
+            with (
+                k.loop(high, start=low, simd=simd and len(extents) == 2) as j,
+                loop_nest(k, list(extents[2:]), simd=simd) as rest,
+            ):
+                yield [i, j, *rest]
+
+
+def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
+    """Which of the numbers [0, extent) a part has whose step is the `i`-th of that extent."""
+    before = k.declare("before", i * extent)
+    low = k.declare("low", larger(first - before, 0))
+    high = k.declare("high", smaller(last - before, extent))
+    return low, high
+
+
+def flat_index(axes: list[Axis], operand: int, counters: list[Local]) -> Scalar:
+    """The flat position of `operand` (its place in Axis.strides) at the counters."""
+    total: Scalar | None = None
+    for axis, counter in zip(axes, counters, strict=True):
+        stride = axis.strides[operand]
+        if stride == 0:
+            continue
+        term = counter if stride == 1 else counter * Size(stride)
+        total = term if total is None else total + term
+    return as_scalar(0, I64) if total is None else total
+
+
+def from_the_front(index: Scalar, size: Scalar) -> Scalar:
+    """An index in [-size, size) counted from 0."""
+    return Select(index < 0, index + size, index)
+
+
+def flat_position(indices: tuple[Scalar, ...], shape: tuple[AnyDim, ...]) -> Scalar:
+    """The row-major position of an element of an array of that shape."""
+    total = indices[0]
+    for index, dim in zip(indices[1:], shape[1:], strict=True):
+        total = total * as_scalar(dim, I64) + index
+    return total

@@ -1,0 +1,140 @@
+"""The activation functions of recurrent networks, as functions of a kernel's scalar and of a NumPy array.
+
+Source: ONNX GRU-22, LSTM-22, RNN-22.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError
+from relvm.ir.operator import expect
+from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
+
+Point = Callable[[Scalar, float, float], Scalar]
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A function of x and at most two numbers.  alpha, beta: the numbers where none are given; None: it has none."""
+
+    point: Point
+    numpy: Callable[[np.ndarray, float, float], np.ndarray]
+    alpha: float | None = None
+    beta: float | None = None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """An activation with its numbers."""
+
+    activation: Activation
+    alpha: float
+    beta: float
+
+    def point(self, x: Scalar) -> Scalar:
+        return self.activation.point(x, self.alpha, self.beta)
+
+    def numpy(self, x: np.ndarray) -> np.ndarray:
+        return self.activation.numpy(x, self.alpha, self.beta)
+
+
+def _call(name: str, x: Scalar) -> Scalar:
+    return Intrinsic(name, (x,), x.dtype)
+
+
+def _sigmoid(x: Scalar, alpha: float, beta: float) -> Scalar:
+    return Literal(1, x.dtype) / (_call("exp", -x) + 1)
+
+
+def _between(x: Scalar, low: float, high: float) -> Scalar:
+    return Select(x < low, Literal(low, x.dtype), Select(x > high, Literal(high, x.dtype), x))
+
+
+def _softplus(x: Scalar, alpha: float, beta: float) -> Scalar:
+    return Select(x > 0, x, Literal(0, x.dtype)) + _call("log1p", _call("exp", -_call("fabs", x)))
+
+
+ACTIVATIONS = {
+    "sigmoid": Activation(_sigmoid, lambda x, a, b: 1 / (1 + np.exp(-x))),
+    "tanh": Activation(lambda x, a, b: _call("tanh", x), lambda x, a, b: np.tanh(x)),
+    "relu": Activation(
+        lambda x, a, b: Select(x < 0, Literal(0, x.dtype), x),
+        lambda x, a, b: np.maximum(x, 0),
+    ),
+    "affine": Activation(lambda x, a, b: x * a + b, lambda x, a, b: x * a + b, 1.0, 0.0),
+    "leakyrelu": Activation(
+        lambda x, a, b: Select(x < 0, x * a, x),
+        lambda x, a, b: np.where(x < 0, x * a, x),
+        0.01,
+    ),
+    "thresholdedrelu": Activation(
+        lambda x, a, b: Select(x < a, Literal(0, x.dtype), x),
+        lambda x, a, b: np.where(x < a, 0, x),
+        1.0,
+    ),
+    "scaledtanh": Activation(
+        lambda x, a, b: _call("tanh", x * b) * a,
+        lambda x, a, b: np.tanh(x * b) * a,
+        1.0,
+        1.0,
+    ),
+    "hardsigmoid": Activation(
+        lambda x, a, b: _between(x * a + b, 0, 1),
+        lambda x, a, b: np.clip(x * a + b, 0, 1),
+        0.2,
+        0.5,
+    ),
+    "elu": Activation(
+        lambda x, a, b: Select(x < 0, (_call("exp", x) - 1) * a, x),
+        lambda x, a, b: np.where(x < 0, (np.exp(x) - 1) * a, x),
+        1.0,
+    ),
+    "softsign": Activation(lambda x, a, b: x / (_call("fabs", x) + 1), lambda x, a, b: x / (np.abs(x) + 1)),
+    "softplus": Activation(_softplus, lambda x, a, b: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))),
+}
+
+
+def choose(
+    op: str, activations: object, alpha: object, beta: object, usual: tuple[str, ...], directions: int
+) -> list[list[Chosen]]:
+    """The activations of each direction.
+
+    Parameters
+    ----------
+    activations
+        The names, one direction's after the other's; None: `usual` for each direction.
+    alpha, beta
+        A number for each of the names; None: each activation's own.
+
+    Raises
+    ------
+    RelvmArgumentError
+        Not as many names or numbers, or a name that is not in ACTIVATIONS.
+    """
+    names = usual * directions if activations is None else activations
+    count = len(usual) * directions
+    is_list = isinstance(names, tuple) and len(names) == count
+    message = "{}: activations are {!r}, expected {} names"
+    expect(is_list, message, op, names, count, error=RelvmArgumentError)
+    for name in names:
+        message = "{}: no activation {!r}; there are {}"
+        expect(name in ACTIVATIONS, message, op, name, ", ".join(ACTIVATIONS), error=RelvmArgumentError)
+    found = [ACTIVATIONS[name] for name in names]
+    alphas = _numbers(op, "alpha", alpha, [each.alpha for each in found])
+    betas = _numbers(op, "beta", beta, [each.beta for each in found])
+    chosen = [Chosen(*each) for each in zip(found, alphas, betas, strict=True)]
+    return [chosen[start : start + len(usual)] for start in range(0, count, len(usual))]
+
+
+def _numbers(op: str, name: str, given: Any, usual: list[float | None]) -> list[float]:
+    if given is None:
+        return [0.0 if number is None else number for number in usual]
+    fits = isinstance(given, tuple) and len(given) == len(usual) and all(isinstance(n, int | float) for n in given)
+    message = "{}: {} is {!r}, expected {} numbers"
+    expect(fits, message, op, name, given, len(usual), error=RelvmArgumentError)
+    return list(given)

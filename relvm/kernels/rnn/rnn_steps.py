@@ -1,0 +1,234 @@
+"""The steps of a recurrent network's kernel: which sequences go together, and the product of their states with r.
+
+Sequences go through all their steps a few together, for which r is read once a step, and independently of the others:
+so threads share them, and the directions.  Where all go together, threads share the columns of r at each step.
+States are where the last ones are to be, and the sums of one step on the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+
+from relvm.ir.dtypes import F32, I64
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, larger, smaller
+
+# direction -> for each direction, whether the last step comes first
+DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+
+_ROWS = 4  # sequences that go together at most: as fast as the 6 of csrc/tile.h, and more parts for threads
+_COLUMNS, _STEP = 64, 16  # of a tile: at most, and what their number is a multiple of
+_UNROLLED = 4  # rows of r that one pass over the sums of one sequence adds
+
+
+@dataclass(frozen=True)
+class Row:
+    """Sequence n at one step.  at_x: where its part of x begins; at_h: its state's place in h and in the last ones;
+    at_y: that in y; at_sums: that of its sums."""
+
+    n: Local
+    at_x: Scalar
+    at_h: Scalar
+    at_y: Scalar
+    at_sums: Scalar
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Sequences of one direction next to each other, at step t.
+
+    counts: what `count` may be.   at_h: the place of the first one's state.   lengths: None where all go to the end.
+    sums: a row of as many elements as one of r has, for each.   alone: whether these are all sequences, and threads
+    may share their products.
+    """
+
+    k: KernelBuilder
+    direction: int
+    t: Scalar
+    first: Local
+    count: Scalar
+    counts: range
+    at_h: Local
+    sizes: tuple[Scalar, int]  # batch, directions
+    lengths: Buffer | None
+    r: Buffer
+    sums: Buffer
+    alone: bool
+
+    @contextmanager
+    def each(self) -> Iterator[Row]:
+        """What follows, for each sequence; it may be one that has no step t."""
+        k, (batch, directions), (_, hidden, width) = self.k, self.sizes, self.r.shape
+        with k.loop(self.count, name="row") as row:
+            n = k.declare("n", self.first + row)
+            at_x = k.declare("at_x", ((self.t * batch + n) * directions + self.direction) * width)
+            at_y = k.declare("at_y", ((self.t * directions + self.direction) * batch + n) * hidden)
+            at_h, at_sums = k.declare("at_h", self.at_h + row * hidden), k.declare("at_sums", row * width)
+            yield Row(n, at_x, at_h, at_y, at_sums)
+
+    @contextmanager
+    def each_active(self) -> Iterator[Row]:
+        """What follows, for each sequence that has a step t."""
+        with self.each() as row:
+            lengths = self.lengths
+            with nullcontext() if lengths is None else self.k.branch(self.t < lengths[row.n].to(I64)):
+                yield row
+
+    def multiply(self, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
+        """Makes the columns [first, first + columns) of the sums the product of r and the rows of `left`, which begin
+        at `start` and every `step` elements after."""
+        k = self.k
+        for count in self.counts:
+            with nullcontext() if len(self.counts) == 1 else k.branch(self.count.equals(count)):
+                if count > 1 and self.sums.dtype == F32 and columns >= _STEP:
+                    self._multiply_tiles(count, left, start, step, first, columns)
+                    continue
+                with k.loop(count, name="row") as row:
+                    self._multiply_row(left, k.declare("at", start + row * step), row, first, columns)
+
+    def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
+        """Columns left over are computed again with some before them."""
+        k, r, (_, hidden, width) = self.k, self.r, self.r.shape
+
+        def tile(column: Scalar, wide: int) -> None:
+            a, b = Address(left, start), Address(r, column + self.direction * hidden * width)
+            k.invoke("rvm_tile_f32", count, wide, hidden, a, step, 1, b, width, Address(self.sums, column), width, 0)
+
+        full, rest = columns // _COLUMNS * _COLUMNS, columns % _COLUMNS // _STEP * _STEP
+        part = self._part(full // _COLUMNS, hidden * _COLUMNS * count // 8)
+        with part as (low, high), k.loop(high, start=low, name="panel") as panel:
+            tile(k.declare("column", panel * _COLUMNS + first), _COLUMNS)
+        if rest:
+            tile(Literal(first + full, I64), rest)
+        if columns % _STEP:
+            tile(Literal(first + columns - _STEP, I64), _STEP)
+
+    def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
+        """The plain product of one row, which reads r in the order of memory: that is what takes long."""
+        k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, self.r.shape
+        at_sums = k.declare("at_sums", row * width + first)
+        with self._part(-(-columns // _COLUMNS), hidden * _COLUMNS // 4) as (low, high):
+            begin, end = low * _COLUMNS, k.declare("end", smaller(high * _COLUMNS, columns))
+
+            def add(p: Local, rows: int) -> None:
+                factors = [k.declare("factor", left.flat(start + p + i)) for i in range(rows)]
+                at_r = k.declare("at_r", (p + self.direction * hidden) * width + first)
+                with k.loop(end, start=begin, name="j", simd=True) as j:
+                    total: Scalar = sums[at_sums + j]
+                    for i, factor in enumerate(factors):
+                        total = total + factor * r.flat(at_r + i * width + j)
+                    k.store(sums, (at_sums + j,), total)
+
+            with k.loop(end, start=begin, name="j", simd=True) as j:
+                k.store(sums, (at_sums + j,), 0)
+            with k.loop(hidden // _UNROLLED, name="group") as group:
+                add(k.declare("p", group * _UNROLLED), _UNROLLED)
+            with k.loop(hidden, start=hidden // _UNROLLED * _UNROLLED, name="p") as p:
+                add(p, 1)
+
+    @contextmanager
+    def _part(self, count: int, work: int) -> Iterator[tuple[Scalar, Scalar]]:
+        """A part of [0, count), which is all of it unless threads may share the product."""
+        if self.alone:
+            with self.k.parallel(count, work) as part:
+                yield part
+            return
+        yield Literal(0, I64), Literal(count, I64)
+
+
+def each_step(
+    k: KernelBuilder,
+    op: str,
+    x: Buffer,
+    r: Buffer,
+    states: list[tuple[Buffer, Buffer]],
+    lengths: Buffer,
+    y: Buffer,
+    direction: str,
+    step: Callable[[Rows], None],
+) -> None:
+    """`step` brings the states, each given as its start and where it is kept, from one step to the next, and writes y
+    for sequences that have this step; the rest of y is cleared here."""
+    steps, batch = (k.size((dim,)) for dim in x.shape[:2])
+    all_steps = lengths.shape == (0,)
+    if not all_steps:
+        with k.loop(batch, name="n") as n:
+            length = k.declare("length", lengths[n].to(I64))
+            outside = (length < 0).either(length > steps)
+            k.fail(outside, "SHAPE_ERROR", f"{op}: a sequence of %lld steps, expected 0 to %lld", length, steps)
+    walk = _Walk(k, (steps, batch), r, states, None if all_steps else lengths, y, DIRECTIONS[direction], step)
+    counts, is_known = _counts(x.shape[1]), isinstance(x.shape[1], int)
+    if r.shape[0] > 1 or (is_known and x.shape[1] > _ROWS):
+        walk.apart(counts)
+        return
+    if is_known:
+        walk.together(counts)
+        return
+    with k.branch(batch <= _ROWS):
+        walk.together(counts)
+    with k.branch(batch > _ROWS):
+        walk.apart(counts[1:])  # none is left by itself
+
+
+def _counts(batch: object) -> range:
+    """How many sequences may go together when groups of them, as few as can be, are as even as can be."""
+    if not isinstance(batch, int):
+        return range(1, _ROWS + 1)
+    groups = max(1, -(-batch // _ROWS))
+    return range(batch // groups, -(-batch // groups) + 1)
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """All steps of all sequences.  sizes: steps, batch.   backwards: for each direction, whether it is."""
+
+    k: KernelBuilder
+    sizes: tuple[Scalar, Scalar]
+    r: Buffer
+    states: list[tuple[Buffer, Buffer]]
+    lengths: Buffer | None
+    y: Buffer
+    backwards: tuple[bool, ...]
+    step: Callable[[Rows], None]
+
+    def together(self, counts: range) -> None:
+        """The one direction of few sequences."""
+        zero = self.k.declare("first", Literal(0, I64))
+        self._rows(0, zero, self.sizes[1], counts, self._sums(counts), alone=True)
+
+    def apart(self, counts: range) -> None:
+        k, (steps, batch), (directions, hidden, width) = self.k, self.sizes, self.r.shape
+        groups = (batch + (_ROWS - 1)) / _ROWS
+        with k.parallel(groups * directions, steps * (hidden * width // 2)) as (low, high):
+            sums = self._sums(counts)
+            with k.loop(high, start=low, name="number") as number:
+                first = k.declare("first", number % groups * batch / groups)
+                count = k.declare("count", (number % groups + 1) * batch / groups - first)
+                for direction in range(directions):
+                    with nullcontext() if directions == 1 else k.branch((number / groups).equals(direction)):
+                        self._rows(direction, first, count, counts, sums, alone=False)
+
+    def _sums(self, counts: range) -> Buffer:
+        return self.k.allocate("sums", self.y.dtype, (max(1, counts[-1]) * self.r.shape[2],))
+
+    def _rows(self, direction: int, first: Local, count: Scalar, counts: range, sums: Buffer, *, alone: bool) -> None:
+        k, (steps, batch), lengths, (directions, hidden, _) = self.k, self.sizes, self.lengths, self.r.shape
+        at_h = k.declare("at_h", (first + batch * direction) * hidden)
+        longest = k.declare("longest", steps if lengths is None else Literal(0, I64))
+        with k.loop(count, name="row") as row:
+            length = k.declare("length", steps if lengths is None else lengths[first + row].to(I64))
+            if lengths is not None:
+                k.assign(longest, larger(longest, length))
+            at = k.declare("at", at_h + row * hidden)
+            for start, kept in self.states:
+                with k.loop(hidden, name="j", simd=True) as j:
+                    k.store(kept, (at + j,), Select(length > 0, start.flat(at + j), Literal(0, kept.dtype)))
+            with k.loop(steps, start=length, name="t") as t:
+                at_y = k.declare("at_y", ((t * directions + direction) * batch + first + row) * hidden)
+                with k.loop(hidden, name="j", simd=True) as j:
+                    k.store(self.y, (at_y + j,), 0)
+        with k.loop(longest, name="i") as i:
+            t = k.declare("t", longest - 1 - i if self.backwards[direction] else i)
+            sizes = (batch, directions)
+            self.step(Rows(k, direction, t, first, count, counts, at_h, sizes, lengths, self.r, sums, alone))

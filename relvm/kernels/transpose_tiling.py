@@ -1,0 +1,90 @@
+"""Nests of loops over tiles, where a tensor lies in order along one loop and the result along another.
+
+What a tile of the result needs of such a tensor is copied first, to where its rows are the result's: each line of a
+cache is read once, and the loops over the tile are vectors.
+"""
+
+from __future__ import annotations
+
+from relvm.ir.dtypes import BOOL, I64
+from relvm.kernels.fused_expr import Gathered, Leaf, Tree
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Unary, as_scalar, smaller
+from relvm.kernels.loop_scope import Joined, Scope, leaves_of, prepare, store_all, work_of
+from relvm.kernels.lowering_rules import LoopAxis, part_loops
+
+_TILE, _LEAST = 16, 8  # elements of a side of a tile, as csrc/tile.h has it, and of the loops for which there are tiles
+
+
+def across_of(joined: list[Joined], leaves: list[Leaf]) -> Joined | None:
+    """The loop along which some tensor lies in order that the innermost loop goes across, as in a transposition."""
+    if not joined or _is_short(joined[-1]) or any(isinstance(leaf, Gathered) for leaf in leaves):
+        return None
+    inner = joined[-1].axes[-1]
+    for one in joined[:-1]:
+        if not _is_short(one) and any(_lies_along(leaf, one, inner) for leaf in leaves):
+            return one
+    return None
+
+
+def _is_short(one: Joined) -> bool:
+    return isinstance(one.extent, int) and one.extent < _LEAST
+
+
+def _lies_along(leaf: Leaf, one: Joined, inner: LoopAxis) -> bool:
+    return leaf.strides.get(one.axes[-1]) == 1 and leaf.strides.get(inner, 0) not in (0, 1)
+
+
+def write_tiles(k: KernelBuilder, joined: list[Joined], across: Joined, outputs: list[tuple[Leaf, Tree]]) -> None:
+    """Tiles of the innermost loop and one other, so that what lies along that one is read in order, into a tile."""
+    trees, inner = [tree for _, tree in outputs], joined[-1]
+    rest = [one for one in joined[:-1] if one is not across]
+    extents = [as_scalar(one.extent, I64) for one in (across, inner)]
+    blocks = [(extent + (_TILE - 1)) / _TILE for extent in extents]
+    counted = [*(one.extent for one in rest), *blocks]
+    work = work_of(trees) * (_TILE * _TILE)
+    for extent in counted[2:]:
+        work = work * as_scalar(extent, I64)
+    with part_loops(k, counted, work) as counters:
+        outer = Scope(k)
+        outer.counters = list(zip(rest, counters, strict=False))
+        starts = [k.declare("from", block * _TILE) for block in counters[-2:]]
+        counts = [
+            k.declare("count", smaller(extent - start, _TILE)) for extent, start in zip(extents, starts, strict=True)
+        ]
+        prepare(outer, outputs, {*across.axes, *inner.axes})
+        tiles = {}
+        for leaf in leaves_of(trees):
+            if _lies_along(leaf, across, inner.axes[-1]):
+                tiles[leaf] = k.allocate("tile", leaf.buffer.dtype, (_TILE * _TILE,))
+                _bring_tile(k, tiles[leaf], outer, leaf, [(across, starts[0]), (inner, starts[1])], counts)
+        with k.loop(counts[0], name="r") as r, k.loop(counts[1], name="c", simd=True) as c:
+            scope = Scope(k, outer)
+            scope.counters = [(across, starts[0] + r), (inner, starts[1] + c)]
+            scope.values = {leaf: tile[r * _TILE + c] for leaf, tile in tiles.items()}
+            store_all(scope, outputs)
+
+
+def _bring_tile(
+    k: KernelBuilder, tile: Buffer, outer: Scope, leaf: Leaf, at: list[tuple[Joined, Scalar]], counts: list[Local]
+) -> None:
+    """Copies what a tile of the result needs of a tensor, to where its rows are the result's."""
+    (across, first_row), (inner, first_column) = at
+    rows, columns = counts
+
+    def plain() -> None:
+        with k.loop(columns, name="c") as c, k.loop(rows, name="r", simd=True) as r:
+            scope = Scope(k, outer)
+            scope.counters = [(across, first_row + r), (inner, first_column + c)]
+            k.store(tile, (r * _TILE + c,), scope.value(leaf))
+
+    if leaf.buffer.dtype.bits != 32:
+        plain()
+        return
+    whole = k.declare("whole", rows.equals(_TILE).both(columns.equals(_TILE)))
+    with k.branch(whole):
+        scope = Scope(k, outer)
+        scope.counters = at
+        step = as_scalar(leaf.strides[inner.axes[-1]], I64)
+        k.invoke("rvm_transposed_tile", Address(tile, Literal(0, I64)), Address(leaf.buffer, scope.flat(leaf)), step)
+    with k.branch(Unary("!", whole, BOOL)):
+        plain()

@@ -1,0 +1,191 @@
+"""relvm as a backend of ONNX: what `onnx.backend.base` asks for, so that its test suite, and what else is written for
+backends, runs on relvm.
+
+    import relvm.onnx_backend as backend
+
+    rep = backend.prepare(model, exec_mode="compiled")
+    (y,) = rep.run([x])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, NodeProto, helper
+from onnx.backend.base import Backend, BackendRep
+
+from relvm import vm
+from relvm.errors import RelvmArgumentError, RelvmNameError, near_matches
+from relvm.frontend.onnx import from_onnx
+from relvm.frontend.onnx.model_checker import newest_versions
+
+__all__ = ["RelvmBackend", "RelvmRep", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]
+
+
+class RelvmRep(BackendRep):
+    """A model that is built.
+
+    Parameters
+    ----------
+    machine
+        Has the model as `main`.
+    inputs, outputs
+        The names that the graph gives them.
+    maps
+        Those of the outputs that are maps, or sequences of maps.
+    """
+
+    def __init__(
+        self, machine: vm.VirtualMachine, inputs: Sequence[str], outputs: Sequence[str], maps: Sequence[str] = ()
+    ) -> None:
+        self.machine = machine
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.maps = frozenset(maps)
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs for these inputs.
+
+        Parameters
+        ----------
+        inputs
+            A list in the order of the graph's inputs, or a mapping from their names; the array itself where there is
+            one.
+
+        Returns
+        -------
+        tuple
+            An array for each output; a list of arrays for a sequence, None for an optional value that is not there, a
+            dict for a map, and a list of them for a sequence of maps.
+
+        Raises
+        ------
+        RelvmError
+            What the machine raises, such as RelvmShapeError for an array of another shape than the model says.
+        """
+        if kwargs:
+            raise RelvmArgumentError(f"run: no option {next(iter(kwargs))}")
+        result = self.machine["main"](*self._in_order(inputs))
+        results = (result,) if len(self.outputs) == 1 else result
+        pairs = zip(self.outputs, map(_plain, results), strict=True)
+        return tuple(_dicts(value) if name in self.maps else value for name, value in pairs)
+
+    def _in_order(self, inputs: Any) -> list[Any]:
+        if isinstance(inputs, np.ndarray):
+            return [inputs]
+        if not isinstance(inputs, Mapping):
+            return list(inputs)
+        for name in inputs:
+            if name not in self.inputs:
+                raise RelvmNameError(f"the model has no input {name}{near_matches(name, self.inputs)}")
+        missing = [name for name in self.inputs if name not in inputs]
+        if missing:
+            raise RelvmNameError(f"the inputs {', '.join(missing)} are missing")
+        return [inputs[name] for name in self.inputs]
+
+
+class RelvmBackend(Backend):
+    """Builds models with relvm.  A subclass may have another `exec_mode` or `target`, see relvm.vm.build."""
+
+    exec_mode = "bytecode"
+    target = "c"
+
+    @classmethod
+    def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> RelvmRep:
+        """Build a model.
+
+        Parameters
+        ----------
+        model
+            What `from_onnx` takes: an onnx.ModelProto, bytes, or a path.
+        device
+            "CPU".
+        kwargs
+            exec_mode and target, for `relvm.vm.build`; dims and inputs, for `from_onnx`.
+
+        Raises
+        ------
+        RelvmArgumentError
+            Another device or option.
+        RelvmUnsupportedError, RelvmFormatError
+            What `from_onnx` raises.
+        """
+        _expect_device(device)
+        options = {"exec_mode": cls.exec_mode, "target": cls.target, "dims": None, "inputs": ()}
+        for name in kwargs:
+            if name not in options:
+                raise RelvmArgumentError(f"prepare: no option {name}{near_matches(name, options)}")
+        options |= kwargs
+        module = from_onnx(model, dims=options.pop("dims"), inputs=options.pop("inputs"))
+        names = dict(module["main"].attributes)
+        machine = vm.VirtualMachine(vm.build(module, **options))
+        return RelvmRep(machine, names["input_names"], names["output_names"], names.get("map_outputs", ()))
+
+    @classmethod
+    def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs of a model that is built for this once."""
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def run_node(
+        cls, node: NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
+    ) -> tuple[Any, ...]:
+        """The outputs of one node for arrays, as of a model that is nothing else.
+
+        Parameters
+        ----------
+        outputs_info
+            Is not needed: the types of outputs follow from those of the inputs.
+        kwargs
+            opset_version, the newest if it is left out; and the options of `prepare`.
+        """
+        names = [name for name in node.input if name]
+        arrays = [inputs[name] for name in names] if isinstance(inputs, Mapping) else list(inputs)
+        if len(arrays) != len(names):
+            raise RelvmArgumentError(f"run_node: {node.op_type} has {len(names)} inputs, got {len(arrays)}")
+        infos = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.shape(x))
+            for name, x in zip(names, arrays, strict=True)
+        ]
+        results = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
+        graph = helper.make_graph([node], node.op_type, infos, results)
+        version = kwargs.pop("opset_version", None) or newest_versions().get(node.domain, 1)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(node.domain, version)])
+        return cls.run_model(model, list(map(np.asarray, arrays)), device, **kwargs)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether models can be built for the device: the CPU alone."""
+        return device.partition(":")[0] == "CPU"
+
+
+def _expect_device(device: str) -> None:
+    if not RelvmBackend.supports_device(device):
+        raise RelvmArgumentError(f"prepare: no device {device}; there is CPU")
+
+
+def _dicts(pair: Sequence[np.ndarray]) -> Any:
+    """A map of its keys and values, or one for each row of a matrix of values."""
+    keys, values = (array.tolist() for array in pair)
+    if pair[1].ndim == 1:
+        return dict(zip(keys, values, strict=True))
+    return [dict(zip(keys, row, strict=True)) for row in values]
+
+
+def _plain(value: Any) -> Any:
+    """A machine's value as ONNX's tools have it."""
+    match value:
+        case vm.Tensor():
+            return value.numpy()
+        case tuple() | list():
+            return list(map(_plain, value))
+    return value
+
+
+is_compatible = RelvmBackend.is_compatible
+prepare = RelvmBackend.prepare
+run_model = RelvmBackend.run_model
+run_node = RelvmBackend.run_node
+supports_device = RelvmBackend.supports_device

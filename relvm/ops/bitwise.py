@@ -1,0 +1,86 @@
+"""Elementwise functions of the bits of two integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import broadcast, expect_same_dtype
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import Binary, Literal, Scalar, Select
+from relvm.kernels.lowering_rules import Loops, elementwise
+
+
+def _bitwise(function: str) -> Loops:
+    return elementwise(lambda x, y: Binary(function, x, y, x.dtype))
+
+
+def _integers(name: str, x: TensorType, y: TensorType) -> TensorType:
+    expect_same_dtype(name, x=x, y=y)
+    expect(x.dtype.is_integer, "{}: x has dtype {}, expected an integer dtype", name, x.dtype)
+    return broadcast(name, x.dtype, x, y)
+
+
+@op("bitwise_and", numpy=np.bitwise_and, lower=_bitwise("&"))
+def bitwise_and(x: TensorType, y: TensorType) -> TensorType:
+    """The bits that both x and y have, elementwise.
+
+    x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitwiseAnd-18.
+    """
+    return _integers("bitwise_and", x, y)
+
+
+@op("bitwise_or", numpy=np.bitwise_or, lower=_bitwise("|"))
+def bitwise_or(x: TensorType, y: TensorType) -> TensorType:
+    """The bits that x or y or both have, elementwise.
+
+    x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitwiseOr-18.
+    """
+    return _integers("bitwise_or", x, y)
+
+
+@op("bitwise_xor", numpy=np.bitwise_xor, lower=_bitwise("^"))
+def bitwise_xor(x: TensorType, y: TensorType) -> TensorType:
+    """The bits that one of x and y has, elementwise.
+
+    x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitwiseXor-18.
+    """
+    return _integers("bitwise_xor", x, y)
+
+
+def _is_inside(x: Scalar, count: Scalar) -> Scalar:
+    inside = count < x.dtype.bits
+    return (count >= 0).both(inside) if x.dtype.is_signed else inside
+
+
+def _shift_left(x: Scalar, y: Scalar) -> Scalar:
+    return Select(_is_inside(x, y), Binary("<<", x, y, x.dtype), Literal(0, x.dtype))
+
+
+def _shift_right(x: Scalar, y: Scalar) -> Scalar:
+    sign = Select(x < 0, Literal(-1, x.dtype), Literal(0, x.dtype)) if x.dtype.is_signed else Literal(0, x.dtype)
+    return Select(_is_inside(x, y), Binary(">>", x, y, x.dtype), sign)
+
+
+@op("shift_left", numpy=np.left_shift, lower=elementwise(_shift_left))
+def shift_left(x: TensorType, y: TensorType) -> TensorType:
+    """The bits of x moved up by y places, elementwise; 0 where y is negative or not below the number of bits.
+
+    x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitShift-28.
+    """
+    return _integers("shift_left", x, y)
+
+
+@op("shift_right", numpy=np.right_shift, lower=elementwise(_shift_right))
+def shift_right(x: TensorType, y: TensorType) -> TensorType:
+    """The bits of x moved down by y places, elementwise, the sign staying; where y is negative or not below the number
+    of bits, -1 for negative x and else 0.
+
+    x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitShift-28.
+    """
+    return _integers("shift_right", x, y)

@@ -1,0 +1,138 @@
+"""Products with a constant matrix of few bits whose numbers have a scale and a zero point for each block of rows.
+
+Such a matrix stays packed in memory; a panel of it is made into floats where the product reads it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dtypes import F32, I32, I64, U8
+from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import product
+from relvm.ir.type_rules import expect_tensor
+from relvm.ir.types import TensorType
+from relvm.kernels.epilogue import Result
+from relvm.kernels.flop_count import matrix_operations
+from relvm.kernels.gemm.gemm import Copied, Left, matrix_product, panel_width
+from relvm.kernels.loop_ir import Binary, Buffer, KernelBuilder, Literal, Local, Scalar
+from relvm.kernels.lowering_rules import Product
+from relvm.ops.matmul import rows_and_columns
+
+BITS = (2, 4, 8)
+
+
+def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
+    """The argument `b` of `matmul_blocks`, of a matrix (depth, columns) of numbers below 2 ** bits, whose last panel is
+    filled up with zeros; depth is a multiple of how many are in a byte."""
+    count = 8 // bits
+    parts = numbers.astype(np.uint8).reshape(-1, count, numbers.shape[1])
+    bytes_ = np.bitwise_or.reduce([parts[:, i] << (bits * i) for i in range(count)])
+    groups, columns = bytes_.shape
+    width = panel_width(columns)
+    panels = -(-columns // width)
+    filled = np.zeros((groups, panels * width), np.uint8)
+    filled[:, :columns] = bytes_
+    return np.ascontiguousarray(filled.reshape(groups, panels, width).swapaxes(0, 1))
+
+
+def pack_block_values(values: np.ndarray, panels: np.ndarray) -> np.ndarray:
+    """The scales or zero points of blocks, (blocks, columns), filled up to the columns of panels, with zeros."""
+    filled = np.zeros((values.shape[0], panels.shape[0] * panels.shape[2]), values.dtype)
+    filled[:, : values.shape[1]] = values
+    return filled
+
+
+def _matmul_blocks(k: KernelBuilder, inputs, result: Result, *, columns: int, bits: int, block: int) -> None:
+    a, b, scales, zeros = inputs
+    _, groups, width = b.shape
+    depth, stride, nothing = a.shape[-1], scales.shape[1], Literal(0, I64)
+    left = Left(a, nothing, Literal(depth, I64), Literal(1, I64))
+    sizes = (k.size((product(a.shape[:-1]),)), Literal(columns, I64), Literal(depth, I64))
+    right = _unpacked(k, b, scales, zeros, (groups, width, stride), bits, block)
+
+    def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
+        return (i, j) if len(a.shape) > 1 else (j,)
+
+    matrix_product(k, (), sizes, width, result, lambda place: (left, right, counters))
+
+
+def _unpacked(
+    k: KernelBuilder, b: Buffer, scales: Buffer, zeros: Buffer, sizes: tuple[int, int, int], bits: int, block: int
+) -> Copied:
+    groups, width, stride = sizes
+    count = 8 // bits
+
+    def fill(panel: Buffer, first: Local, span: Local, column: Local, _: Local) -> None:
+        start = k.declare("start", column * groups + first / count * width)
+        with k.loop(span / count, name="g") as g:
+            row = k.declare("row", g * count)
+            at = k.declare("at", (first + row) / block * stride + column)
+            with k.loop(width, name="j", simd=True) as j:
+                byte = k.declare("byte", b.flat(start + g * width + j).to(I32))
+                scale = k.declare("scale", scales.flat(at + j))
+                zero = k.declare("zero", zeros.flat(at + j).to(F32))
+                for i in range(count):
+                    moved = Binary(">>", byte, Literal(bits * i, I32), I32) if i else byte
+                    number = Binary("&", moved, Literal(2**bits - 1, I32), I32)
+                    k.store(panel, ((row + i) * width + j,), (number.to(F32) - zero) * scale)
+
+    return Copied(fill)
+
+
+def _numpy_matmul_blocks(
+    a: np.ndarray, b: np.ndarray, scales: np.ndarray, zeros: np.ndarray, *, columns: int, bits: int, block: int
+) -> np.ndarray:
+    panels, groups, width = b.shape
+    bytes_ = b.swapaxes(0, 1).reshape(groups, 1, panels * width)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)[:, None]
+    numbers = ((bytes_ >> shifts) & np.uint8(2**bits - 1)).reshape(-1, panels * width)
+    of_rows = np.arange(len(numbers)) // block
+    matrix = (numbers.astype(np.float32) - zeros[of_rows].astype(np.float32)) * scales[of_rows]
+    return np.matmul(a, matrix[:, :columns])
+
+
+@op("matmul_blocks", numpy=_numpy_matmul_blocks, lower=Product(_matmul_blocks, rows_and_columns, matrix_operations))
+def matmul_blocks(
+    a: TensorType, b: TensorType, scales: TensorType, zeros: TensorType, *, columns: int, bits: int, block: int
+) -> TensorType:
+    """a times the matrix (b - zero) * scale, whose numbers are packed, and whose scales and zero points are for `block`
+    rows of a column each.
+
+    a: f32, rank >= 1, (..., k).   b: u8, (panels, k * bits / 8, width), what `pack_blocks` makes of (k, columns).
+    scales: f32, zeros: u8 or f32, (k / block rounded up, panels * width).   columns: in ((panels - 1) * width, panels *
+    width].   bits: 2, 4 or 8.   block: a multiple of 8 / bits.   Result: f32, (..., columns).
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: shapes that do not fit.  RelvmArgumentError: another
+    number of columns, bits or rows of a block.   Source: MatMulNBits of ONNX Runtime.
+    """
+    name = "matmul_blocks"
+    expect_tensor(name, a=a, b=b, scales=scales, zeros=zeros)
+    expect(a.dtype == F32 and a.rank != 0, "{}: a is {}, expected f32 of rank 1 or more", name, a)
+    expect(bits in BITS, "{}: bits is {!r}, expected one of {}", name, bits, BITS, error=RelvmArgumentError)
+    is_block = isinstance(block, int) and block > 0 and block * bits % 8 == 0
+    expect(is_block, "{}: block is {!r} of {} bits, expected whole bytes", name, block, bits, error=RelvmArgumentError)
+    for parameter, type_, dtypes, rank in (
+        ("b", b, (U8,), 3),
+        ("scales", scales, (F32,), 2),
+        ("zeros", zeros, (U8, F32), 2),
+    ):
+        known = all(isinstance(dim, int) for dim in type_.shape or ())
+        right = type_.dtype in dtypes and known and type_.rank in (None, rank)
+        wanted = " or ".join(dtype.name for dtype in dtypes)
+        expect(right, "{}: {} is {}, expected {} of rank {}, known dimensions", name, parameter, type_, wanted, rank)
+    if None in (b.shape, scales.shape, zeros.shape):
+        return TensorType(F32, None, a.rank)
+    panels, groups, width = b.shape
+    fits = isinstance(columns, int) and (panels - 1) * width < columns <= panels * width
+    message = "{}: columns is {!r}, expected more than {} and not more than {}"
+    expect(fits, message, name, columns, (panels - 1) * width, panels * width, error=RelvmArgumentError)
+    depth = groups * 8 // bits
+    wanted = (-(-depth // block), panels * width)
+    message = "{}: scales is {} and zeros {}, expected {} blocks of {} columns"
+    same = scales.shape == zeros.shape == wanted
+    expect(same, message, name, scales, zeros, *wanted, error=RelvmShapeError)
+    if a.shape is None:
+        return TensorType(F32, None, a.rank)
+    expect(a.shape[-1] == depth, "{}: a has {} columns, b {} rows", name, a.shape[-1], depth, error=RelvmShapeError)
+    return TensorType(F32, (*a.shape[:-1], columns))

@@ -1,0 +1,99 @@
+"""Overlapping windows added up: the other way of what a convolution reads."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import numpy as np
+
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_shape
+from relvm.ir.types import ShapeType, TensorType
+from relvm.kernels.conv.sliding_window import Window, valid_range, window_of
+from relvm.kernels.flop_count import one_for_each
+from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, as_scalar
+from relvm.kernels.lowering_rules import Loops, flat_position, loop_nest
+
+
+def _window(x_shape: tuple, strides, pads, dilations) -> Window:
+    """pads: before each axis only; what is behind the end is left out by the result's shape."""
+    spatial = (len(x_shape) - 2) // 2
+    return window_of("fold", x_shape[2 : 2 + spatial], strides, None if pads is None else (*pads, *pads), dilations)
+
+
+def _numpy_fold(x: np.ndarray, shape: tuple[int, ...], *, strides, pads, dilations) -> np.ndarray:
+    window, spatial = _window(x.shape, strides, pads, dilations), len(shape) - 2
+    places = x.shape[2 + spatial :]
+    result = np.zeros(shape, x.dtype)
+    for tap in np.ndindex(*window.sizes):
+        for place in np.ndindex(*places):
+            at = tuple(
+                p * s + t * d - b
+                for p, s, t, d, b in zip(place, window.strides, tap, window.dilations, window.pads, strict=False)
+            )
+            if all(0 <= position < size for position, size in zip(at, shape[2:], strict=True)):
+                result[(..., *at)] += x[(slice(None), slice(None), *tap, *place)]
+    return result
+
+
+def _fold(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> None:
+    """Row after row of the result; each position of the window adds a row of x to those elements that it meets."""
+    (x,), (out,) = inputs, outputs
+    window, spatial = _window(x.shape, strides, pads, dilations), len(out.shape) - 2
+    places = [as_scalar(dim, I64) for dim in x.shape[2 + spatial :]]
+    wide, last = as_scalar(out.shape[-1], I64), spatial - 1
+    with loop_nest(k, list(out.shape[:-1])) as (image, channel, *row):
+        target = k.declare("target", flat_position((image, channel, *row, Literal(0, I64)), out.shape))
+        with k.loop(wide, simd=True) as i:
+            k.store(out, (target + i,), 0)
+        with ExitStack() as loops:
+            taps: list[Scalar] = []
+            met: list[Scalar] = []
+            for axis, size in enumerate(window.sizes):
+                taps.append(loops.enter_context(k.loop(size, name="at")))
+                offset = k.declare("offset", taps[axis] * window.dilations[axis] - window.pads[axis])
+                if axis < last:  # the place whose window has this tap at the row
+                    apart, step = k.declare("apart", row[axis] - offset), window.strides[axis]
+                    meets = (apart >= 0).both((apart % step).equals(0)).both(apart / step < places[axis])
+                    loops.enter_context(k.branch(meets))
+                    met.append(apart / step)
+            first, stop = valid_range(wide, places[last], window.strides[last], offset)
+            first, stop = k.declare("first", first), k.declare("stop", stop)
+            start = flat_position((image, channel, *taps, *met, Literal(0, I64)), x.shape)
+            source, onto = k.declare("source", start), k.declare("onto", target + offset)
+            with k.loop(stop, start=first, name="o", simd=True) as o:
+                at = onto + o * window.strides[last]
+                k.store(out, (at,), out.flat(at) + x.flat(source + o))
+
+
+@op("fold", numpy=_numpy_fold, lower=Loops(_fold, one_for_each))
+def fold(
+    x: TensorType,
+    shape: ShapeType,
+    *,
+    strides: tuple[int, ...] | None = None,
+    pads: tuple[int, ...] | None = None,
+    dilations: tuple[int, ...] | None = None,
+) -> TensorType:
+    """The sum of windows laid over each other: element i of the result is the sum of x at all window positions k and
+    places o with `o * stride + k * dilation - pad == i` along every spatial axis; 0 where there are none.
+
+    x: (batch, channels, window..., places...), an integer or float dtype.   shape: (batch, channels, spatial...).
+    strides, dilations: one number >= 1 for each spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis;
+    None: 0.   Result: the dtype of x, that shape.
+    Raises RelvmTypeError: bool, ranks that do not fit.  RelvmArgumentError: attributes that do not fit.
+    RelvmShapeError: another batch or number of channels.   Source: ONNX Col2Im-18, ConvTranspose-22.
+    """
+    expect_numeric("fold", x=x)
+    expect_shape("fold", "shape", shape)
+    fits = x.rank is None or (x.rank >= 4 and x.rank % 2 == 0)
+    expect(fits, "fold: x has rank {}, expected 2 and two for each spatial axis", x.rank)
+    expect(shape.rank is None or shape.rank >= 3, "fold: shape has rank {}, expected at least 3", shape.rank)
+    if x.rank is not None and shape.rank is not None:
+        expect(x.rank == 2 * shape.rank - 2, "fold: x has rank {} and shape {}", x.rank, shape.rank)
+    if x.shape is not None:
+        _window(x.shape, strides, pads, dilations)
+        for axis, (own, wanted) in enumerate(zip(x.shape[:2], shape.dims or (), strict=False)):
+            expect_equal_dims("fold", f"dimension {axis} of x and of shape differs", own, wanted)
+    return TensorType(x.dtype, shape.dims, shape.rank)

@@ -1,0 +1,157 @@
+"""Convolution of bytes with a zero point, which the padding has, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from relvm.ir.dtypes import I8, I32, I64, U8, DType
+from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import product
+from relvm.ir.type_rules import expect_tensor
+from relvm.ir.types import TensorType
+from relvm.kernels.conv.depthwise_int8 import is_byte_depthwise, write_byte_depthwise
+from relvm.kernels.conv.sliding_window import window_of
+from relvm.kernels.epilogue import Result
+from relvm.kernels.flop_count import window_operations
+from relvm.kernels.gemm.gemm import ROWS, Bytes, Copied, Counters, copied_width, fill_from_rows, matrix_product
+from relvm.kernels.gemm.gemm_int8 import (
+    WORD,
+    Zeros,
+    byte_rows,
+    flip_of,
+    signs_of,
+    sum_of_row,
+    unsigned_zero,
+    word_count,
+)
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, smaller
+from relvm.kernels.lowering_rules import Product
+from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv, walked_axes, without_points
+
+
+def _conv_integer(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations, groups: int) -> None:
+    """As conv: for each image and group the weights, which are signed, times what each window sees, made unsigned."""
+    x, w, x_zero = inputs
+    window = window_of("conv_integer", w.shape[2:], strides, pads, dilations)
+    filters, padding = w.shape[0] // groups, k.declare("padding", x_zero.flat(Literal(0, I64)))
+    if groups > 1 and filters < ROWS:
+        (narrow_x, narrow_w), narrow, small = without_points((x, w), result, window)
+        if is_byte_depthwise(narrow_w, small):
+            write_byte_depthwise(k, narrow_x, narrow_w, padding, narrow, small, filters)
+            return
+    places, depth = product(result.shape[2:]), product(w.shape[1:])
+    width, deep = copied_width(k, places), k.size((depth,))
+    zero = unsigned_zero(k, x.dtype, padding)
+    sums = k.allocate("sums", I32, (max(w.shape[0], 1),))
+    with k.loop(w.shape[0], name="filter") as filter_:
+        k.store(sums, (filter_,), sum_of_row(k, w, filter_ * deep, deep, 0))
+
+    def right(start: Scalar) -> Copied:
+        if window.is_point():
+            rows = fill_from_rows(k, x, start, k.size(x.shape[2:]), width)
+        else:
+            rows = fill_from_windows(k, x, start, result.shape, window, width, padding)
+        return _words_of(k, rows, x.dtype, deep, width)
+
+    convolve_words(k, x, w, result, (groups, w.shape[1]), width, zero, lambda filter_: sums[filter_], right)
+
+
+def convolve_words(
+    k: KernelBuilder,
+    x: Buffer,
+    w: Buffer,
+    result: Result,
+    groups: tuple[int, int],
+    width: int,
+    zero: Local,
+    sum_of: Callable[[Scalar], Scalar],
+    right: Callable[[Scalar], Copied],
+) -> None:
+    """For each image and group a matrix product: the weights, which are signed, times words of what each window sees.
+
+    groups: how many, and the channels of x in each.   width: of panels.   zero: the zero point of x, made unsigned.
+    sum_of: gives the sum of a filter's weights.   right: gives the matrix of words for the channels of x from that flat
+    position on.
+    """
+    depth, filters = product(w.shape[1:]), w.shape[0] // groups[0]
+    deep = k.size((depth,))
+
+    def operands(place: tuple[Scalar, ...]) -> tuple[Bytes, Copied, Counters]:
+        image, group = place
+        at_filter = k.declare("at_filter", group * filters)
+        at_x = k.declare("at_x", (image * groups[0] + group) * k.size((groups[1], *x.shape[2:])))
+        zeros = Zeros(
+            left=None,
+            right=lambda j: zero,
+            row_sum=lambda i: sum_of(at_filter + i),
+            column_sum=lambda first, j: Literal(0, I32),
+        )
+        left = byte_rows(k, w, at_filter * deep, deep, signs_of(I8, U8), zeros)
+        return left, right(at_x), lambda i, j: (image, at_filter + i, j)
+
+    sizes = (Literal(filters, I64), k.size((product(result.shape[2:]),)), word_count(depth))
+    matrix_product(k, (x.shape[0], groups[0]), sizes, width, result, operands)
+
+
+def _words_of(k: KernelBuilder, rows: Copied, dtype: DType, depth: Scalar, width: int) -> Copied:
+    """A right matrix of words, of one of bytes with `depth` rows, which become unsigned."""
+    four = k.allocate("four", dtype, (WORD * width,))
+
+    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+        with k.loop(span, name="p") as p:
+            row = k.declare("row", (first + p) * WORD)
+            have = k.declare("have", smaller(depth - row, WORD))
+            rows.fill(four, row, have, column, count)
+            to, start = Address(panel, p * width), Address(four, Literal(0, I64))
+            k.invoke("rvm_words_of_bytes", to, start, width, have, width, 1, flip_of(dtype))
+
+    return Copied(fill)
+
+
+def numpy_conv_integer(
+    x: np.ndarray, w: np.ndarray, x_zero: np.ndarray, *, strides, pads, dilations, groups: int
+) -> np.ndarray:
+    moved = x.astype(np.int32) - x_zero.astype(np.int32)
+    return numpy_conv(moved, w.astype(np.int32), strides=strides, pads=pads, dilations=dilations, groups=groups)
+
+
+def expect_bytes(op: str, x: TensorType, x_zero: TensorType) -> None:
+    """x is of bytes, and has one zero point."""
+    expect(x.dtype in (I8, U8), "{}: x has dtype {}, expected i8 or u8", op, x.dtype)
+    right = x_zero.dtype == x.dtype and x_zero.rank in (None, 0)
+    expect(right, "{}: x_zero is {}, expected {} of rank 0", op, x_zero, x.dtype)
+
+
+def expect_known(op: str, name: str, type_: TensorType, dtype: DType) -> None:
+    """It is of that dtype, and its dimensions, where it has any yet, are numbers."""
+    right = type_.dtype == dtype and all(isinstance(dim, int) for dim in type_.shape or ())
+    expect(right, "{}: {} is {}, expected {} with known dimensions", op, name, type_, dtype)
+
+
+@op("conv_integer", numpy=numpy_conv_integer, lower=Product(_conv_integer, walked_axes, window_operations))
+def conv_integer(
+    x: TensorType,
+    w: TensorType,
+    x_zero: TensorType,
+    *,
+    strides: tuple[int, ...] | None = None,
+    pads: tuple[int, ...] | None = None,
+    dilations: tuple[int, ...] | None = None,
+    groups: int = 1,
+) -> TensorType:
+    """Cross-correlation of x - x_zero with w, x being padded with x_zero.
+
+    x: i8 or u8.   w: i8, of known dimensions.   x_zero: the dtype of x, rank 0.
+    Shapes, strides, pads, dilations, groups: as in conv.
+    Result: i32; sums wrap around.
+    Raises RelvmTypeError: other dtypes or ranks, w of unknown dimensions.  RelvmArgumentError, RelvmShapeError: as conv
+    does.
+    Source: ONNX ConvInteger-10.
+    """
+    name = "conv_integer"
+    expect_tensor(name, x=x, w=w, x_zero=x_zero)
+    expect_bytes(name, x, x_zero)
+    expect_known(name, "w", w, I8)
+    return TensorType(I32, *convolved_shape(name, x, w, strides, pads, dilations, groups))

@@ -1,0 +1,152 @@
+"""Convolutions of bytes by weights that lie as products read them: a word is four channels of one place.
+
+The depth of the product goes through the window positions, and at each through the channels, filled up to a multiple of
+four by weights of 0: csrc/byte_tile.h has what makes words of four rows of bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dtypes import I8, I32, I64
+from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.type_rules import expect_tensor
+from relvm.ir.types import TensorType
+from relvm.kernels.conv.sliding_window import Window, window_of
+from relvm.kernels.epilogue import Result
+from relvm.kernels.flop_count import window_operations
+from relvm.kernels.gemm.gemm import WIDTHS, Copied, clear_rest
+from relvm.kernels.gemm.gemm_int8 import WORD, flip_of, padding_word, unsigned_zero
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, larger, smaller
+from relvm.kernels.lowering_rules import Product
+from relvm.ops.conv_int8 import convolve_words, expect_bytes, expect_known, numpy_conv_integer
+from relvm.ops.convolution import Run, convolved_shape, each_run, pad_run, walked_axes, without_points
+
+
+def pack_windows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The second and third arguments of `conv_integer_packed` for weights (filters, channels, window...) of i8."""
+    last = np.moveaxis(w, 1, -1)
+    packed = np.zeros((*last.shape[:-1], -(-w.shape[1] // WORD) * WORD), np.int8)
+    packed[..., : w.shape[1]] = last
+    return packed, packed.sum(axis=tuple(range(1, packed.ndim)), dtype=np.int32)
+
+
+def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations, groups: int) -> None:
+    """For each image and group, a matrix product: the weights times what each output position's window sees."""
+    x, w, sums, x_zero = inputs
+    window = window_of("conv_integer_packed", w.shape[1:-1], strides, pads, dilations)
+    if window.is_point():
+        x, window = _as_line(x), Window((1,), (1,), (0, 0), (1,))
+        result = replace(result, shape=(*result.shape[:2], product(result.shape[2:])))
+    (x,), result, window = without_points((x,), result, window)
+    width, channels = _width(k, product(result.shape[2:])), x.shape[1] // groups
+    zero = unsigned_zero(k, x.dtype, x_zero.flat(Literal(0, I64)))
+    padding = padding_word(k, zero)
+
+    def right(start: Scalar) -> Copied:
+        return _fill(k, x, start, channels, result.shape, window, width, padding)
+
+    convolve_words(k, x, w, result, (groups, channels), width, zero, sums.flat, right)
+
+
+def _width(k: KernelBuilder, places: AnyDim) -> int:
+    """Of panels: the most columns, since the last panel, of fewer, is computed as narrow as it is; the least where
+    they are to take little memory."""
+    if k.is_compact:
+        return WIDTHS[-1]
+    return min((width for width in WIDTHS if isinstance(places, int) and width >= places), default=WIDTHS[0])
+
+
+def _as_line(x: Buffer) -> Buffer:
+    return replace(x, shape=(*x.shape[:2], product(x.shape[2:])))
+
+
+def _fill(
+    k: KernelBuilder,
+    x: Buffer,
+    start: Scalar,
+    channels: int,
+    shape: tuple[AnyDim, ...],
+    window: Window,
+    width: int,
+    padding: Scalar,
+) -> Copied:
+    """The right matrix of words; start: the flat position of the first channel."""
+    blocks, area = -(-channels // WORD), k.size(x.shape[2:])
+    flip, step = flip_of(x.dtype), window.strides[-1]
+
+    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+        end = k.declare("end", first + span)
+        with k.loop((end - 1) / blocks + 1, start=first / blocks, name="tap") as tap:
+            before = k.declare("before", tap * blocks)
+            low = k.declare("low", larger(first - before, 0))
+            high = k.declare("high", smaller(end - before, blocks))
+
+            def words(run: Run) -> None:
+                with k.loop(high, start=low, name="block") as block:
+                    to = k.declare("to", (before + block - first) * width)
+                    pad_run(k, panel, to, run, padding)
+                    have = Literal(WORD, I64) if channels % WORD == 0 else smaller(channels - block * WORD, WORD)
+                    source = start + run.source + block * WORD * area + run.first * step
+                    place = Address(panel, to + run.first)
+                    size = run.end - run.first
+                    k.invoke("rvm_words_of_bytes", place, Address(x, source), area, have, size, step, flip)
+
+            each_run(k, x.shape[2:], shape[2:], window, tap, column, count, words)
+        clear_rest(k, panel, span, count, width)
+
+    return Copied(fill)
+
+
+def _numpy_conv(
+    x: np.ndarray, w: np.ndarray, sums: np.ndarray, x_zero: np.ndarray, *, strides, pads, dilations, groups: int
+) -> np.ndarray:
+    weights = np.moveaxis(w, -1, 1)[:, : x.shape[1] // groups]
+    return numpy_conv_integer(x, weights, x_zero, strides=strides, pads=pads, dilations=dilations, groups=groups)
+
+
+def _operations(x: tuple, w: tuple, *shapes: tuple, groups: int, **attributes) -> AnyDim:
+    return window_operations(x, (w[0], x[1] // groups, *w[1:-1]), *shapes)
+
+
+@op("conv_integer_packed", numpy=_numpy_conv, lower=Product(_conv, walked_axes, _operations))
+def conv_integer_packed(
+    x: TensorType,
+    w: TensorType,
+    sums: TensorType,
+    x_zero: TensorType,
+    *,
+    strides: tuple[int, ...] | None = None,
+    pads: tuple[int, ...] | None = None,
+    dilations: tuple[int, ...] | None = None,
+    groups: int = 1,
+) -> TensorType:
+    """`conv_integer` by constant weights that lie as products read them.
+
+    x: i8 or u8, with a known number of channels.   w, sums: what `pack_windows` makes of the weights: i8 (filters,
+    window..., channels / groups rounded up to a multiple of four), i32 (filters).   x_zero, strides, pads, dilations,
+    groups: as in conv_integer.   Result: i32; sums wrap around.
+    Raises RelvmTypeError: other dtypes or ranks, unknown dimensions of w or channels.  RelvmArgumentError,
+    RelvmShapeError: as conv does, and shapes that do not fit.   Source: the pass pack_weights.
+    """
+    name = "conv_integer_packed"
+    expect_tensor(name, x=x, w=w, sums=sums, x_zero=x_zero)
+    expect_bytes(name, x, x_zero)
+    expect_known(name, "w", w, I8)
+    expect_known(name, "sums", sums, I32)
+    if x.shape is None or w.shape is None:
+        return TensorType(I32, *convolved_shape(name, x, w, strides, pads, dilations, groups))
+    expect(len(w.shape) >= 3, "{}: w has rank {}, expected at least 3", name, len(w.shape))
+    expect(groups >= 1, "{}: groups is {}, expected an integer >= 1", name, groups, error=RelvmArgumentError)
+    channels = x.shape[1] // groups if len(x.shape) > 1 and isinstance(x.shape[1], int) else None
+    fits = channels is not None and -(-channels // WORD) * WORD == w.shape[-1]
+    message = "{}: x is {} and w {}, expected {} channels in a group, and up to three less"
+    expect(fits, message, name, x, w, w.shape[-1], error=RelvmShapeError)
+    message = "{}: sums is {}, expected one for each of {} filters"
+    expect(sums.shape in (None, w.shape[:1]), message, name, sums, w.shape[0], error=RelvmShapeError)
+    plain = TensorType(I8, (w.shape[0], channels, *w.shape[1:-1]))
+    return TensorType(I32, *convolved_shape(name, x, plain, strides, pads, dilations, groups))

@@ -1,0 +1,180 @@
+"""Convolutions by windows of 3 x 3 on tiles of the result, which take fewer products (csrc/winograd.h)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.ir.dtypes import F32, I64
+from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.type_rules import expect_equal_dims, expect_same_dtype
+from relvm.ir.types import TensorType
+from relvm.kernels.conv.sliding_window import output_dims, window_of
+from relvm.kernels.epilogue import Result
+from relvm.kernels.flop_count import window_operations
+from relvm.kernels.gemm.gemm import ROWS
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, larger, smaller
+from relvm.kernels.lowering_rules import Product, clip
+from relvm.ops.convolution import numpy_conv, walked_axes
+
+_LANES, _MOST_TILES = 16, 64  # as in csrc/winograd.h
+_MOST_BYTES = 384 << 10  # of a block's transformed elements: they are on the C stack, and best in the second cache
+_LEAST_GROUPS = 12  # of a part of a block, which each part transforms for itself: that takes as long as 3 of them
+
+MOST_CHANNELS = _MOST_BYTES // (16 * _LANES * 4)
+
+_G = np.float64([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
+
+
+def transform_windows(w: np.ndarray) -> np.ndarray:
+    """What stands for the weights, (filters, channels, 3, 3), in products of tiles: (16, filters, channels)."""
+    return np.ascontiguousarray(
+        np.moveaxis((_G @ w.astype(np.float64) @ _G.T).reshape(*w.shape[:2], 16), -1, 0), w.dtype
+    )
+
+
+def _windows(u: np.ndarray) -> np.ndarray:
+    """The weights that `transform_windows` made this of."""
+    g = np.moveaxis(u, 0, -1).reshape(*u.shape[1:], 4, 4)
+    undo = np.float32([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]])
+    return undo @ g @ undo.T
+
+
+def _conv_tiles(k: KernelBuilder, inputs, result: Result, *, pads: tuple[int, ...], spread: int) -> None:
+    """Blocks of tiles, which are transformed once, times groups of ROWS filters."""
+    x, u = inputs
+    _, filters, channels = u.shape
+    columns = _columns(channels)
+    high, wide = (as_scalar(dim, I64) for dim in result.shape[2:])
+    tiles_wide = k.declare("tiles_wide", (wide + 1) / 2)
+    tiles = k.declare("tiles", (high + (2 * spread - 1)) / (2 * spread) * spread * tiles_wide)
+    blocks, groups = (tiles + (columns - 1)) / columns, -(-filters // ROWS)
+    parts, work = blocks * k.size(x.shape[:1]) * groups, channels * columns * 8
+    with k.parallel(parts, work, least=min(groups, _LEAST_GROUPS)) as (first, last):
+        block = _Block(k, x, u, result, pads, spread, columns, tiles_wide)
+        with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
+            low, stop = clip(k, first, last, number, Literal(groups, I64))
+            image = k.declare("image", number / blocks)
+            start = k.declare("start", number % blocks * columns)
+            block.bring(image, start, k.declare("count", smaller(tiles - start, columns)))
+            full = filters // ROWS
+            with k.loop(smaller(stop, full), start=low, name="group") as group:
+                block.write(k.declare("filter", group * ROWS), ROWS)
+            if filters % ROWS:
+                with k.branch(stop > full):
+                    block.write(k.declare("filter", Literal(full * ROWS, I64)), filters % ROWS)
+
+
+def _columns(channels: int) -> int:
+    """Tiles of a block."""
+    return max(_LANES, min(_MOST_TILES, _MOST_BYTES // (16 * 4 * channels) // _LANES * _LANES))
+
+
+class _Block:
+    """A block of tiles of an image, next to each other row-major, on all channels."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        x: Buffer,
+        u: Buffer,
+        result: Result,
+        pads: tuple[int, ...],
+        spread: int,
+        columns: int,
+        tiles_wide: Local,
+    ) -> None:
+        self.k = k
+        self.x = x
+        self.u = u
+        self.result = result
+        self.columns = columns
+        self.tiles_wide = tiles_wide
+        self.channels = u.shape[2]
+        self.pads = pads
+        self.spread = spread
+        self.v = k.allocate("v", F32, (16 * (self.channels * columns + _LANES),))
+        self.m = k.allocate("m", F32, (16 * ROWS * columns,))
+        self.out = k.allocate("tile", F32, (ROWS * 4 * columns,))
+        self.too_large = k.allocate("too_large", I64, (1,))
+
+    def bring(self, image: Local, start: Local, count: Local) -> None:
+        self.image, self.start, self.count = image, start, count
+        k, x = self.k, self.x
+        high, wide = (as_scalar(dim, I64) for dim in x.shape[2:])
+        plane = Address(x, image * k.size(x.shape[1:]))
+        sizes = (self.channels, high, wide, *self.pads[:2], self.spread, self.tiles_wide)
+        self.where = (plane, *sizes, start, count, self.columns)
+        k.invoke("rvm_winograd_input", *self.where, self.at(self.v), self.at(self.too_large))
+
+    def at(self, buffer: Buffer) -> Address:
+        return Address(buffer, Literal(0, I64))
+
+    def write(self, filter_: Local, rows: int) -> None:
+        """The results of some filters."""
+        k, filters = self.k, self.u.shape[1]
+        u = Address(self.u, filter_ * self.channels)
+        with k.branch(self.too_large[0].equals(0)):
+            k.invoke(
+                "rvm_winograd_product", rows, self.columns, self.channels, filters, u, self.at(self.v), self.at(self.m)
+            )
+            k.invoke("rvm_winograd_output", rows, self.columns, self.at(self.m), self.at(self.out))
+        with k.branch(self.too_large[0] > 0):
+            k.invoke("rvm_winograd_plain", *self.where, rows, filters, u, self.at(self.out))
+        self._finish(filter_, rows)
+
+    def _finish(self, filter_: Local, rows: int) -> None:
+        """Row after row of the result, as far as the block has it."""
+        k, across = self.k, self.tiles_wide
+        high, wide = (as_scalar(dim, I64) for dim in self.result.shape[2:])
+        begin = k.declare("begin", self.start / across)
+        end = k.declare("end", (self.start + self.count - 1) / across + 1)
+        with k.loop(rows, name="r") as r, k.loop(end, start=begin, name="line") as line:
+            low = k.declare("low", larger(line * across - self.start, 0))
+            stop = k.declare("stop", smaller((line + 1) * across - self.start, self.count))
+            column = k.declare("column", (self.start + low - line * across) * 2)
+            width = k.declare("width", smaller((stop - low) * 2, wide - column))
+            top = k.declare("top", line / self.spread * (2 * self.spread) + line % self.spread)
+            rows_here = Select(top + self.spread < high, Literal(2, I64), (top < high).to(I64))
+            with k.loop(rows_here, name="a") as a:
+                source = k.declare("source", (r * 2 + a) * (2 * self.columns) + low * 2)
+                place = k.declare("place", (top + a * self.spread) * wide + column)
+                with k.loop(width, name="j", simd=True) as j:
+                    self.result.store(k, (self.image, filter_ + r, place + j), self.out[source + j])
+
+
+def _numpy_conv_tiles(x: np.ndarray, u: np.ndarray, *, pads: tuple[int, ...], spread: int) -> np.ndarray:
+    return numpy_conv(x, _windows(u), strides=None, pads=pads, dilations=(spread, 1), groups=1)
+
+
+def _operations(x: tuple, u: tuple, out: tuple, **attributes) -> AnyDim:
+    """Those of the convolution, which are 2.25 times as many as there are products of tiles."""
+    return window_operations(x, (u[1], u[2], 3, 3), out)
+
+
+@op("conv_tiles", numpy=_numpy_conv_tiles, lower=Product(_conv_tiles, walked_axes, _operations))
+def conv_tiles(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
+    """`conv` over two spatial axes by constant windows of 3 x 3, for tiles of 2 x 2 places of the result at a time.
+
+    x: f32, (batch, channels, h, w).   u: f32, (16, filters, channels), what `transform_windows` makes of the weights,
+    at most MOST_CHANNELS channels.   pads: numbers >= 0, before both spatial axes, then after both.   spread: the
+    dilation along the first spatial axis, a number >= 1.
+    Result: f32, (batch, filters, h', w'), as of conv, but for rounding: what is added up are sums and differences of
+    elements.  Where an element of x is 1e30 or more, infinite or NaN, the results near it are computed as conv does.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: channels that are not provably right, a padded input
+    smaller than the window.   Source: the pass pack_weights; Lavin and Gray, 2015.
+    """
+    expect_same_dtype("conv_tiles", x=x, u=u)
+    expect(x.dtype == F32, "conv_tiles: x has dtype {}, expected f32", x.dtype)
+    expect(x.rank in (None, 4), "conv_tiles: x has rank {}, expected 4", x.rank)
+    expect(u.rank in (None, 3), "conv_tiles: u has rank {}, expected 3", u.rank)
+    if u.shape is None:
+        return TensorType(F32, None, 4)
+    known = all(isinstance(dim, int) for dim in u.shape)
+    fits = known and u.shape[0] == 16 and u.shape[1] > 0 and 0 < u.shape[2] <= MOST_CHANNELS
+    expect(fits, "conv_tiles: u is {}, expected f32[16, filters, channels] with at most {} channels", u, MOST_CHANNELS)
+    window = window_of("conv_tiles", (3, 3), None, pads, (spread, 1))
+    if x.shape is None:
+        return TensorType(F32, None, 4)
+    expect_equal_dims("conv_tiles", "channels of x and u differ", x.shape[1], u.shape[2])
+    return TensorType(F32, (x.shape[0], u.shape[1], *output_dims("conv_tiles", x.shape[2:], window)))

@@ -1,0 +1,83 @@
+"""Sums and products of all elements up to each, along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError
+from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import expect_axis, expect_numeric
+from relvm.ir.types import TensorType
+from relvm.kernels.flop_count import one_for_each
+from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar
+from relvm.kernels.lowering_rules import Loops
+
+
+def _numpy_cumulation(function: np.ufunc) -> Callable[..., np.ndarray]:
+    def run(x: np.ndarray, *, axis: int, exclusive: bool, reverse: bool) -> np.ndarray:
+        x = np.flip(x, axis) if reverse else x
+        if exclusive:
+            first = np.full_like(x.take(range(min(1, x.shape[axis])), axis), function.identity)
+            x = np.concatenate((first, x.take(range(x.shape[axis] - 1), axis)), axis)
+        result = function.accumulate(x, axis, dtype=x.dtype)
+        return np.flip(result, axis) if reverse else result
+
+    return run
+
+
+def _cumulation(combine: Callable[[Scalar, Scalar], Scalar], start: int) -> Loops:
+    """One row of what follows the axis after the other, each made of the one before."""
+
+    def lower(k: KernelBuilder, inputs, outputs, *, axis: int, exclusive: bool, reverse: bool) -> None:
+        (x,), (out,) = inputs, outputs
+        axis %= len(x.shape)
+        size, width = k.size(x.shape[axis : axis + 1]), k.size(x.shape[axis + 1 :])
+        step = -width if reverse else width
+        with k.loop(k.size(x.shape[:axis]), name="block") as block:
+            first = k.declare("first", (block * size + size - 1 if reverse else block * size) * width)
+            with k.branch(size > 0), k.loop(width, simd=True) as i:
+                k.store(out, (first + i,), Literal(start, x.dtype) if exclusive else x.flat(first + i))
+            with k.loop(size, start=1, name="n") as n:
+                here = k.declare("here", first + n * step)
+                before = k.declare("before", here - step)
+                with k.loop(width, simd=True) as i:
+                    element = x.flat((before if exclusive else here) + i)
+                    k.store(out, (here + i,), combine(out.flat(before + i), element))
+
+    return Loops(lower, one_for_each)
+
+
+def _type(name: str, x: TensorType, axis: int, exclusive: object, reverse: object) -> TensorType:
+    expect_numeric(name, x=x)
+    for attribute, value in (("exclusive", exclusive), ("reverse", reverse)):
+        is_bool = isinstance(value, bool)
+        expect(is_bool, "{}: {} is {!r}, expected a bool", name, attribute, value, error=RelvmArgumentError)
+    if x.rank is not None:
+        expect_axis(name, axis, x.rank)
+    return x
+
+
+@op("cumulative_sum", numpy=_numpy_cumulation(np.add), lower=_cumulation(lambda total, x: total + x, 0))
+def cumulative_sum(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool = False) -> TensorType:
+    """The sum of the elements up to each along an axis; integers wrap around.
+
+    x: an integer or float dtype, rank >= 1.   axis: in [-rank, rank).   exclusive: whether the element itself is left
+    out.   reverse: whether sums are those from each element to the end.   Result: the type of x.
+    Raises RelvmTypeError: bool, an axis out of range.  RelvmArgumentError: a flag that is no bool.
+    Source: ONNX CumSum-14.
+    """
+    return _type("cumulative_sum", x, axis, exclusive, reverse)
+
+
+@op("cumulative_product", numpy=_numpy_cumulation(np.multiply), lower=_cumulation(lambda total, x: total * x, 1))
+def cumulative_product(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool = False) -> TensorType:
+    """The product of the elements up to each along an axis; integers wrap around.
+
+    x: an integer or float dtype, rank >= 1.   axis: in [-rank, rank).   exclusive: whether the element itself is left
+    out.   reverse: whether products are those from each element to the end.   Result: the type of x.
+    Raises RelvmTypeError: bool, an axis out of range.  RelvmArgumentError: a flag that is no bool.
+    Source: ONNX CumProd-26.
+    """
+    return _type("cumulative_product", x, axis, exclusive, reverse)

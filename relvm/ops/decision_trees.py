@@ -1,0 +1,146 @@
+"""Decision trees: at which leaf of each tree a row of features arrives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dtypes import I32, I64, U8
+from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import expect_equal_dims, expect_float
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, smaller
+from relvm.kernels.lowering_rules import Loops
+
+_NUMPY = {
+    "<=": np.less_equal,
+    "<": np.less,
+    ">=": np.greater_equal,
+    ">": np.greater,
+    "==": np.equal,
+    "!=": lambda x, y: (x != y) & (x == x),
+}
+CONDITIONS = (*_NUMPY, *(f"{test}?" for test in _NUMPY))
+_BLOCK = 16  # trees that a row goes through at once
+_STEP_WORK = 12  # eighths of a nanosecond
+
+
+def _numpy_leaves(x, features, thresholds, conditions, yes, no, roots, *, tests, depth):
+    if len(x) and x.shape[1] < 1:
+        raise RelvmShapeError("tree_leaves: rows without features")
+    if len(roots) and len(features) < 1:
+        raise RelvmShapeError("tree_leaves: trees without nodes")
+    at = np.broadcast_to(roots.astype(np.int64), (len(x), len(roots))).copy()
+    rows = np.arange(len(x))[:, None]
+    for _ in range(depth):
+        at = np.clip(at, 0, len(features) - 1)
+        value, threshold = x[rows, np.clip(features[at], 0, x.shape[1] - 1)], thresholds[at]
+        results = [
+            _NUMPY[test[:2].rstrip("?")](value, threshold) | (test.endswith("?") & np.isnan(value)) for test in tests
+        ]
+        which = np.clip(conditions[at], 0, len(tests) - 1) if len(tests) > 1 else 0
+        at = np.where(np.choose(which, results), yes[at], no[at]).astype(np.int64)
+    return at
+
+
+def _leaves(
+    k: KernelBuilder, inputs: list[Buffer], outputs: list[Buffer], *, tests: tuple[str, ...], depth: int
+) -> None:
+    x, features, thresholds, conditions, yes, no, roots = inputs
+    (out,) = outputs
+    rows, columns = (as_scalar(dim, I64) for dim in x.shape)
+    trees, nodes = (as_scalar(buffer.shape[0], I64) for buffer in (roots, features))
+    k.fail((columns < 1).both(rows > 0), "SHAPE_ERROR", "tree_leaves: rows without features")
+    k.fail((nodes < 1).both(trees > 0), "SHAPE_ERROR", "tree_leaves: trees without nodes")
+    with (
+        k.parallel(rows, trees * (depth * _STEP_WORK)) as (first, last),
+        k.loop(last, start=first, name="row") as row,
+        k.loop((trees + (_BLOCK - 1)) / _BLOCK, name="block") as block,
+    ):
+        start = k.declare("start", block * _BLOCK)
+        count = k.declare("count", smaller(trees - start, _BLOCK))
+        at = k.allocate("at", I64, (_BLOCK,))
+        with k.loop(count, simd=True) as tree:
+            k.store(at, (tree,), roots[start + tree].to(I64))
+        with k.loop(depth), k.loop(count, simd=True) as tree:
+            node = k.declare("node", _inside(at[tree], nodes))
+            value = k.declare("value", x[row, _inside(features[node].to(I64), columns)])
+            condition = conditions[node] if len(tests) > 1 else None
+            holds = _holds(value, k.declare("threshold", thresholds[node]), condition, tests)
+            k.store(at, (tree,), Select(holds, yes[node], no[node]).to(I64))
+        with k.loop(count, simd=True) as tree:
+            k.store(out, (row, start + tree), at[tree])
+
+
+def _inside(index: Scalar, size: Scalar) -> Scalar:
+    """The nearest position there is: tables may be anything."""
+    return Select(index < 0, Literal(0, I64), Select(index < size, index, size - 1))
+
+
+def _holds(value: Scalar, threshold: Scalar, condition: Scalar | None, tests: tuple[str, ...]) -> Scalar:
+    *others, (_, result) = [(number, _test(test, value, threshold)) for number, test in enumerate(tests)]
+    for number, other in reversed(others):
+        result = Select(condition.equals(Literal(number, U8)), other, result)
+    return result
+
+
+def _test(test: str, value: Scalar, threshold: Scalar) -> Scalar:
+    match test.rstrip("?"):
+        case "<=":
+            result = value <= threshold
+        case "<":
+            result = value < threshold
+        case ">=":
+            result = value >= threshold
+        case ">":
+            result = value > threshold
+        case "==":
+            result = value.equals(threshold)
+        case _:
+            result = value.differs(threshold).both(value.equals(value))
+    return result.either(value.differs(value)) if test.endswith("?") else result
+
+
+@op("tree_leaves", numpy=_numpy_leaves, lower=Loops(_leaves))
+def tree_leaves(
+    x: TensorType,
+    features: TensorType,
+    thresholds: TensorType,
+    conditions: TensorType,
+    yes: TensorType,
+    no: TensorType,
+    roots: TensorType,
+    *,
+    tests: tuple[str, ...],
+    depth: int,
+) -> TensorType:
+    """The node of each tree at which each row arrives after `depth` steps from the tree's root.
+
+    x: a float dtype, (rows, features).   features, thresholds, conditions, yes, no: (nodes,), for each node: which
+    feature it looks at, what it compares it with (the dtype of x), how (u8: a place in `tests`; of one test (0)), and
+    the next node where that holds and where not; a leaf is a node that is followed by itself.   roots: (trees,).
+    features, yes, no, roots: i32.   tests: of `<= < >= > == !=`, with a `?` behind it one that a NaN passes; others it
+    does not.   depth: the longest way to a leaf, not negative.
+    Result: i64, (rows, trees); a number that names no node, feature or test counts as the nearest that does.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: tables of differing length; when it runs, no
+    features or no nodes.  RelvmArgumentError: another depth, other tests.
+    Source: ONNX ai.onnx.ml TreeEnsembleClassifier-3.
+    """
+    expect_float("tree_leaves", x=x)
+    known = isinstance(tests, tuple) and tests and all(test in CONDITIONS for test in tests)
+    expect(known, "tree_leaves: tests is {!r}, expected some of {}", tests, CONDITIONS, error=RelvmArgumentError)
+    tables = {"features": (features, I32), "thresholds": (thresholds, x.dtype), "conditions": (conditions, U8)}
+    tables |= {"yes": (yes, I32), "no": (no, I32), "roots": (roots, I32)}
+    expect(x.rank in (2, None), "tree_leaves: x has rank {}, expected 2", x.rank)
+    for name, (table, dtype) in tables.items():
+        right = isinstance(table, TensorType) and table.dtype == dtype and table.rank == 1
+        expect(right, "tree_leaves: {} is {}, expected {}[_]", name, table, dtype)
+        if name == "roots" or None in (table.shape, features.shape):
+            continue
+        size = 0 if name == "conditions" and len(tests) == 1 else features.shape[0]
+        expect_equal_dims("tree_leaves", f"features and {name} differ in length", size, table.shape[0])
+    fits = isinstance(depth, int) and not isinstance(depth, bool) and depth >= 0
+    expect(fits, "tree_leaves: depth is {!r}, expected a number of steps", depth, error=RelvmArgumentError)
+    if x.shape is None or roots.shape is None:
+        return TensorType(I64, None, 2)
+    return TensorType(I64, (x.shape[0], roots.shape[0]))

@@ -1,0 +1,165 @@
+"""Elements and slices that are found, or put, by computed positions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmIndexError
+from relvm.ir.dtypes import I32, I64
+from relvm.ir.operator import claim_at_most, expect, op
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.type_rules import expect_axis, expect_equal_dims, expect_integers, expect_tensor
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar
+from relvm.kernels.lowering_rules import Loops, flat_position, from_the_front, loop_nest
+
+
+def expect_indices(op: str, indices: TensorType) -> None:
+    """Positions are i32 or i64."""
+    expect_tensor(op, indices=indices)
+    expect(indices.dtype in (I32, I64), "{}: indices has dtype {}, expected i32 or i64", op, indices.dtype)
+
+
+def numpy_position(op: str, index: int, axis: int, size: int) -> int:
+    """The index counted from 0; RelvmIndexError where it is outside the axis."""
+    if not -size <= index < size:
+        raise RelvmIndexError(f"{op}: index {index} is outside axis {axis} of size {size}")
+    return int(index % size)
+
+
+def position(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) -> Scalar:
+    """The index counted from 0; the kernel fails where it is outside the axis."""
+    count, index = as_scalar(size, I64), k.declare("index", index.to(I64))
+    outside = (index < -count).either(index >= count)
+    k.fail(outside, "INDEX_ERROR", f"{op}: index %lld is outside axis {axis} of size %lld", index, count)
+    return from_the_front(index, count)
+
+
+# ---- one element for each index ----
+
+
+def expect_inside(op: str, x: TensorType, indices: TensorType, axis: int) -> int | None:
+    """The axis counted from 0, where the rank of x is known: both are of one rank, and indices are no longer than x
+    along the other axes, as far as that is known."""
+    expect_tensor(op, x=x)
+    expect_indices(op, indices)
+    rank = indices.rank if x.rank is None else x.rank
+    if rank is None:
+        return None
+    expect(indices.rank in (None, rank), "{}: x has rank {} and indices has {}", op, rank, indices.rank)
+    at = expect_axis(op, axis, rank)
+    for i, (longest, size) in enumerate(zip(x.shape or (), indices.shape or (), strict=False)):
+        if i != at:
+            claim_at_most(size, longest, f"{op}: dimension {i} of indices, {{}}, is larger than that of x, {{}}")
+    return at
+
+
+def numpy_places(op: str, x: np.ndarray, indices: np.ndarray, axis: int):
+    """Pairs: where an index is, and the place in x that it means."""
+    axis %= x.ndim
+    for at in np.ndindex(indices.shape):
+        yield at, (*at[:axis], numpy_position(op, indices[at], axis, x.shape[axis]), *at[axis + 1 :])
+
+
+def each_place(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, body) -> None:
+    """body(at, place) for each index: its position, and that in x which it means."""
+    axis %= len(x.shape)
+    with loop_nest(k, list(indices.shape)) as counters:
+        at = k.declare("at", flat_position(tuple(counters), indices.shape))
+        counters[axis] = position(k, op, indices.flat(at), axis, x.shape[axis])
+        body(at, k.declare("place", flat_position(tuple(counters), x.shape)))
+
+
+def _numpy_gather_elements(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
+    result = np.empty(indices.shape, x.dtype)
+    for at, place in numpy_places("gather_elements", x, indices, axis):
+        result[at] = x[place]
+    return result
+
+
+def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
+    (x, indices), (out,) = inputs, outputs
+
+    def copy(at: Local, place: Local) -> None:
+        k.store(out, (at,), x.flat(place))
+
+    each_place(k, "gather_elements", x, indices, axis, copy)
+
+
+@op("gather_elements", numpy=_numpy_gather_elements, lower=Loops(_gather_elements), moves=True)
+def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
+    """For each index, the element of x at the index's own place, the index being the position along one axis.
+
+    x: any tensor of rank >= 1.   indices: i32 or i64, of the rank of x, along other axes no longer than x; each in
+    [-n, n) for the axis's size n.   axis: in [-rank, rank).   Result: the dtype of x, the shape of indices.
+    Raises RelvmTypeError: another dtype of indices, other ranks, an axis out of range.  RelvmShapeError: too many
+    indices along another axis.  At run time RelvmIndexError: an index out of range.   Source: ONNX GatherElements-13.
+    """
+    expect_inside("gather_elements", x, indices, axis)
+    return TensorType(x.dtype, indices.shape, x.rank if indices.rank is None else indices.rank)
+
+
+# ---- one slice for each row of indices ----
+
+
+def expect_rows(op: str, indices: TensorType, depth: object) -> None:
+    """indices is (..., depth)."""
+    expect_indices(op, indices)
+    expect_integers(op, "depth", (depth,))
+    expect(depth >= 0, "{}: depth is {}, expected at least 0", op, depth)
+    expect(indices.rank != 0, "{}: indices has rank 0, expected at least 1", op)
+    if indices.shape is not None:
+        expect_equal_dims(op, "the last dimension of indices and depth differ", indices.shape[-1], depth)
+
+
+def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar, depth: int) -> Scalar:
+    """Which slice of x, counted row-major over its first `depth` axes, the indices of that row name."""
+    start: Scalar = Literal(0, I64)
+    for axis in range(depth):
+        index = position(k, op, indices.flat(row * depth + axis), axis, x.shape[axis])
+        start = k.declare("slice", start * as_scalar(x.shape[axis], I64) + index)
+    return start
+
+
+def numpy_slices(op: str, x: np.ndarray, indices: np.ndarray):
+    """Pairs: where a row of indices is, and the slice of x that it names."""
+    for at in np.ndindex(indices.shape[:-1]):
+        yield at, tuple(numpy_position(op, i, axis, x.shape[axis]) for axis, i in enumerate(indices[at]))
+
+
+def _numpy_gather_slices(x: np.ndarray, indices: np.ndarray, *, depth: int) -> np.ndarray:
+    result = np.empty((*indices.shape[:-1], *x.shape[depth:]), x.dtype)
+    for at, place in numpy_slices("gather_slices", x, indices):
+        result[at] = x[place]
+    return result
+
+
+def _gather_slices(k: KernelBuilder, inputs, outputs, *, depth: int) -> None:
+    (x, indices), (out,) = inputs, outputs
+    width = k.size(x.shape[depth:])
+    with k.loop(k.size(indices.shape[:-1]), name="row") as row:
+        source = k.declare("source", row_start(k, "gather_slices", x, indices, row, depth) * width)
+        target = k.declare("target", row * width)
+        with k.loop(width, simd=True) as i:
+            k.store(out, (target + i,), x.flat(source + i))
+
+
+@op("gather_slices", numpy=_numpy_gather_slices, lower=Loops(_gather_slices), moves=True)
+def gather_slices(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
+    """The slices of x that rows of indices name: element a... of the result is x[indices[a...]].
+
+    x: any tensor of rank >= depth.   indices: i32 or i64, (..., depth): a position along each of the first axes, in
+    [-n, n) for its size n.   Result: the dtype of x; the shape of indices without its last dimension, then that of x
+    without its first `depth` ones.
+    Raises RelvmTypeError: another dtype of indices, a rank that is too small.  RelvmShapeError: another last
+    dimension of indices.  At run time RelvmIndexError: an index out of range.
+    Source: ONNX GatherND-13 without batches.
+    """
+    expect_tensor("gather_slices", x=x)
+    expect_rows("gather_slices", indices, depth)
+    if x.rank is None or indices.rank is None:
+        return TensorType(x.dtype)
+    expect(x.rank >= depth, "gather_slices: x has rank {}, expected at least {}", x.rank, depth)
+    if x.shape is None or indices.shape is None:
+        return TensorType(x.dtype, None, indices.rank - 1 + x.rank - depth)
+    return TensorType(x.dtype, (*indices.shape[:-1], *x.shape[depth:]))

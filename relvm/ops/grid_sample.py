@@ -1,0 +1,202 @@
+"""Tensors read between their elements, at computed places."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import expect_equal_dims, expect_float, expect_tensor
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
+from relvm.kernels.lowering_rules import Loops, part_loops, strides_of
+
+_MODES = ("nearest", "linear", "cubic")
+_PADDINGS = ("zeros", "border", "reflection")
+_SHARPNESS = -0.75  # Keys' coefficient
+
+
+def _numpy_bounds(size: int, align_corners: bool) -> tuple[float, float]:
+    return (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
+
+
+def _numpy_padded(at: np.ndarray, size: int, padding: str, align_corners: bool) -> np.ndarray:
+    """Where what stands at those places is found; outside of [0, size): nowhere."""
+    low, high = _numpy_bounds(size, align_corners)
+    match padding:
+        case "border":
+            return np.where((at < low) | (at > high), np.where(at > 0, np.minimum(at, size - 1), 0), at)
+        case "reflection":
+            span = high - low
+            with np.errstate(invalid="ignore"):
+                phase = np.fmod(np.abs(at - low), at.dtype.type(2 * span)) if span > 0 else np.zeros_like(at)
+            mirrored = low + np.where(phase > span, 2 * span - phase, phase)
+            return np.where((at < low) | (at > high), mirrored if span > 0 else 0, at).astype(at.dtype)
+    return at
+
+
+def _numpy_weights(mode: str, part: np.ndarray) -> list[np.ndarray]:
+    match mode:
+        case "nearest":
+            return [np.ones_like(part)]
+        case "linear":
+            return [1 - part, part]
+    a = _SHARPNESS
+    far = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (part + 1, 2 - part)]
+    near = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (part, 1 - part)]
+    return [far[0], near[0], near[1], far[1]]
+
+
+def _numpy_sample(x, places, *, mode: str, padding: str, align_corners: bool) -> np.ndarray:
+    batch, channels, *sizes = x.shape
+    shape = (batch, channels, *places.shape[1:-1])
+    places = places.reshape(batch, math.prod(shape[2:]), len(sizes)).astype(
+        x.dtype if x.dtype.kind == "f" else places.dtype
+    )
+    taps = []
+    for axis, size in enumerate(sizes):
+        at = np.rint(places[..., axis]) if mode == "nearest" else places[..., axis]
+        at = _numpy_padded(at, size, padding, align_corners)
+        base = at if mode == "nearest" else np.floor(at)
+        first = 1 if mode == "cubic" else 0
+        weights = _numpy_weights(mode, at - base)
+        found = [_numpy_padded(base + (i - first), size, padding, align_corners) for i in range(len(weights))]
+        taps.append([(f, (f >= 0) & (f < size), w) for f, w in zip(found, weights, strict=True)])
+    result = np.zeros((batch, channels, places.shape[1]), x.dtype)
+    flat = x.reshape(batch, channels, math.prod(sizes))
+    for chosen in itertools.product(*taps):
+        inside = np.logical_and.reduce([tap[1] for tap in chosen])
+        if not inside.any():
+            continue
+        offset = sum(
+            np.where(inside, tap[0], 0).astype(np.int64) * stride
+            for tap, stride in zip(chosen, strides_of(tuple(sizes)), strict=True)
+        )
+        found = np.where(inside[:, None], np.take_along_axis(flat, offset[:, None].repeat(channels, 1), 2), 0)
+        weight = math.prod(tap[2] for tap in chosen)
+        result = result + found.astype(x.dtype) * weight[:, None] if mode != "nearest" else found.astype(x.dtype)
+    return result.reshape(shape)
+
+
+def _padded(at: Scalar, size: Scalar, padding: str, align_corners: bool) -> Scalar:
+    low, high = (Literal(0.0, at.dtype), size - 1) if align_corners else (Literal(-0.5, at.dtype), size - 0.5)
+    match padding:
+        case "border":
+            clamped = Select(at > 0, Select(at < size - 1, at, size - 1), Literal(0.0, at.dtype))
+        case "reflection":
+            span = high - low
+            phase = Intrinsic("fmod", (Intrinsic("fabs", (at - low,), at.dtype), span * 2), at.dtype)
+            mirrored = low + Select(phase > span, span * 2 - phase, phase)
+            clamped = Select(span > 0, mirrored, Literal(0.0, at.dtype))
+        case _:
+            return at
+    return Select((at < low).either(at > high), clamped, at)
+
+
+def _weights(mode: str, part: Scalar) -> list[Scalar]:
+    match mode:
+        case "nearest":
+            return [Literal(1.0, part.dtype)]
+        case "linear":
+            return [1 - part, part]
+    a = _SHARPNESS
+    far = [((d * a - 5 * a) * d + 8 * a) * d - 4 * a for d in (part + 1, 2 - part)]
+    near = [(d * (a + 2) - (a + 3)) * d * d + 1 for d in (part, 1 - part)]
+    return [far[0], near[0], near[1], far[1]]
+
+
+Tap = tuple[Local, Local, Local]  # the index along an axis, whether it is inside, the weight
+
+
+def _taps(k: KernelBuilder, at: Scalar, size: Scalar, mode: str, padding: str, align_corners: bool) -> list[Tap]:
+    """The elements along one axis that a place is made of."""
+    dtype = at.dtype
+    extent = k.declare("extent", size.to(dtype))
+    at = k.declare("at", Intrinsic("rint", (at,), dtype) if mode == "nearest" else at)
+    at = k.declare("at", _padded(at, extent, padding, align_corners))
+    base = at if mode == "nearest" else k.declare("base", Intrinsic("floor", (at,), dtype))
+    part = k.declare("part", at - base)
+    made = []
+    for i, weight in enumerate(_weights(mode, part)):
+        step = i - 1 if mode == "cubic" else i
+        found = k.declare("found", _padded(k.declare("tap", base + step), extent, padding, align_corners))
+        inside = k.declare("inside", (found >= 0).both(found < extent))
+        index = k.declare("index", Select(inside, found, Literal(0.0, dtype)).to(I64))
+        made.append((index, inside, k.declare("weight", weight)))
+    return made
+
+
+def _sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, align_corners: bool) -> None:
+    """The elements around a place, and their weights, are found once for all channels."""
+    (x, places), (out,) = inputs, outputs
+    channels, sizes = as_scalar(x.shape[1], I64), x.shape[2:]
+    points = k.size(places.shape[1:-1])
+    volume = k.size(sizes)
+    wide = x.dtype if x.dtype.is_float else places.dtype
+    taps_of_axis = {"nearest": 1, "linear": 2, "cubic": 4}[mode]
+    with part_loops(k, [x.shape[0], points], channels * 4 * taps_of_axis ** len(sizes) + 100) as (image, point):
+        start = k.declare("start", (image * points + point) * len(sizes))
+        axes = []
+        for axis, size in enumerate(sizes):
+            at = k.declare("place", places.flat(start + axis).to(wide))
+            axes.append(_taps(k, at, as_scalar(size, I64), mode, padding, align_corners))
+        terms = []
+        for chosen in itertools.product(*axes):
+            offset, inside, weight = _combined(chosen, sizes)
+            terms.append((k.declare("offset", offset), k.declare("within", inside), k.declare("factor", weight)))
+        with k.loop(channels, name="c") as channel:
+            source = k.declare("source", (image * channels + channel) * volume)
+            total: Scalar | None = None
+            for offset, inside, weight in terms:
+                element = Select(inside, x.flat(source + offset), Literal(0, x.dtype))
+                element = element if mode == "nearest" else element * weight
+                total = element if total is None else total + element
+            k.store(out, ((image * channels + channel) * points + point,), total)
+
+
+def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
+    """One tap of each axis: the position among the elements of an image, whether it is inside, the weight."""
+    (offset, inside, weight), *rest = chosen
+    for size, (index, within, factor) in zip(sizes[1:], rest, strict=True):
+        offset = offset * as_scalar(size, I64) + index
+        inside, weight = inside.both(within), weight * factor
+    return offset, inside, weight
+
+
+@op("sample", numpy=_numpy_sample, lower=Loops(_sample))
+def sample(
+    x: TensorType, places: TensorType, *, mode: str, padding: str = "zeros", align_corners: bool = False
+) -> TensorType:
+    """Every channel of x at places between its elements.
+
+    x: (n, channels, size...), of a float dtype, or of any where mode is "nearest".   places: a float dtype, (n, ...,
+    axes): for each place its coordinate along each axis behind the channels, in elements: 0 is the first one's middle.
+    mode: "nearest" (of two equally near the even one), "linear", "cubic" (Keys' polynomial, a = -0.75).
+    padding: what stands where x has no element: "zeros"; "border", the nearest element; "reflection", x mirrored again
+    and again.   align_corners: x ends in the middle of its outermost elements, not at their edges; this says what is
+    mirrored, and from where on a place counts as outside.   Result: the dtype of x, (n, channels, ...).
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode or padding, align_corners no bool.
+    RelvmShapeError: two numbers of images, or as many coordinates as there are not axes.   Source: ONNX GridSample-22.
+    """
+    expect_float("sample", places=places)
+    expect_tensor("sample", x=x)
+    for name, value, known in (("mode", mode, _MODES), ("padding", padding, _PADDINGS)):
+        message = "sample: {} is {!r}, expected one of {}"
+        expect(value in known, message, name, value, ", ".join(known), error=RelvmArgumentError)
+    is_bool = isinstance(align_corners, bool)
+    expect(is_bool, "sample: align_corners is {!r}, expected a bool", align_corners, error=RelvmArgumentError)
+    if mode != "nearest":
+        expect_float("sample", x=x)
+    for name, type_, least in (("x", x, 3), ("places", places, 2)):
+        fits = type_.rank is None or type_.rank >= least
+        expect(fits, "sample: {} has rank {}, expected at least {}", name, type_.rank, least)
+    if x.shape is None or places.shape is None:
+        return TensorType(x.dtype, None, places.rank)
+    expect_equal_dims("sample", "the number of images and that of their places differ", x.shape[0], places.shape[0])
+    axes = len(x.shape) - 2
+    expect_equal_dims("sample", "the numbers of axes and of coordinates differ", axes, places.shape[-1])
+    return TensorType(x.dtype, (*x.shape[:2], *places.shape[1:-1]))

@@ -1,0 +1,146 @@
+"""Positions as numbers, and tensors sampled along an axis between their elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmIndexError
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.type_rules import (
+    expect_axis,
+    expect_equal_dims,
+    expect_float,
+    expect_same_dtype,
+    expect_shape,
+    expect_tensor,
+)
+from relvm.ir.types import ShapeType, TensorType
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, as_scalar
+from relvm.kernels.lowering_rules import Loops, part_loops
+
+Shape = tuple[AnyDim, ...]
+
+_UNROLLED = 4  # taps: up to as many are added in one expression
+
+
+def _iota(k: KernelBuilder, inputs, outputs) -> None:
+    (out,) = outputs
+    with k.loop(k.size(out.shape), simd=True) as i:
+        k.store(out, (i,), i)
+
+
+def _numpy_iota(shape: tuple[int, ...]) -> np.ndarray:
+    return np.arange(np.prod(shape), dtype=np.int64).reshape(shape)
+
+
+@op("iota", numpy=_numpy_iota, lower=Loops(_iota, lambda *shapes: 0))
+def iota(shape: ShapeType) -> TensorType:
+    """0, 1, 2...: every element is its own row-major position.
+
+    shape: any.   Result: i64, of that shape.   Raises RelvmTypeError: not a shape.   Source: numpy.arange.
+    """
+    expect_shape("iota", "shape", shape)
+    return TensorType(I64, shape.dims, shape.rank)
+
+
+def _numpy_resample(x: np.ndarray, indices: np.ndarray, weights: np.ndarray, *, axis: int) -> np.ndarray:
+    size = x.shape[axis]
+    for index in indices.flat:
+        if not 0 <= index < size:
+            raise RelvmIndexError(f"resample: index {index} is outside axis {axis % x.ndim} of size {size}")
+    moved = np.moveaxis(x, axis, -1)
+    result = np.zeros((*moved.shape[:-1], indices.shape[1]), x.dtype)
+    for positions, factors in zip(indices, weights, strict=True):
+        result = result + factors * moved[..., positions]
+    return np.moveaxis(result, -1, axis)
+
+
+def _resample(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
+    """Every index is checked before anything is written.  Along the last axis a loop over the places, else whole rows
+    of what follows the axis are added."""
+    (x, indices, weights), (out,) = inputs, outputs
+    axis %= len(x.shape)
+    taps, places = indices.shape
+    size, width = k.size(x.shape[axis : axis + 1]), k.size(x.shape[axis + 1 :])
+    with k.loop(k.size(indices.shape), name="n") as n:
+        index = k.declare("index", indices.flat(n))
+        outside = (index < 0).either(index >= size)
+        k.fail(outside, "INDEX_ERROR", f"resample: index %lld is outside axis {axis} of size %lld", index, size)
+    rows, along, each = k.size(x.shape[:axis]), k.size((places,)), k.size((taps,)) * 2
+    if axis == len(x.shape) - 1:
+        with part_loops(k, [rows], along * each) as (row,):
+            source = k.declare("source", row * size)
+            target = k.declare("target", row * along)
+            _along_places(k, (x, indices, weights, out), source, target)
+        return
+    with part_loops(k, [rows, along], width * each) as (row, place):
+        source = k.declare("source", row * size * width)
+        target = k.declare("target", (row * along + place) * width)
+
+        def tap(t: Scalar) -> tuple[Scalar, Scalar]:
+            start = k.declare("start", source + indices[t, place] * width)
+            return start, k.declare("weight", weights[t, place])
+
+        _sum_of_taps(k, out, target, width, taps, tap, lambda made, i: made[1] * x.flat(made[0] + i))
+
+
+def _along_places(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scalar, target: Scalar) -> None:
+    x, indices, weights, out = buffers
+    taps, places = indices.shape
+
+    def element(t: Scalar, place: Scalar) -> Scalar:
+        return weights[t, place] * x.flat(source + indices[t, place])
+
+    _sum_of_taps(k, out, target, k.size((places,)), taps, lambda t: t, element)
+
+
+def _sum_of_taps(k: KernelBuilder, out: Buffer, at: Scalar, width: Scalar, taps, tap, element) -> None:
+    """out.flat[at + i] = the sum of element(tap(t), i) over the taps t, for each i below width."""
+    if isinstance(taps, int) and 1 <= taps <= _UNROLLED:
+        made = [tap(Literal(t, I64)) for t in range(taps)]
+        with k.loop(width, simd=True) as i:
+            total = element(made[0], i)
+            for each in made[1:]:
+                total = total + element(each, i)
+            k.store(out, (at + i,), total)
+        return
+    with k.loop(width, simd=True) as i:
+        k.store(out, (at + i,), 0)
+    with k.loop(as_scalar(taps, I64), name="t") as t:
+        made = tap(t)
+        with k.loop(width, simd=True) as i:
+            k.store(out, (at + i,), out.flat(at + i) + element(made, i))
+
+
+def _operations(x: Shape, indices: Shape, weights: Shape, out: Shape, *, axis: int) -> AnyDim:
+    return 2 * product(out) * indices[0]
+
+
+@op("resample", numpy=_numpy_resample, lower=Loops(_resample, _operations))
+def resample(x: TensorType, indices: TensorType, weights: TensorType, *, axis: int) -> TensorType:
+    """Weighted sums of elements along an axis: place p of the result is the sum over t of weights[t, p] times
+    element indices[t, p] of x.
+
+    x: a float dtype.   indices: i64[taps, places], each in [0, n) for the axis's size n.   weights: of that shape and
+    the dtype of x.   axis: in [-rank, rank).   Result: the type of x, the axis of size `places`.
+    Raises RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmShapeError: shapes of indices and
+    weights that differ.  At run time RelvmIndexError: an index out of range.
+    Source: the interpolation of ONNX Resize-19, whose coefficients are `weights`.
+    """
+    expect_float("resample", x=x, weights=weights)
+    expect_tensor("resample", indices=indices)
+    expect_same_dtype("resample", x=x, weights=weights)
+    expect(indices.dtype == I64, "resample: indices has dtype {}, expected i64", indices.dtype)
+    for name, type_ in (("indices", indices), ("weights", weights)):
+        expect(type_.rank in (None, 2), "resample: {} has rank {}, expected 2", name, type_.rank)
+    if indices.shape is not None and weights.shape is not None:
+        for at, (first, second) in enumerate(zip(indices.shape, weights.shape, strict=True)):
+            expect_equal_dims("resample", f"dimension {at} of indices and weights differs", first, second)
+    if x.rank is None:
+        return x
+    at = expect_axis("resample", axis, x.rank)
+    if x.shape is None or indices.shape is None:
+        return TensorType(x.dtype, None, x.rank)
+    return TensorType(x.dtype, (*x.shape[:at], indices.shape[1], *x.shape[at + 1 :]))

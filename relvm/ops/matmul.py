@@ -1,0 +1,189 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.type_rules import broadcast_dims, expect_equal_dims, expect_numeric, expect_same_dtype
+from relvm.ir.types import TensorType
+from relvm.kernels.epilogue import Result
+from relvm.kernels.flop_count import matrix_operations
+from relvm.kernels.gemm.gemm import (
+    Copied,
+    Counters,
+    Left,
+    Packed,
+    copied_width,
+    fill_from_columns,
+    fill_from_rows,
+    matrix_product,
+    panel_width,
+)
+from relvm.kernels.gemm.packing import packed_rows, unpack_columns
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, as_scalar
+from relvm.kernels.lowering_rules import Product, loop_nest, strides_of
+
+Shape = tuple[AnyDim, ...]
+
+_FEW = 4  # rows for which a transposed matrix is not copied
+
+
+def _matmul(k: KernelBuilder, inputs, result: Result, *, transpose_a: bool, transpose_b: bool) -> None:
+    """One product for each place of the batch."""
+    a, b = inputs
+    left: Shape = a.shape if len(a.shape) > 1 else (1, *a.shape)
+    right: Shape = b.shape if len(b.shape) > 1 else (*b.shape, 1)
+    if len(b.shape) == 2 and not transpose_a:
+        left = (product(left[:-1]), left[-1])
+    rows, depth = left[-2:][::-1] if transpose_a else left[-2:]
+    columns = right[-2] if transpose_b else right[-1]
+    batch = broadcast_dims("matmul", (left[:-2], right[:-2]))
+    sizes = tuple(k.size((size,)) for size in (rows, columns, depth))
+    rows_, columns_, depth_ = sizes
+    vectors = (len(a.shape) == 1, len(b.shape) == 1)
+    width = copied_width(k, columns)
+
+    def starts(counters: tuple[Scalar, ...]) -> tuple[Left, Scalar]:
+        at_a, at_b = (k.declare("start", batch_start(counters, batch, shape)) for shape in (left, right))
+        one = Literal(1, I64)
+        return Left(a, at_a, *((one, rows_) if transpose_a else (depth_, one))), at_b
+
+    def places(counters: tuple[Scalar, ...], i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
+        return (*counters, *(() if vectors[0] else (i,)), *(() if vectors[1] else (j,)))
+
+    def operands(counters: tuple[Scalar, ...]) -> tuple[Left, Copied, Counters]:
+        matrix, at_b = starts(counters)
+        if transpose_b:
+            copied = fill_from_columns(k, b, at_b, depth_, width)
+        else:
+            copied = fill_from_rows(k, b, at_b, columns_, width)
+        return matrix, copied, lambda i, j: places(counters, i, j)
+
+    if not (transpose_b and isinstance(rows, int) and rows < _FEW):
+        matrix_product(k, batch, sizes, width, result, operands)
+        return
+    with loop_nest(k, list(batch)) as counters:
+        _dot_products(k, sizes, *starts(tuple(counters)), b, result, lambda i, j: places(tuple(counters), i, j))
+
+
+def _dot_products(k: KernelBuilder, sizes, left: Left, at_b: Scalar, b: Buffer, result: Result, places) -> None:
+    """Few rows times the rows of b: both are read in order as they are."""
+    rows, columns, depth = sizes
+    with (
+        k.parallel(columns, rows * depth) as (first, last),
+        k.loop(rows, name="i") as i,
+        k.loop(last, start=first, name="j") as j,
+    ):
+        total = k.declare("total", Literal(0, result.dtype))
+        with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
+            k.assign(total, total + left.buffer.flat(left.position(i, p)) * b.flat(at_b + j * depth + p))
+        result.store(k, places(i, j), total)
+
+
+def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scalar:
+    """Where the matrix for a place of the batch begins; the last two dimensions of the shape are the matrices'."""
+    start: Scalar = Literal(0, I64)
+    for axis, stride in enumerate(strides_of(shape)[:-2]):
+        if shape[axis] != 1:
+            start = start + counters[axis + len(batch) - (len(shape) - 2)] * as_scalar(stride, I64)
+    return start
+
+
+def _walked(a: Shape, b: Shape, out: Shape, *, transpose_a: bool, transpose_b: bool) -> tuple[tuple[int, ...], ...]:
+    """Each axis by itself; but a batch that only `a` has is just more rows of it."""
+    if len(b) == 2 and len(a) > 2 and not transpose_a:
+        return tuple(range(len(out) - 1)), (len(out) - 1,)
+    return each_axis(out)
+
+
+def each_axis(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
+    """Each axis of the result, whose shape is the last, by itself."""
+    return tuple((axis,) for axis in range(len(shapes[-1])))
+
+
+def _numpy_matmul(a: np.ndarray, b: np.ndarray, *, transpose_a: bool, transpose_b: bool) -> np.ndarray:
+    return np.matmul(np.swapaxes(a, -1, -2) if transpose_a else a, np.swapaxes(b, -1, -2) if transpose_b else b)
+
+
+@op("matmul", numpy=_numpy_matmul, lower=Product(_matmul, _walked, matrix_operations))
+def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose_b: bool = False) -> TensorType:
+    """The matrix product of the last two axes, for each place of the others, which broadcast.
+
+    a, b: the same integer or float dtype, rank >= 1, (..., m, k) and (..., k, n).  A 1-d `a` is a row, a 1-d `b` a
+    column, and that axis is left out of the result.   transpose_a, transpose_b: the matrices are given as (..., k,
+    m), (..., n, k); not for 1-d.   Result: that dtype, (..., m, n).
+    Raises RelvmTypeError: other dtypes, rank 0, a transposed vector.  RelvmShapeError: dimensions k that are not
+    provably equal, or others that do not broadcast.   Source: numpy.matmul, ONNX MatMul-13.
+    """
+    expect_numeric("matmul", a=a, b=b)
+    expect_same_dtype("matmul", a=a, b=b)
+    for name, type_, transposed in (("a", a, transpose_a), ("b", b, transpose_b)):
+        expect(type_.rank != 0, "matmul: {} has rank 0, expected at least 1", name)
+        expect(not transposed or type_.rank != 1, "matmul: {} has rank 1 and is not transposed", name)
+    if a.rank is None or b.rank is None:
+        return TensorType(a.dtype)
+    if a.shape is None or b.shape is None:
+        vectors = (a.rank == 1) + (b.rank == 1)
+        return TensorType(a.dtype, None, max(a.rank, b.rank, 2) - vectors)
+    left = _matrix(a.shape if a.rank > 1 else (1, *a.shape), transpose_a)
+    right = _matrix(b.shape if b.rank > 1 else (*b.shape, 1), transpose_b)
+    expect_equal_dims("matmul", "columns of a and rows of b differ", left[-1], right[-2])
+    batch = broadcast_dims("matmul", (left[:-2], right[:-2]))
+    matrix = (*(left[-2:-1] if a.rank > 1 else ()), *(right[-1:] if b.rank > 1 else ()))
+    return TensorType(a.dtype, (*batch, *matrix))
+
+
+def _matrix(shape: Shape, transposed: bool) -> Shape:
+    return (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
+
+
+def _matmul_packed(k: KernelBuilder, inputs, result: Result, *, columns: int) -> None:
+    a, b = inputs
+    depth, rows = a.shape[-1], product(a.shape[:-1])
+    zero, deep = Literal(0, I64), k.size((depth,))
+    left, right = Left(a, zero, deep, Literal(1, I64)), Packed(b, zero)
+    sizes = (k.size((rows,)), Literal(columns, I64), deep)
+
+    def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
+        return (i, j) if len(a.shape) > 1 else (j,)
+
+    matrix_product(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters))
+
+
+def rows_and_columns(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
+    """All axes of the result but the last, which is the last of `shapes`, as one, and the last."""
+    last = len(shapes[-1]) - 1
+    return (tuple(range(last)), (last,)) if last else ((0,),)
+
+
+def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.ndarray:
+    return np.matmul(a, unpack_columns(b, columns))
+
+
+@op("matmul_packed", numpy=_numpy_matmul_packed, lower=Product(_matmul_packed, rows_and_columns, matrix_operations))
+def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
+    """The product of a matrix, or of many, and a constant one that lies in panels, ready to be read in order.
+
+    a: an integer or float dtype, rank >= 1, (..., k).   b: the same dtype, rank 1, what `pack_columns` makes of (k,
+    columns).   Result: that dtype, (..., columns).
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions k that are not provably equal, a size of
+    b that does not fit.  RelvmArgumentError: columns below 1.   Source: the pass pack_weights.
+    """
+    expect_numeric("matmul_packed", a=a, b=b)
+    expect_same_dtype("matmul_packed", a=a, b=b)
+    expect(a.rank != 0, "matmul_packed: a has rank 0, expected at least 1")
+    expect(b.rank in (None, 1), "matmul_packed: b has rank {}, expected 1", b.rank)
+    if b.shape is None:
+        return TensorType(a.dtype, None, a.rank)
+    known = all(isinstance(dim, int) for dim in b.shape)
+    expect(known, "matmul_packed: b is {}, expected known dimensions", b)
+    depth = packed_rows("matmul_packed", b, columns)
+    if a.shape is None:
+        return TensorType(a.dtype, None, a.rank)
+    expect_equal_dims("matmul_packed", "columns of a and rows of b differ", a.shape[-1], depth)
+    return TensorType(a.dtype, (*a.shape[:-1], columns))

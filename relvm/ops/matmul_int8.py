@@ -1,0 +1,201 @@
+"""Products of quantised matrices: bytes times bytes, added up in 32 bits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmShapeError
+from relvm.ir.dtypes import I8, I32, I64, U8
+from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.type_rules import broadcast_dims, expect_equal_dims, expect_tensor
+from relvm.ir.types import TensorType
+from relvm.kernels.epilogue import Result
+from relvm.kernels.flop_count import matrix_operations
+from relvm.kernels.gemm.gemm import Bytes, Copied, Counters, Packed, copied_width, matrix_product, panel_width
+from relvm.kernels.gemm.gemm_int8 import Zeros, byte_rows, fill_words, signs_of, sum_of_row, word_count
+from relvm.kernels.gemm.packing import pack_columns, packed_rows, unpack_columns
+from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar
+from relvm.kernels.lowering_rules import Product
+from relvm.ops.matmul import batch_start, each_axis, rows_and_columns
+
+Shape = tuple[AnyDim, ...]
+
+
+def _matmul_integer(k: KernelBuilder, inputs, result: Result) -> None:
+    """One product for each place of the batch; a batch that only `a` has is just more rows of it."""
+    a, b, a_zero, b_zero = inputs
+    left = _rows_of(a.shape, b.shape, a_zero.shape)
+    rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))
+    batch = broadcast_dims("matmul_integer", (left[:-2], b.shape[:-2], a_zero.shape[:-2], b_zero.shape[:-2]))
+    width, signs = copied_width(k, b.shape[-1]), signs_of(a.dtype, b.dtype)
+
+    def operands(counters: tuple[Scalar, ...]) -> tuple[Bytes, Copied, Counters]:
+        sums = k.allocate("sums", I32, (width,))
+        at_a, at_b, at_a_zero, at_b_zero = (
+            k.declare("start", batch_start(counters, batch, shape))
+            for shape in (left, b.shape, a_zero.shape, b_zero.shape)
+        )
+
+        def zero_of_row(i: Scalar) -> Scalar:
+            each = a_zero.shape and a_zero.shape[-2] != 1
+            return k.declare("zero", a_zero.flat(at_a_zero + i if each else at_a_zero).to(I32) + signs.left)
+
+        def zero_of_column(j: Scalar) -> Scalar:
+            each = b_zero.shape and b_zero.shape[-1] != 1
+            return b_zero.flat(at_b_zero + j if each else at_b_zero).to(I32) + signs.right
+
+        def row_sum(i: Scalar) -> Scalar:
+            return sum_of_row(k, a, at_a + i * depth, depth, signs.left)
+
+        zeros = Zeros(zero_of_row, zero_of_column, row_sum, lambda first, j: sums[j])
+        matrix = byte_rows(k, a, at_a, depth, signs, zeros)
+        right = fill_words(k, b, at_b, (depth, columns), width, signs.right, sums)
+        return matrix, right, lambda i, j: (*counters, i, j)
+
+    matrix_product(k, batch, (rows, columns, word_count(left[-1])), width, result, operands)
+
+
+def _rows_of(a: Shape, b: Shape, a_zero: Shape) -> Shape:
+    """The shape of `a` as the kernel sees it."""
+    return (product(a[:-1]), a[-1]) if len(b) == 2 and not a_zero else a
+
+
+def _walked(a: Shape, b: Shape, a_zero: Shape, b_zero: Shape, out: Shape) -> tuple[tuple[int, ...], ...]:
+    if len(_rows_of(a, b, a_zero)) == 2:
+        return tuple(range(len(out) - 1)), (len(out) - 1,)
+    return each_axis(out)
+
+
+def _numpy_matmul_integer(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_zero: np.ndarray) -> np.ndarray:
+    left, right = (x.astype(np.int32) - zero.astype(np.int32) for x, zero in ((a, a_zero), (b, b_zero)))
+    return np.matmul(left, right)
+
+
+@op("matmul_integer", numpy=_numpy_matmul_integer, lower=Product(_matmul_integer, _walked, matrix_operations))
+def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: TensorType) -> TensorType:
+    """(a - a_zero) times (b - b_zero), for each place of the axes before the last two, which broadcast.
+
+    a, b: i8 or u8 each, rank >= 2, (..., m, k) and (..., k, n).   a_zero: the dtype of a, of rank 0, or a number for
+    each row, (..., m, 1).   b_zero: the dtype of b, of rank 0, or a number for each column, (..., 1, n).
+    Result: i32, (..., m, n); sums wrap around.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions k that are not provably equal, others
+    that do not broadcast.   Source: ONNX MatMulInteger-10.
+    """
+    name = "matmul_integer"
+    expect_tensor(name, a=a, b=b, a_zero=a_zero, b_zero=b_zero)
+    for parameter, type_, zero in (("a", a, a_zero), ("b", b, b_zero)):
+        message = "{}: {} has dtype {}, expected i8 or u8"
+        expect(type_.dtype in (I8, U8), message, name, parameter, type_.dtype)
+        message = "{}: {}_zero has dtype {}, expected that of {}, {}"
+        expect(zero.dtype == type_.dtype, message, name, parameter, zero.dtype, parameter, type_.dtype)
+        message = "{}: {} has rank {}, expected at least 2"
+        expect(type_.rank is None or type_.rank >= 2, message, name, parameter, type_.rank)
+        message = "{}: {}_zero has rank {}, expected 0, or at least 2"
+        expect(zero.rank != 1, message, name, parameter, zero.rank)
+    types = (a, b, a_zero, b_zero)
+    if any(type_.shape is None for type_ in types):
+        ranks = [type_.rank for type_ in types]
+        return TensorType(I32, None, None if None in ranks else max(ranks))
+    expect_equal_dims(name, "columns of a and rows of b differ", a.shape[-1], b.shape[-2])
+    for parameter, zero, axis, single in (("a", a_zero, -2, -1), ("b", b_zero, -1, -2)):
+        if not zero.shape:
+            continue
+        message = "{}: {}_zero has {} numbers along axis {}, expected 1"
+        expect(zero.shape[single] == 1, message, name, parameter, zero.shape[single], single, error=RelvmShapeError)
+        if zero.shape[axis] != 1:
+            size = (a if parameter == "a" else b).shape[axis]
+            expect_equal_dims(name, f"axis {axis} of {parameter}_zero and {parameter} differs", zero.shape[axis], size)
+    batch = broadcast_dims(name, [type_.shape[:-2] for type_ in types])
+    return TensorType(I32, (*batch, a.shape[-2], b.shape[-1]))
+
+
+def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The last three arguments of `matmul_integer_packed` but for a_zero: panels, sums, zero points.
+
+    b: (depth, columns) of i8 or u8.   b_zero: a number, or one for each column.
+    """
+    depth, columns = b.shape
+    shifted = b.astype(np.int32) - np.reshape(b_zero.astype(np.int32), (-1,))
+    fits = shifted.min() >= -128 and shifted.max() <= 127
+    zeros = np.zeros(0, np.int32)
+    if not fits:
+        move = 128 if b.dtype == np.uint8 else 0
+        shifted = b.astype(np.int32) - move
+        zeros = np.broadcast_to(b_zero.astype(np.int32).reshape(-1) - move, (columns,)).copy()
+    filled = np.zeros((-(-depth // 4) * 4, columns), np.int8)
+    filled[:depth] = shifted
+    words = np.ascontiguousarray(filled.reshape(-1, 4, columns).swapaxes(1, 2)).view("<i4")[..., 0]
+    return pack_columns(words), shifted.sum(axis=0, dtype=np.int32), zeros
+
+
+def _unpacked(b: np.ndarray, columns: int) -> np.ndarray:
+    """The bytes (depth rounded up, columns) as i32."""
+    words = unpack_columns(b, columns)[:, :, None]
+    return words.view(np.int8).swapaxes(1, 2).reshape(-1, columns).astype(np.int32)
+
+
+def _numpy_packed(
+    a: np.ndarray, b: np.ndarray, sums: np.ndarray, a_zero: np.ndarray, b_zero: np.ndarray, *, columns: int
+) -> np.ndarray:
+    right = _unpacked(b, columns)[: a.shape[-1]] - (b_zero if b_zero.size else np.int32(0))
+    return np.matmul(a.astype(np.int32) - a_zero.astype(np.int32), right)
+
+
+def _packed(k: KernelBuilder, inputs, result: Result, *, columns: int) -> None:
+    a, b, sums, a_zero, b_zero = inputs
+    depth = a.shape[-1]
+    signs = signs_of(a.dtype, I8)
+    zero = k.declare("zero", a_zero.flat(Literal(0, I64)).to(I32) + signs.left)
+    nothing, deep = Literal(0, I64), k.size((depth,))
+    zeros = Zeros(
+        left=lambda i: zero,
+        right=b_zero.flat if b_zero.shape[0] != 0 else None,
+        row_sum=lambda i: sum_of_row(k, a, i * deep, deep, signs.left),
+        column_sum=lambda first, j: sums.flat(first + j),
+    )
+    sizes = (k.size((product(a.shape[:-1]),)), Literal(columns, I64), word_count(depth))
+    left, right = byte_rows(k, a, nothing, deep, signs, zeros), Packed(b, nothing)
+
+    def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
+        return (i, j) if len(a.shape) > 1 else (j,)
+
+    matrix_product(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters))
+
+
+@op("matmul_integer_packed", numpy=_numpy_packed, lower=Product(_packed, rows_and_columns, matrix_operations))
+def matmul_integer_packed(
+    a: TensorType, b: TensorType, sums: TensorType, a_zero: TensorType, b_zero: TensorType, *, columns: int
+) -> TensorType:
+    """(a - a_zero) times (b - b_zero), b being a constant matrix of signed bytes that lies as products read it.
+
+    a: i8 or u8, rank >= 1, (..., k).   b, sums, b_zero: i32, what `pack_bytes` makes of a matrix: words of four bytes
+    of a column, what `pack_columns` makes of (k / 4 rounded up, columns); the sums of the columns (columns), the zero
+    points (columns), or (0) where all are 0.   a_zero: the dtype of a, rank 0.
+    Result: i32, (..., columns); sums wrap around.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: shapes that do not fit.  RelvmArgumentError: columns
+    below 1.   Source: the pass pack_weights.
+    """
+    name = "matmul_integer_packed"
+    expect_tensor(name, a=a, b=b, sums=sums, a_zero=a_zero, b_zero=b_zero)
+    expect(a.dtype in (I8, U8), "{}: a has dtype {}, expected i8 or u8", name, a.dtype)
+    expect(a.rank != 0, "{}: a has rank 0, expected at least 1", name)
+    message = "{}: a_zero is {}, expected {} of rank 0"
+    expect(a_zero.dtype == a.dtype and a_zero.rank in (None, 0), message, name, a_zero, a.dtype)
+    for parameter, type_ in (("b", b), ("sums", sums), ("b_zero", b_zero)):
+        known = all(isinstance(dim, int) for dim in type_.shape or ())
+        right = type_.dtype == I32 and known and type_.rank in (None, 1)
+        expect(right, "{}: {} is {}, expected i32 of rank 1 with known dimensions", name, parameter, type_)
+    if None in (b.shape, sums.shape, b_zero.shape):
+        return TensorType(I32, None, a.rank)
+    groups = packed_rows(name, b, columns)
+    message = "{}: sums has {} elements and b_zero {}, expected {}, and 0 or {}"
+    sizes = (sums.shape[0], b_zero.shape[0])
+    right = sizes[0] == columns and sizes[1] in (0, columns)
+    expect(right, message, name, *sizes, columns, columns, error=RelvmShapeError)
+    if a.shape is None:
+        return TensorType(I32, None, a.rank)
+    depth = a.shape[-1]
+    right = isinstance(depth, int) and -(-depth // 4) == groups
+    expect(right, "{}: a has {} columns, b {} words of four", name, depth, groups, error=RelvmShapeError)
+    return TensorType(I32, (*a.shape[:-1], columns))

@@ -1,0 +1,60 @@
+"""What is left of a division, elementwise: two conventions of its sign."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.ir.operator import op
+from relvm.ir.type_rules import broadcast, expect_numeric, expect_same_dtype
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
+from relvm.kernels.lowering_rules import elementwise
+
+
+def _numbers(name: str, x: TensorType, y: TensorType) -> TensorType:
+    expect_numeric(name, x=x, y=y)
+    expect_same_dtype(name, x=x, y=y)
+    return broadcast(name, x.dtype, x, y)
+
+
+def _remainder(x: Scalar, y: Scalar) -> Scalar:
+    """The machine's division traps at a zero divisor and at the smallest number divided by -1."""
+    if x.dtype.is_float:
+        return Intrinsic("fmod", (x, y), x.dtype)
+    rest = x % y
+    if x.dtype.is_signed:
+        rest = Select(y.equals(-1), Literal(0, x.dtype), rest)
+    return Select(y.equals(0), Literal(0, x.dtype), rest)
+
+
+def _modulo(x: Scalar, y: Scalar) -> Scalar:
+    rest = _remainder(x, y)
+    if not x.dtype.is_float and not x.dtype.is_signed:
+        return rest
+    other_side = rest.differs(0).both((rest < 0).differs(y < 0))
+    moved = Select(other_side, rest + y, rest)
+    if x.dtype.is_float:  # a zero has the sign of y
+        moved = Select(rest.equals(0), Intrinsic("copysign", (rest, y), x.dtype), moved)
+    return moved
+
+
+@op("remainder", numpy=np.fmod, lower=elementwise(_remainder))
+def remainder(x: TensorType, y: TensorType) -> TensorType:
+    """x - trunc(x / y) * y, elementwise: it has the sign of x.  Integers: 0 where y is 0.
+
+    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX Mod-13 (fmod=1); special float values: C11 F.10.7.1.
+    """
+    return _numbers("remainder", x, y)
+
+
+@op("modulo", numpy=np.mod, lower=elementwise(_modulo))
+def modulo(x: TensorType, y: TensorType) -> TensorType:
+    """x - floor(x / y) * y, elementwise: it has the sign of y.  Integers: 0 where y is 0.
+
+    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
+    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
+    Source: ONNX Mod-13 (fmod=0); floats: numpy.mod.
+    """
+    return _numbers("modulo", x, y)

@@ -1,0 +1,148 @@
+"""Boxes that overlap with better ones, left out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError
+from relvm.ir.dtypes import F32, I64
+from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import expect_equal_dims, expect_tensor
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, larger, smaller
+from relvm.kernels.lowering_rules import Loops, part_loops
+from relvm.ops.sort_topk import Heap, comes_first, heap_levels, numpy_top_positions
+
+
+def _numpy_corners(box: np.ndarray, centred: bool) -> tuple:
+    """Along both axes, the lower and the higher end."""
+    if centred:
+        half = box[2:] / np.float32(2)
+        return (box[0] - half[0], box[0] + half[0]), (box[1] - half[1], box[1] + half[1])
+    return tuple((min(box[i], box[i + 2]), max(box[i], box[i + 2])) for i in (0, 1))
+
+
+def _numpy_overlap(first: tuple, second: tuple) -> np.float32:
+    """The part of both boxes' area that is common."""
+    sides = [min(a[1], b[1]) - max(a[0], b[0]) for a, b in zip(first, second, strict=True)]
+    areas = [(box[0][1] - box[0][0]) * (box[1][1] - box[1][0]) for box in (first, second)]
+    if min(*sides, *areas) <= 0:
+        return np.float32(0)
+    common = sides[0] * sides[1]
+    return common / (areas[0] + areas[1] - common)
+
+
+def _numpy_suppress_overlaps(boxes, scores, limit, overlap, threshold, *, centred: bool) -> np.ndarray:
+    result = np.full(scores.shape, -1, np.int64)
+    order = numpy_top_positions(scores, scores.shape, axis=2, largest=True)
+    for image, kind in np.ndindex(scores.shape[:2]):
+        chosen: list[int] = []
+        for at in order[image, kind]:
+            above = np.isnan(threshold) or scores[image, kind, at] > threshold
+            if len(chosen) >= limit or not above:
+                continue
+            corners = _numpy_corners(boxes[image, at], centred)
+            others = (_numpy_corners(boxes[image, other], centred) for other in chosen)
+            if not any((part := _numpy_overlap(corners, other)) > 0 and part > overlap for other in others):
+                chosen.append(at)
+        result[image, kind, : len(chosen)] = chosen
+    return result
+
+
+def _suppress_overlaps(k: KernelBuilder, inputs, outputs, *, centred: bool) -> None:
+    """Of each row of the result the front is a heap of the boxes that are left, the best at its root, and the boxes
+    chosen so far stand at the end, the first of them last; the row is turned around when all is done."""
+    (boxes, scores, limit, overlap, threshold), (out,) = inputs, outputs
+    images, kinds, count = scores.shape
+    size = as_scalar(count, I64)
+    levels, last, zero = heap_levels(k, size), size - 1, Literal(0, I64)
+
+    def corners(image: Scalar, at: Scalar) -> list[tuple[Scalar, Scalar]]:
+        box = [k.declare("box", boxes[image, at, i]) for i in range(4)]
+        pairs = []
+        for first, second in zip(box[:2], box[2:], strict=True):
+            low, high = smaller(first, second), larger(first, second)
+            if centred:
+                low, high = first - second / 2, first + second / 2
+            pairs.append((k.declare("low", low), k.declare("high", high)))
+        return pairs
+
+    with part_loops(k, [images, kinds], size * 64) as (image, kind):
+        start = k.declare("start", (image * as_scalar(kinds, I64) + kind) * size)
+
+        def is_worse(p: Scalar, q: Scalar) -> Scalar:
+            one, other = (k.declare("score", scores.flat(start + at)) for at in (p, q))
+            tie = comes_first(one, other, True).equals(False).both(p > q)
+            return k.declare("worse", comes_first(other, one, True).either(tie))
+
+        left, chosen = k.declare("left", zero), k.declare("chosen", zero)
+        with k.loop(size, name="n") as n:
+            least, score = threshold[()], k.declare("score", scores.flat(start + n))
+            with k.branch((score > least).either(least.differs(least))):
+                k.store(out, (start + left,), n)
+                k.assign(left, left + 1)
+        heap = Heap(k, out, start, Literal(1, I64), levels, is_worse)
+        heap.arrange(left)
+        with k.loop(Select((left > 0).both(chosen < limit[()]), size, zero), name="n"):
+            at = k.declare("at", heap.at(zero))
+            k.assign(left, left - 1)
+            heap.put(zero, heap.at(left))
+            heap.sift(zero, left)
+            hidden, one = k.declare("hidden", zero), corners(image, at)
+            with k.loop(Select(hidden.equals(0), chosen, zero), name="m") as m:
+                other = corners(image, k.declare("other", heap.at(last - m)))
+                part = _overlap(k, one, other)
+                k.assign(hidden, Select((part > 0).both(part > overlap[()]), Literal(1, I64), zero))
+            with k.branch(hidden.equals(0)):
+                heap.put(last - chosen, at)
+                k.assign(chosen, chosen + 1)
+        with k.loop(size / 2, name="n") as n:
+            heap.swap(n, last - n)
+        with k.loop(size, start=chosen, name="n", simd=True) as n:
+            k.store(out, (start + n,), -1)
+
+
+def _overlap(k: KernelBuilder, first, second) -> Scalar:
+    sides = [k.declare("side", smaller(a[1], b[1]) - larger(a[0], b[0])) for a, b in zip(first, second, strict=True)]
+    areas = [k.declare("area", (box[0][1] - box[0][0]) * (box[1][1] - box[1][0])) for box in (first, second)]
+    some = [value > 0 for value in (*sides, *areas)]
+    common = k.declare("common", sides[0] * sides[1])
+    all_ = some[0].both(some[1]).both(some[2]).both(some[3])
+    return k.declare("part", Select(all_, common / (areas[0] + areas[1] - common), Literal(0.0, F32)))
+
+
+@op("suppress_overlaps", numpy=_numpy_suppress_overlaps, lower=Loops(_suppress_overlaps))
+def suppress_overlaps(
+    boxes: TensorType,
+    scores: TensorType,
+    limit: TensorType,
+    overlap: TensorType,
+    threshold: TensorType,
+    *,
+    centred: bool = False,
+) -> TensorType:
+    """Of each image and kind, the boxes that do not overlap with a better one that is chosen.
+
+    boxes: f32(images, n, 4): two opposite corners, or where `centred` is set the centre and the sides.   scores:
+    f32(images, kinds, n); of equal ones the first is better.   limit: i64[]: how many are chosen at most.   overlap:
+    f32[]: a box overlaps with another where the common part of the area of both is more than that.   threshold: f32[]:
+    a box whose score is not above it is not chosen; NaN: none is left out.   Result: i64, the shape of scores: the
+    boxes chosen, the best first, then -1.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: `centred` is no bool.  RelvmShapeError: numbers
+    that differ.   Source: ONNX NonMaxSuppression-11.
+    """
+    given = {"boxes": boxes, "scores": scores, "limit": limit, "overlap": overlap}
+    wanted = (F32, 3), (F32, 3), (I64, 0), (F32, 0), (F32, 0)
+    for (name, type_), (dtype, rank) in zip([*given.items(), ("threshold", threshold)], wanted, strict=True):
+        expect_tensor("suppress_overlaps", **{name: type_})
+        fits = type_.dtype == dtype and type_.rank in (None, rank)
+        expect(fits, "suppress_overlaps: {} is {}, expected {} of rank {}", name, type_, dtype, rank)
+    is_bool = isinstance(centred, bool)
+    expect(is_bool, "suppress_overlaps: centred is {!r}, expected a bool", centred, error=RelvmArgumentError)
+    if scores.shape is None:
+        return TensorType(I64, None, 3)
+    if boxes.shape is not None:
+        expect_equal_dims("suppress_overlaps", "the numbers of images differ", scores.shape[0], boxes.shape[0])
+        expect_equal_dims("suppress_overlaps", "the numbers of boxes differ", scores.shape[2], boxes.shape[1])
+        expect_equal_dims("suppress_overlaps", "a box is not four numbers", 4, boxes.shape[2])
+    return TensorType(I64, scores.shape)

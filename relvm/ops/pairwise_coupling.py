@@ -1,0 +1,101 @@
+"""Probabilities of classes out of those of pairs of classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import expect_equal_dims, expect_float
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.kernels.lowering_rules import Loops, part_loops
+
+_MOST_CLASSES = 512  # two numbers for each are on the C stack
+_LEAST_ROUNDS, _TOLERANCE = 100, 0.005
+
+
+def _numpy_couple(x: np.ndarray) -> np.ndarray:
+    classes, own = x.shape[1], x.dtype.type
+    result = np.full(x.shape[:2], own(1) / own(max(classes, 1)), x.dtype)
+    for pairs, shares in zip(x, result, strict=True):
+        between = -(pairs * pairs.T)
+        apart = np.where(np.eye(classes, dtype=bool), own(0), pairs)
+        np.fill_diagonal(between, (apart * apart).sum(axis=0))
+        for _ in range(max(_LEAST_ROUNDS, classes)):
+            slopes = between @ shares
+            mean = shares @ slopes
+            if np.all(np.abs(slopes - mean) < own(_TOLERANCE / classes)):
+                break
+            for t in range(classes):
+                step = (mean - slopes[t]) / between[t, t]
+                shares[t] += step
+                mean = (mean + step * (step * between[t, t] + 2 * slopes[t])) / (1 + step) / (1 + step)
+                slopes = (slopes + step * between[t]) / (1 + step)
+                shares /= 1 + step
+    return result
+
+
+def _couple(k: KernelBuilder, inputs, outputs) -> None:
+    """Newton's steps for one class after the other, the shares being made to sum up to 1 after each."""
+    (x,), (out,) = inputs, outputs
+    count, dtype = x.shape[1], x.dtype
+    classes, zero = as_scalar(count, I64), Literal(0.0, dtype)
+    with part_loops(k, [out.shape[0]], classes * classes * classes * 256) as (n,):
+        start, shares = k.declare("start", n * classes * classes), k.declare("shares", n * classes)
+        own, slopes = (k.allocate(name, dtype, (count,)) for name in ("own", "slopes"))
+
+        def pair(t: Scalar, j: Scalar) -> Scalar:
+            return x.flat(start + t * classes + j)
+
+        def between(t: Scalar, j: Scalar) -> Scalar:
+            return Select(t.equals(j), own[t], -(pair(t, j) * pair(j, t)))
+
+        with k.loop(classes, name="t") as t:
+            k.store(out, (shares + t,), Literal(1.0, dtype) / classes.to(dtype))
+            total = k.declare("total", zero)
+            with k.loop(classes, name="j") as j:
+                k.assign(total, total + Select(t.equals(j), zero, pair(j, t) * pair(j, t)))
+            k.store(own, (t,), total)
+        left = k.declare("left", classes)  # 0 once the shares are found
+        with k.loop(max(_LEAST_ROUNDS, count), name="round"):
+            mean, farthest = k.declare("mean", zero), k.declare("farthest", zero)
+            with k.loop(left, name="t") as t:
+                slope = k.declare("slope", zero)
+                with k.loop(classes, name="j") as j:
+                    k.assign(slope, slope + between(t, j) * out.flat(shares + j))
+                k.store(slopes, (t,), slope)
+                k.assign(mean, mean + out.flat(shares + t) * slope)
+            with k.loop(left, name="t") as t:
+                apart = k.declare("apart", Intrinsic("fabs", (slopes[t] - mean,), dtype))
+                k.assign(farthest, Select(apart < farthest, farthest, apart))
+            k.assign(left, Select(farthest < _TOLERANCE / count, Literal(0, I64), left))
+            with k.loop(left, name="t") as t:
+                step = k.declare("step", (mean - slopes[t]) / own[t])
+                whole = k.declare("whole", step + 1)
+                k.store(out, (shares + t,), out.flat(shares + t) + step)
+                k.assign(mean, (mean + step * (step * own[t] + slopes[t] * 2)) / whole / whole)
+                with k.loop(classes, name="j") as j:
+                    k.store(slopes, (j,), (slopes[j] + step * between(t, j)) / whole)
+                    k.store(out, (shares + j,), out.flat(shares + j) / whole)
+
+
+@op("couple", numpy=_numpy_couple, lower=Loops(_couple))
+def couple(x: TensorType) -> TensorType:
+    """For each row the probabilities of the classes that agree best with those of all pairs of them.
+
+    x: (n, classes, classes), a float dtype: at i, j the probability of class i where only i and j may be; the diagonal
+    counts for nothing.   Result: (n, classes), the dtype of x; rows sum up to 1.
+    Raises RelvmTypeError: another dtype or rank, more than 512 classes or a number of them that is not known.
+    RelvmShapeError: matrices that are not square.
+    Source: T.-F. Wu, C.-J. Lin, R. C. Weng, Probability Estimates for Multi-class Classification by Pairwise Coupling,
+    2004, second method; with the tolerance of LIBSVM and ONNX Runtime.
+    """
+    expect_float("couple", x=x)
+    expect(x.rank in (None, 3), "couple: x has rank {}, expected 3", x.rank)
+    if x.shape is None:
+        return TensorType(x.dtype, None, 2)
+    expect_equal_dims("couple", "a matrix is not square", *x.shape[1:])
+    known = isinstance(x.shape[1], int) and 1 <= x.shape[1] <= _MOST_CLASSES
+    expect(known, "couple: {} classes, expected a known number from 1 to {}", x.shape[1], _MOST_CLASSES)
+    return TensorType(x.dtype, x.shape[:2])

@@ -1,0 +1,71 @@
+"""Numbers as (q - zero) * scale, q of few bits, where the scale comes from the numbers themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.ir.dtypes import F32, I64, U8
+from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.types import TensorType, TupleType
+from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Scalar, Select
+from relvm.kernels.lowering_rules import Loops
+
+_HIGHEST = 255
+
+
+def _quantise_by_range(k: KernelBuilder, inputs, outputs) -> None:
+    """One walk for the range, one for the numbers."""
+    (x,), (out, scale_out, zero_out) = inputs, outputs
+    size, nothing = k.size(x.shape), Literal(0, I64)
+    low, high = (k.declare(name, Literal(0, F32)) for name in ("low", "high"))
+    with k.loop(size, simd=True, reduce=(("min", low), ("max", high))) as i:
+        element = k.declare("element", x.flat(i))
+        k.assign(low, Select(element < low, element, low))
+        k.assign(high, Select(element > high, element, high))
+    span = k.declare("span", high - low)
+    scale = k.declare("scale", Select(span.equals(0), Literal(1, F32), span / _HIGHEST))
+    zero = k.declare("zero", _within(_rounded(-low / scale)))
+    k.store(scale_out, (nothing,), scale)
+    k.store(zero_out, (nothing,), zero.to(U8))
+    with k.loop(size, simd=True) as i:
+        k.store(out, (i,), _within(k.declare("place", _rounded(x.flat(i) / scale) + zero)).to(U8))
+
+
+def _rounded(x: Scalar) -> Scalar:
+    return Intrinsic("rint", (x,), F32)
+
+
+def _within(x: Scalar) -> Scalar:
+    """x in the range of u8; NaN is 0."""
+    above = Select(x > 0, x, Literal(0, F32))
+    return Select(above < _HIGHEST, above, Literal(_HIGHEST, F32))
+
+
+def _numpy_quantise_by_range(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    nothing, highest = np.float32(0), np.float32(_HIGHEST)
+    low = np.fmin.reduce(x, axis=None, initial=nothing)
+    high = np.fmax.reduce(x, axis=None, initial=nothing)
+    with np.errstate(all="ignore"):
+        span = np.subtract(high, low)
+        scale = np.float32(1) if span == 0 else np.divide(span, highest)
+        zero = np.fmin(np.fmax(np.rint(-low / scale), nothing), highest)
+        places = np.fmin(np.fmax(np.rint(x / scale) + zero, nothing), highest)
+    return places.astype(np.uint8), np.asarray(scale, np.float32), np.asarray(zero, np.uint8)
+
+
+def _operations(x: tuple[AnyDim, ...], *shapes: tuple[AnyDim, ...]) -> AnyDim:
+    """For each element two of the range, a division, a rounding, an addition and two that keep it in the range."""
+    return 7 * product(x)
+
+
+@op("quantise_by_range", numpy=_numpy_quantise_by_range, lower=Loops(_quantise_by_range, _operations))
+def quantise_by_range(x: TensorType) -> TupleType:
+    """x as u8, such that the range of x, with 0, is that of u8: round(x / scale) + zero, half to even.
+
+    x: f32.   NaN has no part in the range, and becomes 0.   All zeros, or no elements: a scale of 1.
+    Result: u8, the shape of x; the scale, f32 of rank 0; the zero point, u8 of rank 0.
+    Raises RelvmTypeError: another dtype.   Source: ONNX DynamicQuantizeLinear-11; what it leaves open, ONNX Runtime.
+    """
+    expect(x.dtype == F32, "quantise_by_range: x has dtype {}, expected f32", x.dtype)
+    return TupleType((TensorType(U8, x.shape, x.rank), TensorType(F32, ()), TensorType(U8, ())))

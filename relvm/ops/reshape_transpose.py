@@ -1,0 +1,256 @@
+"""Operators that change how elements are arranged, not what they are: views, broadcasting, transposition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import difference, format_dim
+from relvm.ir.type_rules import (
+    broadcast_dims,
+    claim_same_size,
+    expect_axes,
+    expect_axis,
+    expect_equal_dims,
+    expect_integers,
+    expect_shape,
+    expect_tensor,
+)
+from relvm.ir.types import ShapeType, TensorType
+from relvm.kernels.loop_ir import KernelBuilder
+from relvm.kernels.lowering_rules import VIEW, Builtin, Loops, Places, Rearrange, elementwise, part_loops
+
+
+@op("shape_of", numpy=np.shape, lower=Builtin("shape_of"), moves=True)
+def shape_of(x: TensorType) -> ShapeType:
+    """The dimensions of x.
+
+    x: any tensor.   Result: a shape.   Raises RelvmTypeError: not a tensor.   Source: ONNX Shape-19.
+    """
+    expect(isinstance(x, TensorType), "shape_of: x is {}, expected a tensor", x)
+    return ShapeType(x.shape, x.rank)
+
+
+@op("shape_to_tensor", numpy=lambda shape: np.array(shape, np.int64), lower=Builtin("shape_to_tensor"))
+def shape_to_tensor(shape: ShapeType) -> TensorType:
+    """A shape's dimensions as numbers.
+
+    shape: any shape.   Result: i64, of as many elements as the shape has dimensions.
+    Raises RelvmTypeError: not a shape.
+    Source: ONNX Shape-19.
+    """
+    expect_shape("shape_to_tensor", "shape", shape)
+    return TensorType(I64, None if shape.rank is None else (shape.rank,), 1)
+
+
+def _numpy_tensor_to_shape(x: np.ndarray) -> tuple[int, ...]:
+    for axis, size in enumerate(x.tolist()):
+        expect(size >= 0, "tensor_to_shape: dimension {} is {}, below 0", axis, size, error=RelvmShapeError)
+    return tuple(x.tolist())
+
+
+@op("tensor_to_shape", numpy=_numpy_tensor_to_shape, lower=Builtin("tensor_to_shape"))
+def tensor_to_shape(x: TensorType) -> ShapeType:
+    """Numbers as the dimensions of a shape.
+
+    x: i64[n].   Result: a shape of rank n, where n is known.   Raises RelvmTypeError: another dtype or rank.
+    At run time RelvmShapeError: a number below 0.
+    Source: the shape argument of ONNX Reshape-19.
+    """
+    expect_tensor("tensor_to_shape", x=x)
+    expect(x.dtype == I64, "tensor_to_shape: x has dtype {}, expected i64", x.dtype)
+    expect(x.rank in (None, 1), "tensor_to_shape: x has rank {}, expected 1", x.rank)
+    known = x.shape is not None and isinstance(x.shape[0], int)
+    return ShapeType(None, x.shape[0] if known else None)
+
+
+@op("reshape", numpy=np.reshape, lower=VIEW, moves=True)
+def reshape(x: TensorType, shape: ShapeType) -> TensorType:
+    """The elements of x in row-major order under another shape.
+
+    x: any tensor.   shape: of as many elements; no -1.   Result: the dtype of x, that shape.
+    Raises RelvmShapeError: another number of elements, a negative dimension.   Source: ONNX Reshape-19.
+    """
+    expect_tensor("reshape", x=x)
+    expect_shape("reshape", "shape", shape)
+    if x.shape is not None and shape.dims is not None:
+        claim_same_size("reshape", x.shape, shape.dims)
+    return TensorType(x.dtype, shape.dims, shape.rank)
+
+
+@op("expand_dims", numpy=lambda x, *, axes: np.expand_dims(x, axes), lower=VIEW, moves=True)
+def expand_dims(x: TensorType, *, axes: tuple[int, ...]) -> TensorType:
+    """x with new axes of size 1.
+
+    x: any tensor.   axes: where they are in the result, each in [-r, r) for its rank r, none twice.
+    Result: the dtype of x.
+    Raises RelvmTypeError: an axis out of range or given twice.   Source: ONNX Unsqueeze-21.
+    """
+    expect_tensor("expand_dims", x=x)
+    expect_integers("expand_dims", "axes", axes)
+    if x.rank is None:
+        return x
+    rank = x.rank + len(axes)
+    new = expect_axes("expand_dims", axes, rank)
+    if x.shape is None:
+        return TensorType(x.dtype, None, rank)
+    kept = iter(x.shape)
+    return TensorType(x.dtype, tuple(1 if axis in new else next(kept) for axis in range(rank)))
+
+
+def _numpy_squeeze(x: np.ndarray, *, axes: tuple[int, ...] | None) -> np.ndarray:
+    return np.squeeze(x, axis=axes)
+
+
+@op("squeeze", numpy=_numpy_squeeze, lower=VIEW, moves=True)
+def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType:
+    """x without some axes of size 1.
+
+    x: any tensor.   axes: each in [-rank, rank), of size 1, none twice; None: every axis of size 1, which takes a
+    shape without symbolic dimensions.   Result: the dtype of x.
+    Raises RelvmTypeError: an axis out of range or given twice.  RelvmShapeError: an axis of another size, or one that
+    cannot be proven to be 1.   Source: ONNX Squeeze-21.
+    """
+    expect_tensor("squeeze", x=x)
+    if axes is None:
+        known = x.shape is not None and all(isinstance(dim, int) for dim in x.shape)
+        expect(known, "squeeze: x is {}; without axes, every dimension must be known", x, error=RelvmShapeError)
+        return TensorType(x.dtype, tuple(dim for dim in x.shape if dim != 1))
+    expect_integers("squeeze", "axes", axes)
+    if x.rank is None:
+        return x
+    gone = expect_axes("squeeze", axes, x.rank)
+    if x.shape is None:
+        return TensorType(x.dtype, None, x.rank - len(gone))
+    for axis in gone:
+        expect_equal_dims("squeeze", f"axis {axis} and 1 differ", x.shape[axis], 1)
+    return TensorType(x.dtype, tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone))
+
+
+def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
+    """Check that operator `name` has a tensor, and a shape with at least as many axes."""
+    expect_tensor(name, x=x)
+    expect_shape(name, "shape", shape)
+    if x.rank is not None and shape.rank is not None:
+        message = "{}: x has rank {}, the shape only {}"
+        expect(x.rank <= shape.rank, message, name, x.rank, shape.rank, error=RelvmShapeError)
+
+
+@op("broadcast_to", numpy=np.broadcast_to, lower=elementwise(lambda x: x), moves=True)
+def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
+    """x repeated along axes of size 1 and along new axes in front, as NumPy does.
+
+    x: any tensor.   shape: what the result's is to be, of no smaller rank.   Result: the dtype of x, that shape.
+    Raises RelvmShapeError: a dimension of x is neither 1 nor provably that of the shape.
+    Source: numpy.broadcast_to.
+    """
+    _expect_no_smaller_rank("broadcast_to", x, shape)
+    if x.shape is not None and shape.dims is not None:
+        merged = broadcast_dims("broadcast_to", [x.shape, shape.dims])
+        for got, dim in zip(merged, shape.dims, strict=True):
+            message = "broadcast_to: a dimension {} of x does not become {}"
+            expect(difference(got, dim) == 0, message, format_dim(got), format_dim(dim), error=RelvmShapeError)
+    return TensorType(x.dtype, shape.dims, shape.rank)
+
+
+def _numpy_expand(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    expect(x.ndim <= len(shape), "expand: x has rank {}, the shape only {}", x.ndim, len(shape), error=RelvmShapeError)
+    for axis, (have, want) in enumerate(zip(x.shape, shape[len(shape) - x.ndim :], strict=True)):
+        expect(have in (1, want), _NOT_EXPANDED, axis, have, want, error=RelvmShapeError)
+    return np.broadcast_to(x, shape)
+
+
+_NOT_EXPANDED = "expand: dimension {} of x is {}, expected 1 or {}"
+
+
+@op("expand", numpy=_numpy_expand, lower=Builtin("expand"), moves=True)
+def expand(x: TensorType, shape: ShapeType) -> TensorType:
+    """x repeated along axes that have size 1 when it runs, and along new axes in front.
+
+    Unlike broadcast_to, it does not need to know at compile time which axes those are.
+    x: any tensor.   shape: what the result's is to be, of no smaller rank.   Result: the dtype of x, that shape.
+    Raises RelvmShapeError: a dimension of x is neither 1 nor that of the shape, now or when it runs.
+    Source: ONNX Expand-13, numpy.broadcast_to.
+    """
+    _expect_no_smaller_rank("expand", x, shape)
+    if x.shape is not None and shape.dims is not None:
+        for axis, (have, want) in enumerate(zip(x.shape, shape.dims[len(shape.dims) - len(x.shape) :], strict=True)):
+            fits = have == 1 or difference(have, want) in (None, 0) or difference(have, 1) is None
+            expect(fits, _NOT_EXPANDED, axis, format_dim(have), format_dim(want), error=RelvmShapeError)
+    return TensorType(x.dtype, shape.dims, shape.rank)
+
+
+def _transposed(at: Places, x_shape, out_shape, *, perm: tuple[int, ...] | None) -> Places:
+    if perm is None:
+        return at[::-1]
+    order = [axis % len(perm) for axis in perm]
+    return tuple(at[order.index(axis)] for axis in range(len(order)))
+
+
+def _numpy_transpose(x: np.ndarray, *, perm: tuple[int, ...] | None) -> np.ndarray:
+    return np.transpose(x, perm)
+
+
+@op("transpose", numpy=_numpy_transpose, lower=Rearrange(_transposed), moves=True)
+def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorType:
+    """x with its axes in another order: axis i of the result is axis perm[i] of x.
+
+    x: any tensor.   perm: each axis once, in [-rank, rank); None: the axes reversed.   Result: the dtype of x.
+    Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: not as many axes as x has.
+    Source: ONNX Transpose-21.
+    """
+    expect_tensor("transpose", x=x)
+    if perm is not None:
+        expect_integers("transpose", "perm", perm, x.rank)
+        perm = expect_axes("transpose", perm, len(perm))
+    if x.shape is None:
+        return TensorType(x.dtype, None, x.rank if perm is None else len(perm))
+    return TensorType(x.dtype, x.shape[::-1] if perm is None else tuple(x.shape[axis] for axis in perm))
+
+
+def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
+    """Each input is a matrix of `rows` rows, the result the matrix of their rows put side by side."""
+    (out,) = outputs
+    axis %= len(out.shape)
+    wide = k.size(out.shape[axis:])
+    with part_loops(k, [k.size(out.shape[:axis])], wide * 4) as (row,):
+        start = k.declare("start", row * wide)
+        for x in inputs:
+            width = k.size(x.shape[axis:])
+            with k.loop(width, simd=True) as i:
+                k.store(out, (start + i,), x.flat(row * width + i))
+            k.assign(start, start + width)
+
+
+@op("concat", numpy=lambda *xs, axis: np.concatenate(xs, axis), lower=Loops(_concat), moves=True)
+def concat(*xs: TensorType, axis: int) -> TensorType:
+    """The tensors one after the other along an axis.
+
+    xs: at least one, of one dtype and rank >= 1, equal in every dimension but that of `axis`.
+    axis: in [-rank, rank).
+    Result: the dtype of the first; the dimension of `axis` is the sum of theirs.
+    Raises RelvmArgumentError: no tensor.  RelvmTypeError: other dtypes or ranks, an axis out of range.
+    RelvmShapeError: another dimension that is not provably equal.   Source: ONNX Concat-13.
+    """
+    expect(len(xs) > 0, "concat: expected at least one tensor", error=RelvmArgumentError)
+    for i, x in enumerate(xs):
+        expect_tensor("concat", **{f"xs[{i}]": x})
+        message = "concat: xs[0] has dtype {} and xs[{}] has {}; cast one"
+        expect(x.dtype == xs[0].dtype, message, xs[0].dtype, i, x.dtype)
+    ranks = {x.rank for x in xs if x.rank is not None}
+    expect(len(ranks) <= 1, "concat: the tensors have ranks {}, expected one rank", sorted(ranks))
+    if not ranks:
+        return TensorType(xs[0].dtype)
+    (rank,) = ranks
+    at = expect_axis("concat", axis, rank)
+    if any(x.shape is None for x in xs):
+        return TensorType(xs[0].dtype, None, rank)
+    dims = list(xs[0].shape)
+    for i, x in enumerate(xs[1:], 1):
+        for position, (a, b) in enumerate(zip(dims, x.shape, strict=True)):
+            if position != at:
+                expect_equal_dims("concat", f"dimension {position} of xs[0] and xs[{i}] differs", a, b)
+        dims[at] = dims[at] + x.shape[at]
+    return TensorType(xs[0].dtype, tuple(dims))

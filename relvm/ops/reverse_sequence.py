@@ -1,0 +1,69 @@
+"""Sequences of several lengths in one tensor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import expect_equal_dims, expect_tensor
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import KernelBuilder, Select
+from relvm.kernels.lowering_rules import Loops
+
+
+def _numpy_reverse_sequence(x: np.ndarray, lengths: np.ndarray, *, time_axis: int) -> np.ndarray:
+    steps, result = x.shape[time_axis], x.copy()
+    wrong = next((n for n in lengths if not 0 <= n <= steps), None)
+    if wrong is not None:
+        raise RelvmShapeError(f"reverse_sequence: a sequence of {wrong} steps, expected 0 to {steps}")
+    for n, length in enumerate(lengths):
+        if time_axis == 0:
+            result[:length, n] = x[:length, n][::-1]
+        else:
+            result[n, :length] = x[n, :length][::-1]
+    return result
+
+
+def _reverse_sequence(k: KernelBuilder, inputs, outputs, *, time_axis: int) -> None:
+    (x, lengths), (out,) = inputs, outputs
+    steps, batch, width = (k.size(dims) for dims in (x.shape[time_axis:][:1], lengths.shape, x.shape[2:]))
+    with k.loop(batch, name="n") as n:
+        length = k.declare("length", lengths[n].to(I64))
+        outside = (length < 0).either(length > steps)
+        message = "reverse_sequence: a sequence of %lld steps, expected 0 to %lld"
+        k.fail(outside, "SHAPE_ERROR", message, length, steps)
+    with k.loop(x.shape[0], name="a") as a, k.loop(x.shape[1], name="b") as b:
+        n, t = (a, b) if time_axis == 1 else (b, a)
+        length = k.declare("length", lengths[n].to(I64))
+        from_ = k.declare("from", Select(t < length, length - 1 - t, t))
+        first, second = (a, from_) if time_axis == 1 else (from_, b)
+        columns = k.size(x.shape[1:2])
+        source = k.declare("source", (first * columns + second) * width)
+        target = k.declare("target", (a * columns + b) * width)
+        with k.loop(width, simd=True) as i:
+            k.store(out, (target + i,), x.flat(source + i))
+
+
+@op("reverse_sequence", numpy=_numpy_reverse_sequence, lower=Loops(_reverse_sequence), moves=True)
+def reverse_sequence(x: TensorType, lengths: TensorType, *, time_axis: int = 0) -> TensorType:
+    """The first steps of each sequence in the opposite order, those after its end as they are.
+
+    x: any dtype, (steps, batch, ...), or (batch, steps, ...).   lengths: an integer dtype, (batch,): how many steps
+    each sequence has, in [0, steps].   time_axis: where the steps are, 0 or 1.   Result: the type of x.
+    Raises RelvmTypeError: a rank below 2, another dtype or rank of lengths.  RelvmArgumentError: another time_axis.
+    RelvmShapeError: not a length for each sequence; at run time, a length out of range.
+    Source: ONNX ReverseSequence-10.
+    """
+    expect_tensor("reverse_sequence", x=x, lengths=lengths)
+    message = "reverse_sequence: lengths has dtype {}, expected an integer dtype"
+    expect(lengths.dtype.is_integer, message, lengths.dtype)
+    expect(x.rank is None or x.rank >= 2, "reverse_sequence: x has rank {}, expected at least 2", x.rank)
+    expect(lengths.rank in (1, None), "reverse_sequence: lengths has rank {}, expected 1", lengths.rank)
+    message = "reverse_sequence: time_axis is {!r}, expected 0 or 1"
+    expect(time_axis in (0, 1), message, time_axis, error=RelvmArgumentError)
+    if x.shape is not None and lengths.shape is not None:
+        what = f"dimension {1 - time_axis} of x and the number of lengths differ"
+        expect_equal_dims("reverse_sequence", what, x.shape[1 - time_axis], lengths.shape[0])
+    return x

@@ -1,0 +1,189 @@
+"""Recurrent networks: what is left of them when the input's own matrix product is taken out, a loop over the steps.
+
+`x` is that product with all biases, for every step at once; a step adds to it the last hidden state times `r`, and
+makes of the sums the next state.  What the cells are is in relvm/kernels/rnn/rnn_cells.py.
+Source: ONNX GRU-22, LSTM-22, RNN-22.
+"""
+
+from __future__ import annotations
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dtypes import I32
+from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.type_rules import expect_equal_dims, expect_float, expect_same_dtype, expect_tensor
+from relvm.ir.types import TensorType, TupleType
+from relvm.kernels.lowering_rules import Loops
+from relvm.kernels.rnn.activations import choose
+from relvm.kernels.rnn.rnn_cells import gru_kernel, lstm_kernel, numpy_gru, numpy_lstm, numpy_rnn, rnn_kernel
+from relvm.kernels.rnn.rnn_steps import DIRECTIONS
+
+Shape = tuple[AnyDim, ...]
+
+_USUAL = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}
+_GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+
+
+def _operations(shapes: tuple[Shape, ...], gates: int, cell: int) -> AnyDim | None:
+    """Of `gates` products of the last state and a matrix, and of what `cell` counts for each unit and step, where an
+    activation is one.  None where sequences have lengths, which only the machine knows."""
+    *_, lengths, (steps, directions, batch, hidden) = shapes
+    return steps * directions * batch * hidden * (2 * gates * hidden + cell) if lengths == (0,) else None
+
+
+def _rnn_operations(*shapes: Shape, **attributes) -> AnyDim | None:
+    return _operations(shapes, 1, 2)
+
+
+def _gru_operations(*shapes: Shape, **attributes) -> AnyDim | None:
+    return _operations(shapes, 3, 12)
+
+
+def _lstm_operations(*shapes: Shape, coupled: bool, **attributes) -> AnyDim | None:
+    peepholes = (0 if shapes[2][1] == 0 else 2) * (2 if coupled else 3)
+    return _operations(shapes, 3, 12 + peepholes) if coupled else _operations(shapes, 4, 13 + peepholes)
+
+
+@op("rnn", numpy=numpy_rnn, lower=Loops(rnn_kernel, _rnn_operations))
+def rnn(
+    x: TensorType,
+    r: TensorType,
+    h: TensorType,
+    lengths: TensorType,
+    *,
+    direction: str = "forward",
+    activations: tuple[str, ...] | None = None,
+    alpha: tuple[float, ...] | None = None,
+    beta: tuple[float, ...] | None = None,
+    clip: float | None = None,
+) -> TupleType:
+    """The simple recurrent network: h' = f(x + h * r).
+
+    x: (steps, batch, directions * hidden), a float dtype: for each step, with biases, the input's own product.
+    r: (directions, hidden, hidden), a row for each unit that is read; hidden is a known number.
+    h: (directions, batch, hidden): the states before the first step.   lengths: i32, (batch,): how many steps each
+    sequence has; or of size 0: all of them.   x, r, h: one dtype.
+    direction: forward, reverse (the last step first) or bidirectional (both, in this order).
+    activations: for each direction f, a name of relvm/kernels/rnn/activations.py; None: tanh.   alpha, beta: a number
+    for each activation; None: its own.   clip: what f is applied to is brought into [-clip, clip]; None: it is not.
+    Result: every state, (steps, directions, batch, hidden), 0 after a sequence's end; the last ones, as h, but 0 for a
+    sequence without steps, as ONNX Runtime has it.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions that do not fit; at run time, a length
+    outside [0, steps].  RelvmArgumentError: an attribute that is none of these.   Source: ONNX RNN-22.
+    """
+    tensors = {"x": x, "r": r, "h": h}
+    return _rule("rnn", tensors, lengths, direction, activations, alpha, beta, clip)
+
+
+@op("gru", numpy=numpy_gru, lower=Loops(gru_kernel, _gru_operations))
+def gru(
+    x: TensorType,
+    r: TensorType,
+    b: TensorType,
+    h: TensorType,
+    lengths: TensorType,
+    *,
+    reset_after: bool = False,
+    direction: str = "forward",
+    activations: tuple[str, ...] | None = None,
+    alpha: tuple[float, ...] | None = None,
+    beta: tuple[float, ...] | None = None,
+    clip: float | None = None,
+) -> TupleType:
+    """The gated recurrent unit.  With the parts z, r, n of x, b being that of n alone:
+
+        z = f(x_z + h * r_z)    r = f(x_r + h * r_r)    h' = (1 - z) * n + z * h
+        n = g(x_n + (r . h) * r_n + b), or with reset_after n = g(x_n + r . (h * r_n + b))
+
+    x: (steps, batch, directions * 3 * hidden), a float dtype: z, r, n of each direction.
+    r: (directions, hidden, 3 * hidden); hidden is a known number.   b: (directions, hidden).
+    h: (directions, batch, hidden).   lengths: i32, (batch,), or of size 0.   x, r, b, h: one dtype.
+    activations: for each direction f, g; None: sigmoid, tanh.   direction, alpha, beta, clip: as in rnn.
+    Result: as of rnn.   Raises: as rnn does.   Source: ONNX GRU-22, reset_after being its linear_before_reset.
+    """
+    is_bool = isinstance(reset_after, bool)
+    expect(is_bool, "gru: reset_after is {!r}, expected a bool", reset_after, error=RelvmArgumentError)
+    tensors = {"x": x, "r": r, "b": b, "h": h}
+    return _rule("gru", tensors, lengths, direction, activations, alpha, beta, clip)
+
+
+@op("lstm", numpy=numpy_lstm, lower=Loops(lstm_kernel, _lstm_operations))
+def lstm(
+    x: TensorType,
+    r: TensorType,
+    p: TensorType,
+    h: TensorType,
+    c: TensorType,
+    lengths: TensorType,
+    *,
+    coupled: bool = False,
+    direction: str = "forward",
+    activations: tuple[str, ...] | None = None,
+    alpha: tuple[float, ...] | None = None,
+    beta: tuple[float, ...] | None = None,
+    clip: float | None = None,
+) -> TupleType:
+    """Long short-term memory.  With the parts i, o, f, n of x:
+
+        i = f(x_i + h * r_i + p_i . c)    f = f(x_f + h * r_f + p_f . c), or 1 - i where they are coupled
+        c' = f . c + i . g(x_n + h * r_n)    o = f(x_o + h * r_o + p_o . c')    h' = o . h(c')
+
+    x: (steps, batch, directions * 4 * hidden), a float dtype: i, o, f, n of each direction.
+    r: (directions, hidden, 4 * hidden); hidden is a known number.   p: (directions, 3 * hidden): i, o, f; or
+    (directions, 0): none.   h, c: (directions, batch, hidden).   lengths: i32, (batch,), or of size 0.
+    x, r, p, h, c: one dtype.   coupled: a bool.
+    activations: for each direction f, g, h; None: sigmoid, tanh, tanh.   direction, alpha, beta, clip: as in rnn.
+    Result: as of rnn, and the last c.   Raises: as rnn does.   Source: ONNX LSTM-22, coupled being its input_forget.
+    """
+    is_bool = isinstance(coupled, bool)
+    expect(is_bool, "lstm: coupled is {!r}, expected a bool", coupled, error=RelvmArgumentError)
+    tensors = {"x": x, "r": r, "p": p, "h": h, "c": c}
+    return _rule("lstm", tensors, lengths, direction, activations, alpha, beta, clip)
+
+
+def _rule(
+    name: str, tensors: dict[str, TensorType], lengths: TensorType, direction, activations, alpha, beta, clip
+) -> TupleType:
+    """The type of the result, after all checks that the three operators share."""
+    expect_float(name, **tensors)
+    expect_same_dtype(name, **tensors)
+    expect_tensor(name, lengths=lengths)
+    expect(lengths.dtype == I32, "{}: lengths has dtype {}, expected i32", name, lengths.dtype)
+    ranks = {"b": 2, "p": 2}
+    for parameter, type_ in tensors.items():
+        rank = ranks.get(parameter, 3)
+        expect(type_.rank in (rank, None), "{}: {} has rank {}, expected {}", name, parameter, type_.rank, rank)
+    expect(lengths.rank in (1, None), "{}: lengths has rank {}, expected 1", name, lengths.rank)
+    message = "{}: direction is {!r}, expected one of {}"
+    expect(direction in DIRECTIONS, message, name, direction, ", ".join(DIRECTIONS), error=RelvmArgumentError)
+    fits = clip is None or (isinstance(clip, int | float) and clip >= 0)
+    expect(fits, "{}: clip is {!r}, expected None or a number >= 0", name, clip, error=RelvmArgumentError)
+    directions = len(DIRECTIONS[direction])
+    choose(name, activations, alpha, beta, _USUAL[name], directions)
+    dtype, states = tensors["x"].dtype, 2 if name == "lstm" else 1
+    shapes = [type_.shape for type_ in (*tensors.values(), lengths)]
+    if None in shapes:
+        return TupleType((TensorType(dtype, None, 4), *[TensorType(dtype, None, 3)] * states))
+    steps, batch, _ = tensors["x"].shape
+    hidden = tensors["h"].shape[2]
+    known = isinstance(hidden, int)
+    expect(known, "{}: h has {} units, expected a number that is known", name, hidden, error=RelvmShapeError)
+    state = (directions, batch, hidden)
+    expected = {
+        "x": (steps, batch, directions * _GATES[name] * hidden),
+        "r": (directions, hidden, _GATES[name] * hidden),
+        "b": (directions, hidden),
+        "p": (directions, 0 if "p" in tensors and tensors["p"].shape[1] == 0 else 3 * hidden),
+        "h": state,
+        "c": state,
+    }
+    for parameter, type_ in tensors.items():
+        _expect_dims(name, parameter, type_.shape, expected[parameter])
+    if lengths.shape != (0,):
+        _expect_dims(name, "lengths", lengths.shape, (batch,))
+    return TupleType((TensorType(dtype, (steps, *state)), *[TensorType(dtype, state)] * states))
+
+
+def _expect_dims(op: str, parameter: str, got: tuple[AnyDim, ...], wanted: tuple[AnyDim, ...]) -> None:
+    for axis, (have, want) in enumerate(zip(got, wanted, strict=True)):
+        expect_equal_dims(op, f"dimension {axis} of {parameter} and what it must be differ", have, want)

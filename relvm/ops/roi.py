@@ -1,0 +1,302 @@
+"""Regions of images as small images of one size."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmArithmeticError, RelvmIndexError
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.type_rules import expect_equal_dims, expect_float, expect_integers, expect_same_dtype, expect_tensor
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import (
+    Buffer,
+    Intrinsic,
+    KernelBuilder,
+    Literal,
+    Local,
+    Scalar,
+    Select,
+    as_scalar,
+    larger,
+    smaller,
+)
+from relvm.kernels.lowering_rules import Loops, part_loops
+
+_MODES = ("avg", "max")
+
+
+def _numpy_images(op: str, images: np.ndarray, count: int) -> None:
+    for image in images:
+        if not 0 <= image < count:
+            raise RelvmIndexError(f"{op}: image {image} is outside of {count}")
+
+
+def _check_images(k: KernelBuilder, op: str, images: Buffer, count: AnyDim) -> None:
+    size = as_scalar(count, I64)
+    with k.loop(k.size(images.shape), name="n") as n:
+        image = k.declare("image", images.flat(n))
+        k.fail((image < 0).either(image >= size), "INDEX_ERROR", f"{op}: image %lld is outside of %lld", image, size)
+
+
+# Of a place of a region, along an axis; a place as large as that, or without a size, is a mistake.
+_MOST_SAMPLES = 2**15
+_ENDLESS = "{}: region %lld is not finite, or larger than {} elements for each place of the result"
+
+
+def _numpy_sides(op: str, regions: np.ndarray, size: tuple[int, int], scale: float) -> None:
+    starts = regions[:, 1::-1] * regions.dtype.type(scale)
+    sides = regions[:, :1:-1] * regions.dtype.type(scale) - starts
+    bounded = np.isfinite(sides) & (sides < np.array(size) * _MOST_SAMPLES)
+    if not bounded.all():
+        number = np.argmin(bounded.all(axis=1))
+        raise RelvmArithmeticError(_ENDLESS.format(op, _MOST_SAMPLES).replace("%lld", str(number)))
+
+
+def _check_sides(k: KernelBuilder, op: str, regions: Buffer, size: tuple[int, int], scale: float) -> None:
+    message = _ENDLESS.format(op, _MOST_SAMPLES)
+    with k.loop(k.size(regions.shape[:1]), name="n") as n:
+        for first, places in ((1, size[0]), (0, size[1])):
+            start = k.declare("start", regions[n, first] * scale)
+            side = k.declare("side", regions[n, first + 2] * scale - start)
+            bounded = (side - side).equals(0).both(side < float(places * _MOST_SAMPLES))
+            k.fail(bounded.equals(False), "ARITHMETIC_ERROR", message, n)
+
+
+def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorType, size: object) -> TensorType:
+    """The type of the result."""
+    expect_float(op, x=x)
+    expect_same_dtype(op, x=x, regions=regions)
+    expect_tensor(op, images=images)
+    expect(images.dtype == I64, "{}: images has dtype {}, expected i64", op, images.dtype)
+    expect_integers(op, "size", size, 2)
+    expect(min(size) > 0, "{}: size is {}, expected numbers above 0", op, size, error=RelvmArgumentError)
+    for name, type_, rank in (("x", x, 4), ("regions", regions, 2), ("images", images, 1)):
+        expect(type_.rank in (None, rank), "{}: {} has rank {}, expected {}", op, name, type_.rank, rank)
+    if x.shape is None or regions.shape is None or images.shape is None:
+        return TensorType(x.dtype, None, 4)
+    expect_equal_dims(op, "a region is not four numbers", 4, regions.shape[1])
+    expect_equal_dims(op, "the numbers of regions and images differ", regions.shape[0], images.shape[0])
+    return TensorType(x.dtype, (regions.shape[0], x.shape[1], *size))
+
+
+# ---- averages and maxima between elements ----
+
+
+def _numpy_tap(at: float, size: int) -> tuple[bool, int, int, float]:
+    """Whether a place is near the axis, the elements before and behind it, the weight of the latter."""
+    if at < -1 or at > size:
+        return False, 0, 0, 0.0
+    at = max(at, 0)
+    low = min(int(at), size - 1)
+    high = min(low + 1, size - 1)
+    return True, low, high, (at - low if high > low else 0.0)
+
+
+def _numpy_align_regions(x, regions, images, *, size, mode, samples, scale, half_pixel) -> np.ndarray:
+    _numpy_images("align_regions", images, len(x))
+    _numpy_sides("align_regions", regions, size, scale)
+    sizes, result = x.shape[2:], np.zeros((len(regions), x.shape[1], *size), x.dtype)
+    shift = x.dtype.type(0.5 if half_pixel else 0.0)
+    for n, region in enumerate(regions):
+        ends = region * x.dtype.type(scale) - shift
+        starts, extents = ends[1::-1], ends[:1:-1] - ends[1::-1]
+        extents = extents if half_pixel else np.maximum(extents, x.dtype.type(1))
+        steps = [extent / x.dtype.type(count) for extent, count in zip(extents, size, strict=True)]
+        counts = [samples or max(math.ceil(step), 0) for step in steps]
+        for place in np.ndindex(*size):
+            found = []
+            for at in np.ndindex(*counts):
+                spots = [
+                    s + p * d + (i + 0.5) * d / c
+                    for s, p, d, i, c in zip(starts, place, steps, at, counts, strict=True)
+                ]
+                (near, top, bottom, v), (close, left, right, u) = map(_numpy_tap, spots, sizes)
+                corners = ((top, left, (1 - v) * (1 - u)), (top, right, (1 - v) * u))
+                corners += ((bottom, left, v * (1 - u)), (bottom, right, v * u))
+                weight = near and close
+                found.append([x[images[n], :, r, c] * x.dtype.type(w * weight) for r, c, w in corners])
+            if found and mode == "avg":
+                result[(n, slice(None), *place)] = np.sum(found, axis=(0, 1)) / len(found)
+            elif found:
+                result[(n, slice(None), *place)] = np.max(found, axis=(0, 1))
+    return result
+
+
+def _tap(k: KernelBuilder, at: Scalar, extent: Scalar) -> tuple[Local, Local, Local, Local]:
+    dtype = at.dtype
+    near = k.declare("near", (at < -1).either(at > extent.to(dtype)).equals(False))
+    at = k.declare("at", Select(near.both(at > 0), at, Literal(0.0, dtype)))
+    low = k.declare("low", smaller(at.to(I64), extent - 1))
+    high = k.declare("high", smaller(low + 1, extent - 1))
+    weight = k.declare("weight", Select(high > low, at - low.to(dtype), Literal(0.0, dtype)))
+    return near, low, high, weight
+
+
+def _align_regions(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale, half_pixel) -> None:
+    """The elements around a sample, and their weights, are found once for all channels."""
+    (x, regions, images), (out,) = inputs, outputs
+    _check_images(k, "align_regions", images, x.shape[0])
+    _check_sides(k, "align_regions", regions, size, scale)
+    dtype, channels = x.dtype, as_scalar(x.shape[1], I64)
+    height, width = (as_scalar(dim, I64) for dim in x.shape[2:])
+    with part_loops(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
+        starts, steps, counts = [], [], []
+        for first, bins in ((1, size[0]), (0, size[1])):
+            start = k.declare("start", regions[n, first] * scale - (0.5 if half_pixel else 0.0))
+            extent = regions[n, first + 2] * scale - (0.5 if half_pixel else 0.0) - start
+            extent = k.declare("extent", extent)
+            if not half_pixel:
+                k.assign(extent, Select(extent > 1, extent, Literal(1.0, dtype)))
+            step = k.declare("step", extent / bins)
+            needed = Intrinsic("ceil", (step,), dtype).to(I64)
+            counts.append(k.declare("count", Literal(samples, I64) if samples else larger(needed, 0)))
+            starts.append(start)
+            steps.append(step)
+        target = k.declare("target", n * channels * (size[0] * size[1]) + place)
+        source = k.declare("source", images.flat(n) * channels * height * width)
+        with k.loop(channels, name="c") as c:
+            k.store(out, (target + c * (size[0] * size[1]),), 0)
+        with k.loop(counts[0], name="i") as i, k.loop(counts[1], name="j") as j:
+            taps = []
+            for at, bin_, axis in ((i, place / size[1], 0), (j, place % size[1], 1)):
+                inside = (at.to(dtype) + 0.5) * steps[axis] / counts[axis].to(dtype)
+                spot = k.declare("spot", starts[axis] + bin_.to(dtype) * steps[axis] + inside)
+                taps.append(_tap(k, spot, (height, width)[axis]))
+            (near, top, bottom, v), (close, left, right, u) = taps
+            kept = k.declare("kept", Select(near.both(close), Literal(1.0, dtype), Literal(0.0, dtype)))
+            corners = [(top, left, (1 - v) * (1 - u)), (top, right, (1 - v) * u)]
+            corners += [(bottom, left, v * (1 - u)), (bottom, right, v * u)]
+            corners = [(k.declare("at", r * width + c), k.declare("w", w * kept)) for r, c, w in corners]
+            first = (i + j).equals(0)
+            with k.loop(channels, name="c") as c:
+                image = k.declare("image", source + c * height * width)
+                values = [x.flat(image + at) * w for at, w in corners]
+                at = target + c * (size[0] * size[1])
+                added = out.flat(at) + (values[0] + values[1] + values[2] + values[3])
+                largest = _largest(k, Select(first, values[0], out.flat(at)), values) if mode == "max" else added
+                k.store(out, (at,), largest)
+        if mode == "avg":
+            total = k.declare("total", larger(counts[0] * counts[1], 1).to(dtype))
+            with k.loop(channels, name="c") as c:
+                at = target + c * (size[0] * size[1])
+                k.store(out, (at,), out.flat(at) / total)
+
+
+def _largest(k: KernelBuilder, start: Scalar, values: list[Scalar]) -> Local:
+    best = k.declare("best", start)
+    for value in values:
+        held = k.declare("value", value)
+        k.assign(best, Select(held > best, held, best))
+    return best
+
+
+@op("align_regions", numpy=_numpy_align_regions, lower=Loops(_align_regions))
+def align_regions(
+    x: TensorType,
+    regions: TensorType,
+    images: TensorType,
+    *,
+    size: tuple[int, int],
+    mode: str = "avg",
+    samples: int = 0,
+    scale: float = 1.0,
+    half_pixel: bool = True,
+) -> TensorType:
+    """Each region as an image of that size, read between elements.
+
+    x: (n, channels, height, width), a float dtype.   regions: (m, 4), of its dtype: left, top, right, bottom, before
+    they are multiplied by `scale`.   images: i64[m]: the image that each lies in.   size: height and width.
+    samples: how many there are along each axis of a place; 0: as many as the place is wide, rounded up.   mode: what a
+    place is made of: "avg", the mean of its samples; "max", the largest of their four weighted elements.
+    half_pixel: the first element's middle is at 0.5, not at 0, where no side of a region counts as less than 1.
+    Result: (m, channels, *size), the dtype of x; a sample more than one element outside of x is 0.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode, a size or number of samples that is
+    none.  RelvmShapeError: two numbers of regions.  At run time RelvmIndexError: no such image; RelvmArithmeticError: a
+    region that is not finite, or endless.   Source: ONNX RoiAlign-22.
+    """
+    expect(mode in _MODES, "align_regions: mode is {!r}, expected avg or max", mode, error=RelvmArgumentError)
+    whole = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 0
+    expect(whole, "align_regions: samples is {!r}, expected a number from 0 on", samples, error=RelvmArgumentError)
+    is_number = isinstance(scale, int | float)
+    expect(is_number, "align_regions: scale is {!r}, expected a number", scale, error=RelvmArgumentError)
+    is_bool = isinstance(half_pixel, bool)
+    expect(is_bool, "align_regions: half_pixel is {!r}, expected a bool", half_pixel, error=RelvmArgumentError)
+    return _expect_regions("align_regions", x, regions, images, size)
+
+
+# ---- maxima of whole elements ----
+
+
+def _numpy_pool_regions(x, regions, images, *, size, scale) -> np.ndarray:
+    _numpy_images("pool_regions", images, len(x))
+    _numpy_sides("pool_regions", regions, size, scale)
+    result = np.zeros((len(regions), x.shape[1], *size), x.dtype)
+    for n, region in enumerate(regions):
+        scaled = region * x.dtype.type(scale)
+        ends = np.trunc(scaled + np.copysign(x.dtype.type(0.5), scaled))
+        for place in np.ndindex(*size):
+            spans = []
+            for axis, first in enumerate((1, 0)):
+                step = np.maximum(ends[first + 2] - ends[first] + 1, 1) / x.dtype.type(size[axis])
+                bounds = math.floor(place[axis] * step), math.ceil((place[axis] + 1) * step)
+                low, high = (int(min(max(b + ends[first], 0), x.shape[2 + axis])) for b in bounds)
+                spans.append(slice(low, high))
+            part = x[(images[n], slice(None), *spans)]
+            if part[0].size:
+                result[(n, slice(None), *place)] = part.max(axis=(1, 2))
+    return result
+
+
+def _pool_regions(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
+    (x, regions, images), (out,) = inputs, outputs
+    _check_images(k, "pool_regions", images, x.shape[0])
+    _check_sides(k, "pool_regions", regions, size, scale)
+    dtype, channels = x.dtype, as_scalar(x.shape[1], I64)
+    height, width = (as_scalar(dim, I64) for dim in x.shape[2:])
+
+    def rounded(function: str, value: Scalar) -> Intrinsic:
+        return Intrinsic(function, (value,), dtype)
+
+    def bounded(value: Scalar, extent: Scalar) -> Scalar:
+        return Select(value > 0, Select(value < extent.to(dtype), value, extent.to(dtype)), Literal(0.0, dtype)).to(I64)
+
+    with part_loops(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
+        bounds: list[Local] = []
+        for first, bins, at, extent in ((1, size[0], place / size[1], height), (0, size[1], place % size[1], width)):
+            start = k.declare("start", rounded("round", regions[n, first] * scale))
+            side = k.declare("side", rounded("round", regions[n, first + 2] * scale) - start + 1)
+            step = k.declare("step", Select(side > 1, side, Literal(1.0, dtype)) / bins)
+            bounds.append(k.declare("low", bounded(rounded("floor", at.to(dtype) * step) + start, extent)))
+            bounds.append(k.declare("high", bounded(rounded("ceil", (at + 1).to(dtype) * step) + start, extent)))
+        top, bottom, left, right = bounds
+        with k.loop(channels, name="c") as c:
+            image = k.declare("image", (images.flat(n) * channels + c) * height * width)
+            best = k.declare("best", Literal(0.0, dtype))
+            with k.loop(bottom, start=top, name="i") as i, k.loop(right, start=left, name="j") as j:
+                value = k.declare("value", x.flat(image + i * width + j))
+                is_first = i.equals(top).both(j.equals(left))
+                k.assign(best, Select(is_first.either(value > best).either(value.differs(value)), value, best))
+            k.store(out, ((n * channels + c) * (size[0] * size[1]) + place,), best)
+
+
+@op("pool_regions", numpy=_numpy_pool_regions, lower=Loops(_pool_regions))
+def pool_regions(
+    x: TensorType, regions: TensorType, images: TensorType, *, size: tuple[int, int], scale: float = 1.0
+) -> TensorType:
+    """Each region as an image of that size, whose elements are the largest of a part of it.
+
+    x: (n, channels, height, width), a float dtype.   regions: (m, 4), of its dtype: left, top, right, bottom, the last
+    two within the region, which are multiplied by `scale` and rounded.   images: i64[m]: the image that each lies in.
+    size: height and width; parts overlap where they do not divide the region.   Result: (m, channels, *size), the dtype
+    of x; 0 where a part has no element.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: a size that is none.  RelvmShapeError: two
+    numbers of regions.  At run time RelvmIndexError: no such image; RelvmArithmeticError: a region that is not finite,
+    or endless.   Source: ONNX MaxRoiPool-22, its kernel in ONNX Runtime.
+    """
+    is_number = isinstance(scale, int | float)
+    expect(is_number, "pool_regions: scale is {!r}, expected a number", scale, error=RelvmArgumentError)
+    return _expect_regions("pool_regions", x, regions, images, size)

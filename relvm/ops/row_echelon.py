@@ -1,0 +1,70 @@
+"""Gaussian elimination."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import expect_equal_dims, expect_float
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Select, as_scalar
+from relvm.kernels.lowering_rules import Loops, part_loops
+
+
+def _numpy_triangular(x: np.ndarray) -> np.ndarray:
+    result = x.copy()
+    for matrix in result.reshape(-1, *x.shape[-2:]) if x.size else ():
+        for i in range(len(matrix)):
+            pivot = i + int(np.argmax(np.abs(matrix[i:, i])))
+            if pivot != i:
+                matrix[[i, pivot]] = matrix[pivot], -matrix[i]
+            factors = matrix[i + 1 :, i] / matrix[i, i] if matrix[i, i] != 0 else 0 * matrix[i + 1 :, i]
+            matrix[i + 1 :] -= factors[:, None] * matrix[i]
+            matrix[i + 1 :, i] = 0
+    return result
+
+
+def _triangular(k: KernelBuilder, inputs, outputs) -> None:
+    """The rows below a pivot get a multiple of its row, in the result itself."""
+    (x,), (out,) = inputs, outputs
+    size, dtype = as_scalar(x.shape[-1], I64), x.dtype
+    zero = Literal(0.0, dtype)
+    with part_loops(k, [k.size(x.shape[:-2])], size * size * size) as (matrix,):
+        start = k.declare("start", matrix * size * size)
+        with k.loop(size * size, name="i", simd=True) as i:
+            k.store(out, (start + i,), x.flat(start + i))
+        with k.loop(size, name="i") as i:
+            pivot, largest = k.declare("pivot", i), k.declare("largest", Literal(-1.0, dtype))
+            with k.loop(size, start=i, name="row") as row:
+                found = k.declare("found", Intrinsic("fabs", (out.flat(start + row * size + i),), dtype))
+                k.assign(pivot, Select(found > largest, row, pivot))
+                k.assign(largest, Select(found > largest, found, largest))
+            upper, lower = k.declare("upper", start + i * size), k.declare("lower", start + pivot * size)
+            with k.branch(pivot.differs(i)), k.loop(size, name="j") as j:
+                held = k.declare("held", out.flat(upper + j))
+                k.store(out, (upper + j,), out.flat(lower + j))
+                k.store(out, (lower + j,), -held)
+            divisor = k.declare("divisor", out.flat(upper + i))
+            with k.loop(size, start=i + 1, name="row") as row:
+                target = k.declare("target", start + row * size)
+                factor = k.declare("factor", Select(divisor.differs(0), out.flat(target + i) / divisor, zero))
+                with k.loop(size, start=i + 1, name="j", simd=True) as j:
+                    k.store(out, (target + j,), out.flat(target + j) - factor * out.flat(upper + j))
+                k.store(out, (target + i,), zero)
+
+
+@op("triangular", numpy=_numpy_triangular, lower=Loops(_triangular))
+def triangular(x: TensorType) -> TensorType:
+    """For each matrix one of the same determinant with zeros below its diagonal.
+
+    x: (..., n, n), a float dtype.   Result: the type of x: rows to which multiples of others were added, or which were
+    exchanged, one of them with its sign changed, so that the largest element of a column divides the others.
+    Raises RelvmTypeError: other dtypes, a rank below 2.  RelvmShapeError: matrices that are not square.
+    Source: Gaussian elimination with partial pivoting, as in ONNX Det-22.
+    """
+    expect_float("triangular", x=x)
+    expect(x.rank is None or x.rank >= 2, "triangular: x has rank {}, expected at least 2", x.rank)
+    if x.shape is not None:
+        expect_equal_dims("triangular", "a matrix is not square", *x.shape[-2:])
+    return x

@@ -1,0 +1,55 @@
+"""Between unboxed scalars and tensors of rank 0."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmTypeError
+from relvm.ir.dtypes import BOOL, F64, I64, DType, dtype_of
+from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import expect_tensor
+from relvm.ir.types import PrimType, TensorType
+from relvm.kernels.lowering_rules import Builtin
+
+
+def _to_scalar(x: np.ndarray) -> bool | int | float:
+    value = x.item()
+    if isinstance(value, int) and value >= 1 << 63:
+        raise RelvmTypeError(f"to_scalar: {value} is out of the range of i64")
+    return value
+
+
+@op("to_scalar", numpy=_to_scalar, lower=Builtin("tensor_item"))
+def to_scalar(x: TensorType) -> PrimType:
+    """The element of a tensor of rank 0 as a scalar.
+
+    x: any dtype, rank 0.   Result: bool of bool, i64 of an integer dtype, f64 of a float dtype.
+    Raises RelvmTypeError: another rank, an unknown dtype; when it runs, a u64 that i64 cannot hold.
+    Source: numpy.ndarray.item.
+    """
+    expect_tensor("to_scalar", x=x)
+    expect(x.rank in (0, None), "to_scalar: x has rank {}, expected 0", x.rank)
+    return PrimType(BOOL if x.dtype.is_bool else I64 if x.dtype.is_integer else F64)
+
+
+def _to_tensor(value: bool | int | float, *, dtype: str | DType) -> np.ndarray:
+    try:
+        return np.array(value, dtype_of(dtype).numpy)
+    except OverflowError:
+        raise RelvmTypeError(f"to_tensor: {value} is out of the range of dtype {dtype_of(dtype)}") from None
+
+
+@op("to_tensor", numpy=_to_tensor, lower=Builtin("scalar_to_tensor", ("dtype",)))
+def to_tensor(value: PrimType, *, dtype: str | DType) -> TensorType:
+    """A scalar as a tensor of rank 0.
+
+    value: bool, i64 or f64.   dtype: bool of a bool, any number's of an i64, a float's of an f64.
+    Result: that dtype, rank 0; the nearest number that a float dtype has.
+    Raises RelvmTypeError: no scalar, a dtype that does not go with it; when it runs, an integer out of its range.
+    Source: numpy.array.
+    """
+    expect(isinstance(value, PrimType), "to_tensor: value is {}, expected a scalar", value)
+    target = dtype_of(dtype)
+    fits = target.is_bool if value.dtype == BOOL else target.is_float or (target.is_integer and value.dtype == I64)
+    expect(fits, "to_tensor: dtype is {}, which does not go with a scalar of {}", target, value.dtype)
+    return TensorType(target, ())

@@ -1,0 +1,135 @@
+"""Tensors some of whose elements or slices are replaced, or combined with others, at computed positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError
+from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Local, Scalar, Select
+from relvm.kernels.lowering_rules import Loops
+from relvm.ops.gather import each_place, expect_inside, expect_rows, numpy_places, numpy_slices, row_start
+
+
+def _larger(x: Scalar, y: Scalar) -> Scalar:
+    return Select((x > y).either(x.differs(x)) if x.dtype.is_float else x > y, x, y)
+
+
+def _smaller(x: Scalar, y: Scalar) -> Scalar:
+    return Select((x < y).either(x.differs(x)) if x.dtype.is_float else x < y, x, y)
+
+
+# What becomes of an element and its update: for NumPy, and in a kernel.
+_REDUCTIONS: dict[str, tuple[Callable, Callable[[Scalar, Scalar], Scalar]]] = {
+    "none": (lambda x, update: update, lambda x, update: update),
+    "add": (np.add, lambda x, update: x + update),
+    "mul": (np.multiply, lambda x, update: x * update),
+    "max": (np.maximum, _larger),
+    "min": (np.minimum, _smaller),
+}
+
+
+def _expect_updates(op: str, x: TensorType, updates: TensorType, reduction: object) -> None:
+    known = reduction in _REDUCTIONS
+    message = "{}: reduction is {!r}, expected one of {}"
+    expect(known, message, op, reduction, ", ".join(_REDUCTIONS), error=RelvmArgumentError)
+    expect_same_dtype(op, x=x, updates=updates)
+    if reduction != "none":
+        expect_numeric(op, x=x)
+
+
+def _expect_shape(op: str, updates: TensorType, rank: int, dims: tuple | None) -> None:
+    expect(updates.rank in (None, rank), "{}: updates has rank {}, expected {}", op, updates.rank, rank)
+    for axis, (got, wanted) in enumerate(zip(updates.shape or (), dims or (), strict=False)):
+        expect_equal_dims(op, f"dimension {axis} of updates is not the one expected", wanted, got)
+
+
+def _copy(k: KernelBuilder, x: Buffer, out: Buffer) -> None:
+    with k.loop(k.size(out.shape), simd=True) as i:
+        k.store(out, (i,), x.flat(i))
+
+
+def _numpy_scatter_elements(x, indices, updates, *, axis: int, reduction: str) -> np.ndarray:
+    result, combine = x.copy(), _REDUCTIONS[reduction][0]
+    for at, place in numpy_places("scatter_elements", x, indices, axis):
+        result[place] = combine(result[place], updates[at])
+    return result
+
+
+def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction: str) -> None:
+    (x, indices, updates), (out,) = inputs, outputs
+    combine = _REDUCTIONS[reduction][1]
+
+    def put(at: Local, place: Local) -> None:
+        k.store(out, (place,), combine(out.flat(place), updates.flat(at)))
+
+    _copy(k, x, out)
+    each_place(k, "scatter_elements", x, indices, axis, put)
+
+
+@op("scatter_elements", numpy=_numpy_scatter_elements, lower=Loops(_scatter_elements), strings=True)
+def scatter_elements(
+    x: TensorType, indices: TensorType, updates: TensorType, *, axis: int, reduction: str = "none"
+) -> TensorType:
+    """x with the updates put in: each at its own place, but that its index is the position along one axis.
+
+    x: any tensor of rank >= 1.   indices: i32 or i64, of the rank of x, along other axes no longer than x; each in
+    [-n, n) for the axis's size n.   updates: the dtype of x, the shape of indices.   axis: in [-rank, rank).
+    reduction: "none": the update, of several the last; "add", "mul", "max", "min": it is combined with what is there,
+    the updates in row-major order (no bool).   Result: the type of x.
+    Raises RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmArgumentError: another reduction.
+    RelvmShapeError: another shape of updates, too many indices along another axis.  At run time RelvmIndexError: an
+    index out of range.   Source: ONNX ScatterElements-18.
+    """
+    expect_inside("scatter_elements", x, indices, axis)
+    _expect_updates("scatter_elements", x, updates, reduction)
+    if indices.rank is not None:
+        _expect_shape("scatter_elements", updates, indices.rank, indices.shape)
+    return x
+
+
+def _numpy_scatter_slices(x, indices, updates, *, depth: int, reduction: str) -> np.ndarray:
+    result, combine = x.copy(), _REDUCTIONS[reduction][0]
+    for at, place in numpy_slices("scatter_slices", x, indices):
+        result[place] = combine(result[place], updates[at])
+    return result
+
+
+def _scatter_slices(k: KernelBuilder, inputs, outputs, *, depth: int, reduction: str) -> None:
+    (x, indices, updates), (out,) = inputs, outputs
+    combine, width = _REDUCTIONS[reduction][1], k.size(x.shape[depth:])
+    _copy(k, x, out)
+    with k.loop(k.size(indices.shape[:-1]), name="row") as row:
+        target = k.declare("target", row_start(k, "scatter_slices", x, indices, row, depth) * width)
+        source = k.declare("source", row * width)
+        with k.loop(width, simd=True) as i:
+            k.store(out, (target + i,), combine(out.flat(target + i), updates.flat(source + i)))
+
+
+@op("scatter_slices", numpy=_numpy_scatter_slices, lower=Loops(_scatter_slices), strings=True)
+def scatter_slices(
+    x: TensorType, indices: TensorType, updates: TensorType, *, depth: int, reduction: str = "none"
+) -> TensorType:
+    """x with the updates put in: x[indices[a...]] becomes updates[a...].
+
+    x: any tensor of rank >= depth.   indices: i32 or i64, (..., depth): a position along each of the first axes, in
+    [-n, n) for its size n.   updates: the dtype of x; the shape of indices without its last dimension, then that of x
+    without its first `depth` ones.   reduction: "none": the update, of several the last; "add", "mul", "max", "min":
+    it is combined with what is there, the updates in row-major order (no bool).   Result: the type of x.
+    Raises RelvmTypeError: other dtypes, ranks that do not fit.  RelvmArgumentError: another reduction.
+    RelvmShapeError: another shape of updates or last dimension of indices.  At run time RelvmIndexError: an index out
+    of range.   Source: ONNX ScatterND-18.
+    """
+    expect_rows("scatter_slices", indices, depth)
+    _expect_updates("scatter_slices", x, updates, reduction)
+    if x.rank is None or indices.rank is None:
+        return x
+    expect(x.rank >= depth, "scatter_slices: x has rank {}, expected at least {}", x.rank, depth)
+    known = x.shape is not None and indices.shape is not None
+    dims = (*indices.shape[:-1], *x.shape[depth:]) if known else None
+    _expect_shape("scatter_slices", updates, indices.rank - 1 + x.rank - depth, dims)
+    return x

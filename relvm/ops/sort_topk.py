@@ -1,0 +1,230 @@
+"""Positions by what is there: those of the largest elements, and those where a condition holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import claim_at_most, expect, op
+from relvm.ir.symbolic import product
+from relvm.ir.type_rules import expect_axis, expect_bool, expect_equal_dims, expect_shape, expect_tensor
+from relvm.ir.types import ShapeType, TensorType
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
+from relvm.kernels.lowering_rules import Loops, loop_nest
+
+
+def numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, largest: bool) -> np.ndarray:
+    count, size = shape[axis], x.shape[axis]
+    if largest:  # backwards, so that of equal elements the first comes last
+        order = size - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+    else:
+        order = np.argsort(x, axis, kind="stable")
+    return np.take(order, np.arange(count), axis).astype(np.int64)
+
+
+def comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
+    """Whether x is before y, whatever their positions; NaN counts as the largest."""
+    if largest:
+        before = x > y
+        return before.either(x.differs(x).both(y.equals(y))) if x.dtype.is_float else before
+    before = x < y
+    return before.either(y.differs(y).both(x.equals(x))) if x.dtype.is_float else before
+
+
+def _top_positions(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> None:
+    """The result itself holds, for each row, a heap of the best positions so far, the worst of them at its root; it is
+    sorted at the end.  There are no ties: of equal elements the one of the smaller position is better."""
+    (x,), (out,) = inputs, outputs
+    axis %= len(x.shape)
+    size, count = as_scalar(x.shape[axis], I64), as_scalar(out.shape[axis], I64)
+    step = k.size(x.shape[axis + 1 :])
+    levels = heap_levels(k, count)
+    with loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])]) as (row, column):
+        source = k.declare("source", row * size * step + column)
+        target = k.declare("target", row * count * step + column)
+
+        def is_better(p: Scalar, q: Scalar) -> Scalar:
+            one, other = (k.declare("element", x.flat(source + at * step)) for at in (p, q))
+            tie = comes_first(other, one, largest).equals(False).both(p < q)
+            return k.declare("better", comes_first(one, other, largest).either(tie))
+
+        heap = Heap(k, out, target, step, levels, is_better)
+        heap.number(count)
+        heap.arrange(count)
+        first = Literal(0, I64)
+        with k.loop(Select(count > 0, size, first), start=count, name="n") as n, k.branch(is_better(n, heap.at(first))):
+            heap.put(first, n)
+            heap.sift(first, count)
+        heap.sort(count)
+
+
+def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
+    """How often a position of a heap of that size can be doubled."""
+    levels, reach = k.declare("levels", Literal(0, I64)), k.declare("reach", Literal(1, I64))
+    with k.loop(62), k.branch(reach < count):
+        k.assign(reach, reach * 2)
+        k.assign(levels, levels + 1)
+    return levels
+
+
+class Heap:
+    """A binary heap of positions in `out`, the worst at the root."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        out: Buffer,
+        target: Scalar,
+        step: Scalar,
+        levels: Scalar,
+        is_better: Callable[[Scalar, Scalar], Scalar],
+    ) -> None:
+        self.k, self.out, self.target, self.step, self.levels = k, out, target, step, levels
+        self.is_better = is_better
+
+    def at(self, node: Scalar) -> Scalar:
+        return self.out.flat(self.target + node * self.step)
+
+    def put(self, node: Scalar, position: Scalar) -> None:
+        self.k.store(self.out, (self.target + node * self.step,), position)
+
+    def swap(self, first: Scalar, second: Scalar) -> None:
+        held = self.k.declare("held", self.at(first))
+        self.put(first, self.at(second))
+        self.put(second, held)
+
+    def sift(self, node: Scalar, size: Scalar) -> None:
+        """Moves what is at the node down to where no child is worse, in a heap of that size."""
+        k, node = self.k, self.k.declare("node", node)
+        with k.loop(self.levels):
+            child = k.declare("child", node * 2 + 1)
+            with k.branch(child < size):
+                other = k.declare("other", Select(child + 1 < size, child + 1, child))
+                k.assign(child, Select(self.is_better(self.at(child), self.at(other)), other, child))
+                with k.branch(self.is_better(self.at(node), self.at(child))):
+                    self.swap(node, child)
+                    k.assign(node, child)
+
+    def number(self, size: Scalar) -> None:
+        """Has each of the first nodes hold its own number."""
+        with self.k.loop(size, name="n") as n:
+            self.put(n, n)
+
+    def arrange(self, size: Scalar) -> None:
+        """Makes a heap of the first nodes."""
+        half = self.k.declare("half", size / 2)
+        with self.k.loop(half, name="n") as n:
+            self.sift(half - 1 - n, size)
+
+    def sort(self, size: Scalar) -> None:
+        """Makes of a heap of that size a row, the best first."""
+        root = Literal(0, I64)
+        with self.k.loop(size - 1, name="n") as n:
+            last = self.k.declare("last", size - 1 - n)
+            self.swap(root, last)
+            self.sift(root, last)
+
+
+@op("top_positions", numpy=numpy_top_positions, lower=Loops(_top_positions))
+def top_positions(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True) -> TensorType:
+    """Where the largest elements along an axis are, in their order; of equal ones the first comes first.
+
+    x: any dtype, rank >= 1; NaN counts as the largest.   shape: the result's: that of x, but along the axis the number
+    of elements asked for.   axis: in [-rank, rank).   largest: False: the smallest ones, the smallest first.
+    Result: i64, that shape.
+    Raises RelvmTypeError: another rank of the shape, an axis out of range.  RelvmArgumentError: `largest` is no bool.
+    RelvmShapeError: more positions than the axis has, other dimensions that differ.
+    Source: ONNX TopK-24; NaN: numpy.sort.
+    """
+    expect_tensor("top_positions", x=x)
+    expect_shape("top_positions", "shape", shape)
+    is_bool = isinstance(largest, bool)
+    expect(is_bool, "top_positions: largest is {!r}, expected a bool", largest, error=RelvmArgumentError)
+    if x.rank is None:
+        return TensorType(I64, shape.dims, shape.rank)
+    at = expect_axis("top_positions", axis, x.rank)
+    expect(shape.rank in (None, x.rank), "top_positions: x has rank {} and the shape {}", x.rank, shape.rank)
+    for i, (size, count) in enumerate(zip(x.shape or (), shape.dims or (), strict=False)):
+        if i != at:
+            expect_equal_dims("top_positions", f"dimension {i} of x and of shape differs", size, count)
+            continue
+        claim_at_most(count, size, "top_positions: {} positions of an axis of size {}")
+    return TensorType(I64, shape.dims, x.rank)
+
+
+def _numpy_row_order(x: np.ndarray) -> np.ndarray:
+    if x.shape[1] == 0:
+        return np.arange(len(x))
+    return np.lexsort(x.T[::-1])
+
+
+def _row_order(k: KernelBuilder, inputs, outputs) -> None:
+    """A heap of all rows, the last of them at its root."""
+    (x,), (out,) = inputs, outputs
+    count, width = as_scalar(x.shape[0], I64), as_scalar(x.shape[1], I64)
+
+    def is_better(p: Scalar, q: Scalar) -> Scalar:
+        """Whether row p is before row q: the first place at which they differ says that."""
+        first, second = (k.declare("row", at * width) for at in (p, q))
+        order = k.declare("order", Literal(0, I64))
+        less, more = Literal(-1, I64), Literal(1, I64)
+        with k.loop(Select(order.equals(0), width, Literal(0, I64)), name="j") as j:
+            one, other = (k.declare("element", x.flat(row + j)) for row in (first, second))
+            found = Select(comes_first(one, other, False), less, Select(comes_first(other, one, False), more, order))
+            k.assign(order, found)
+        return k.declare("better", (order < 0).either(order.equals(0).both(p < q)))
+
+    heap = Heap(k, out, Literal(0, I64), Literal(1, I64), heap_levels(k, count), is_better)
+    heap.number(count)
+    heap.arrange(count)
+    heap.sort(count)
+
+
+@op("row_order", numpy=_numpy_row_order, lower=Loops(_row_order))
+def row_order(x: TensorType) -> TensorType:
+    """The positions of a matrix's rows, the smallest first; of two rows the first elements that differ decide.
+
+    x: (n, width), any dtype; NaN counts as the largest.   Result: i64[n]; equal rows in the order in which they stand.
+    Raises RelvmTypeError: another rank.   Source: numpy.lexsort.
+    """
+    expect_tensor("row_order", x=x)
+    expect(x.rank in (None, 2), "row_order: x has rank {}, expected 2", x.rank)
+    return TensorType(I64, None if x.shape is None else x.shape[:1], 1)
+
+
+def _numpy_true_positions(cond: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    found = np.flatnonzero(cond)
+    if len(found) != shape[0]:
+        raise RelvmShapeError(f"true_positions: {len(found)} elements hold, and the shape says {shape[0]}")
+    return found
+
+
+def _true_positions(k: KernelBuilder, inputs, outputs) -> None:
+    (cond,), (out,) = inputs, outputs
+    size, count = k.size(cond.shape), k.size(out.shape)
+    found = k.declare("found", Literal(0, I64))
+    with k.loop(size, name="n", simd=True, reduce=[("+", found)]) as n:
+        k.assign(found, found + cond.flat(n).to(I64))
+    message = "true_positions: %lld elements hold, and the shape says %lld"
+    k.fail(found.differs(count), "SHAPE_ERROR", message, found, count)
+    k.assign(found, 0)
+    with k.loop(size, name="n") as n, k.branch(cond.flat(n)):
+        k.store(out, (found,), n)
+        k.assign(found, found + 1)
+
+
+@op("true_positions", numpy=_numpy_true_positions, lower=Loops(_true_positions))
+def true_positions(cond: TensorType, shape: ShapeType) -> TensorType:
+    """The row-major positions of the elements that hold, in order.
+
+    cond: bool, any shape.   shape: (how many elements hold).   Result: i64, that shape.
+    Raises RelvmTypeError: another dtype, a shape of another rank than 1.  At run time RelvmShapeError: another number
+    of elements holds.   Source: ONNX NonZero-13.
+    """
+    expect_bool("true_positions", cond=cond)
+    expect_shape("true_positions", "shape", shape)
+    expect(shape.rank in (None, 1), "true_positions: shape has rank {}, expected 1", shape.rank)
+    return TensorType(I64, shape.dims, 1)

@@ -1,0 +1,121 @@
+"""Choosing between elements, and changing their dtype."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.ir.dtypes import F32, F64, I32, I64, STR, DType, dtype_of
+from relvm.ir.operator import expect, op
+from relvm.ir.type_rules import broadcast, expect_bool, expect_same_dtype, expect_tensor, with_dtype
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
+from relvm.kernels.lowering_rules import elementwise
+
+
+@op("where", numpy=np.where, lower=elementwise(lambda cond, x, y: Select(cond, x, y)), moves=True)
+def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
+    """x where cond holds, else y, elementwise.
+
+    cond: bool.   x, y: the same dtype, any.   All three: shapes that broadcast.   Result: the dtype of x, the
+    broadcast shape.
+    Raises RelvmTypeError: another dtype of cond, two dtypes of x and y.  RelvmShapeError: shapes that do not
+    broadcast.
+    Source: ONNX Where-16.
+    """
+    expect_bool("where", cond=cond)
+    expect_same_dtype("where", x=x, y=y)
+    return broadcast("where", x.dtype, cond, x, y)
+
+
+def _numpy_cast(x: np.ndarray, *, to: str | DType) -> np.ndarray:
+    target = dtype_of(to)
+    by_way_of_f32 = all(dtype.isbuiltin != 1 for dtype in (x.dtype, target.numpy))  # ml_dtypes does not have every pair
+    return (x.astype(np.float32) if by_way_of_f32 else x).astype(target.numpy)
+
+
+def _cast(x: Scalar, *, to: str | DType) -> Scalar:
+    return x.to(dtype_of(to))
+
+
+@op("cast", numpy=_numpy_cast, lower=elementwise(_cast), moves=True)
+def cast(x: TensorType, *, to: str | DType) -> TensorType:
+    """x converted: to bool, whether it is not 0; float to integer towards zero; integer to integer modulo 2^bits; to a
+    float the nearest number, which is infinity for what is too large, or NaN, or the largest, by what the dtype has.
+
+    x: any dtype.   to: a dtype's name (`f32`).   Result: that dtype, the shape of x.   A float that the integer dtype
+    cannot hold, NaN included, gives a number that depends on the machine.
+    Raises RelvmTypeError: no such dtype, strings.
+    Source: ONNX Cast-25 with saturate=0; NumPy's and ml_dtypes's astype.
+    """
+    expect_tensor("cast", x=x)
+    dtype = dtype_of(to)
+    expect(x.dtype != STR, "cast: x is {}; string_to_number makes numbers of strings", x)
+    expect(dtype != STR, "cast: to str; string_of_number makes strings of numbers")
+    return with_dtype(x, dtype)
+
+
+def _numpy_saturate(x: np.ndarray, *, to: str | DType) -> np.ndarray:
+    dtype = dtype_of(to)
+    return np.where(np.isnan(x), 0, np.clip(x, *dtype.limits)).astype(dtype.numpy)
+
+
+def _saturate(x: Scalar, *, to: str | DType) -> Scalar:
+    dtype = dtype_of(to)
+    if x.dtype == F32 and dtype.bits == 8:
+        return Intrinsic(f"rvm_saturate_{dtype}", (x,), dtype)
+    lowest, highest = (Literal(limit, x.dtype) for limit in dtype.limits)
+    within = Select(x > highest, highest, Select(x < lowest, lowest, x))
+    return Select(x.equals(x), within, Literal(0, x.dtype)).to(dtype)
+
+
+@op("saturate", numpy=_numpy_saturate, lower=elementwise(_saturate))
+def saturate(x: TensorType, *, to: str | DType) -> TensorType:
+    """x converted to integers of few bits towards zero; what is beyond their range becomes the nearest of them.
+
+    x: a float dtype.   to: the name of an integer dtype of at most 16 bits.   Result: that dtype, the shape of x; NaN
+    gives 0.
+    Raises RelvmTypeError: other dtypes.   Source: ONNX QuantizeLinear-25.
+    """
+    expect_tensor("saturate", x=x)
+    expect(x.dtype is None or x.dtype.is_float, "saturate: x has dtype {}, expected a float", x.dtype)
+    dtype = dtype_of(to)
+    right = dtype.is_integer and dtype.bits <= 16
+    expect(right, "saturate: to is {}, expected an integer dtype of at most 16 bits", dtype)
+    return with_dtype(x, dtype)
+
+
+# Integers of the bits of floats.
+_BITS_OF = {F32: I32, F64: I64}
+
+
+def _numpy_bit_cast(x: np.ndarray, *, to: str | DType) -> np.ndarray:
+    dtype = dtype_of(to)
+    return x.astype(bool) if dtype.is_bool else x.view(dtype.numpy)
+
+
+def _bit_cast(x: Scalar, *, to: str | DType) -> Scalar:
+    dtype = dtype_of(to)
+    if x.dtype == dtype:
+        return x
+    if x.dtype in _BITS_OF:
+        x = Intrinsic(f"rvm_bits_of_{x.dtype}", (x,), _BITS_OF[x.dtype])
+    if dtype in _BITS_OF:
+        return Intrinsic(f"rvm_{dtype}_of_bits", (x.to(_BITS_OF[dtype]),), dtype)
+    return x.to(dtype)
+
+
+@op("bit_cast", numpy=_numpy_bit_cast, lower=elementwise(_bit_cast))
+def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
+    """The bits of x as numbers of another dtype.
+
+    x: f32, f64, bool or an integer dtype.   to: the name of one of as many bits (`i32`).   Result: that dtype, the
+    shape of x; of bits that are neither 0 nor 1 as bool, whether they are not 0.
+    Raises RelvmTypeError: another dtype, or one of other bits.   Source: ONNX BitCast-26.
+    """
+    expect_tensor("bit_cast", x=x)
+    dtype = dtype_of(to)
+    for each in (x.dtype, dtype):
+        known = each in _BITS_OF or not each.is_float
+        expect(known, "bit_cast: the bits of {}, expected f32, f64, bool or an integer dtype", each)
+    expect(x.dtype.bits == dtype.bits, "bit_cast: from {} to {}, which has other bits", x.dtype, dtype)
+    return with_dtype(x, dtype)

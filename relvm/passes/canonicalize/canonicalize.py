@@ -1,0 +1,117 @@
+"""Small rules that replace an operator by a simpler one of the same value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Shape, Var
+from relvm.ir.operator import Operator
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, map_parts, with_bindings, with_value
+from relvm.kernels.lowering_rules import Pointwise
+from relvm.passes.canonicalize import elementwise_rules, movement_rules
+from relvm.passes.constant_folding import evaluate
+from relvm.passes.pass_manager import function_pass
+
+# What a rule gets: the call, and how an argument of it was computed (None: not by an operator in sight).  It gives an
+# atom, or a call whose arguments may be calls; None where it says nothing.
+Definitions = Callable[[Expr], OpCall | None]
+Rule = Callable[[OpCall, Definitions], Expr | None]
+
+RULES: dict[Operator, tuple[Rule, ...]] = {**movement_rules.RULES, **elementwise_rules.RULES}
+POINTWISE_RULES: tuple[Rule, ...] = elementwise_rules.POINTWISE_RULES  # of every elementwise operator, behind its own
+
+_MOST_STEPS = 32  # rules that apply to one operator in turn; a bound for programs made to have more
+
+
+@function_pass("simplify", at=Stage.NORMAL)
+def simplify(function: Function) -> Function:
+    """Replace operators by simpler ones that give the same elements:
+
+    y = transpose(transpose(x))   ->   x
+    y = power(x, 2)               ->   y = multiply(x, x)
+
+    A rule looks at an operator and at how its arguments were computed, which are already as simple as they get, and
+    applies only where the result's type stays.  Infinities, NaN and the sign of a zero stay, too; powers are rounded as
+    the products that they become.  No rule reaches out of a local function: it would have to capture more.
+    """
+    return map_blocks(_Simplifier().block, function)
+
+
+class _Simplifier:
+    """definitions: a variable -> the operator that computes it.  renamed: a variable removed -> what it is."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[Expr, OpCall] = {}
+        self.renamed: dict[Expr, Expr] = {}
+
+    def block(self, block: Block) -> Block:
+        bindings: list[Binding | MatchCast] = []
+        for binding in block.bindings:
+            self.binding(binding, bindings)
+        return with_bindings(block, bindings, self.atom(block.result))
+
+    def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
+        """Appends `binding` at its simplest, behind what it needs."""
+        value = self.value(binding.value)
+        if isinstance(value, OpCall) and isinstance(binding, Binding):
+            value = self.simplest(value, binding.var, bindings)
+            if not isinstance(value, OpCall) and value.type == binding.var.type:
+                self.renamed[binding.var] = value
+                return
+            if isinstance(value, OpCall):
+                self.definitions[binding.var] = value
+        bindings.append(with_value(binding, value))
+
+    def value(self, value: Expr) -> Expr:
+        outer = self.definitions
+        if isinstance(value, Function):
+            self.definitions = {}
+        value = map_parts(self.atom, self.block, value)
+        self.definitions = outer
+        return value
+
+    def atom(self, expr: Expr) -> Expr:
+        return self.renamed.get(expr, expr)
+
+    def simplest(self, call: OpCall, whole: Var, bindings: list) -> Expr:
+        """What `call`, whose arguments are atoms, is in the end; the parts of that are appended.  whole: what is
+        made."""
+        for _ in range(_MOST_STEPS):
+            simpler = one_step(call, self.definitions.get)
+            if not isinstance(simpler, OpCall):
+                return call if simpler is None else simpler
+            args = tuple(self.part(arg, whole, bindings) for arg in simpler.args)
+            call = replace(simpler, args=args)
+        return call
+
+    def part(self, expr: Expr, whole: Var, bindings: list) -> Expr:
+        """An argument of a call that a rule made, as an atom."""
+        if not isinstance(expr, OpCall):
+            return expr
+        args = tuple(self.part(arg, whole, bindings) for arg in expr.args)
+        value = self.simplest(replace(expr, args=args), whole, bindings)
+        if not isinstance(value, OpCall):
+            return value
+        var = whole.part(value.op.name, value.type)
+        bindings.append(Binding(var, value))
+        self.definitions[var] = value
+        return var
+
+
+def one_step(call: OpCall, defined: Definitions) -> Expr | None:
+    """What the first rule that applies makes of `call`, or None."""
+    if all(isinstance(arg, Constant | Shape) for arg in call.args) and (folded := evaluate(call)):
+        return folded
+    for rule in rules_of(call.op):
+        simpler = rule(call, defined)
+        if simpler is not None and simpler.type == call.type:
+            return simpler
+    return None
+
+
+def rules_of(operator: Operator) -> tuple[Rule, ...]:
+    """The rules for an operator, in the order in which they are tried."""
+    own = RULES.get(operator, ())
+    return (*own, *POINTWISE_RULES) if isinstance(operator.lower, Pointwise) else own

@@ -1,0 +1,198 @@
+"""Run-time checks of sizes: every claim that a kernel relies on and no type proves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from relvm.errors import RelvmError, RelvmShapeError, located
+from relvm.ir.expr import Binding, Block, Expr, Function, MatchCast, OpCall, Shape, Var
+from relvm.ir.node import Node, children
+from relvm.ir.operator import SizeClaim, shape_claims
+from relvm.ir.relate_sizes import check_of, claim_of, has_dims, relate, replace_one_of, with_dims
+from relvm.ir.symbolic import AnyDim, DimVar, dim_op
+from relvm.ir.types import ShapeType, TensorType, Type, type_vars
+from relvm.ir.value_ranges import Range, range_of, stated_ranges
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, map_parts, with_bindings, with_value
+from relvm.kernels.lowering_rules import Builtin
+from relvm.passes.pass_manager import function_pass
+from relvm.passes.util.match_casts import in_binding_order
+
+
+@function_pass("check_sizes", at=Stage.NORMAL)
+def check_sizes(function: Function) -> Function:
+    """Name each dimension that no type names, and check at run time what operators need of sizes:
+
+    def f(x: f32[_], y: f32[_])   ->   x_1 = match_cast(x, f32[d0], "f: add: argument x")
+      z = add(x, y)                    y_1 = match_cast(y, f32[d0], "f: add: argument y")
+                                       z = add(x_1, y_1)
+    z = reshape(x, shape(m, 2))   ->   _ = builtin.check_equal(dim(n), dim(m * 2), "f: reshape: ...")
+                                       z = reshape(x, shape(m, 2))
+    s = shape(n - 2)              ->   _ = builtin.check_at_most(dim(0), dim(n - 2), "f: dimension 0 of a shape ...")
+                                       s = shape(n - 2)
+
+    Passes behind this one may rely on the types of all operators' arguments and results: equal dimensions are equal,
+    and what an operator claims (relvm/ir/operator.py) holds.  No dimension of a shape is negative.  No pass removes the
+    checks, which are effects.  A call with an argument of unknown rank or dtype is left as it is, and so is a call that
+    a builtin computes on dimensions without a name, since the builtin checks them itself.
+    """
+    return map_blocks(_Checker(function.name, stated_ranges(function)).block, function)
+
+
+class _Checker:
+    """ranges: the bounds that the function states.   new_dims: the variables made for dimensions.
+
+    What holds in a block and those inside it: renamed, a variable -> one of the same value whose type says more;
+    checked, the claims that are checked already.   added: the keys of both, in order, to be taken out again.
+    """
+
+    def __init__(self, name: str, ranges: Mapping[DimVar, Range]) -> None:
+        self.name = name
+        self.ranges = ranges
+        self.new_dims: set[DimVar] = set()
+        self.renamed: dict[Expr, Expr] = {}
+        self.checked: set[tuple] = set()
+        self.added: list[Expr | tuple] = []
+
+    def block(self, block: Block) -> Block:
+        bindings: list[Binding | MatchCast] = []
+        before = len(self.added)
+        for binding in block.bindings:
+            value = self.value(binding.value)
+            if (claim := claim_of(value)) and not self.is_needed(claim):
+                continue
+            if isinstance(value, OpCall) and isinstance(binding, Binding):
+                try:
+                    binding = self.call(binding, value, bindings)
+                except RelvmError as error:
+                    raise located(type(error)(f"{self.name}: {error}"), binding.var.origin) from error
+            else:
+                binding = with_value(binding, value)
+            self.check_shapes(value, binding.var.origins, bindings)
+            bindings.append(binding)
+        result = self.atom(block.result)
+        self.check_shapes(result, (), bindings)
+        for key in self.added[before:]:
+            if isinstance(key, tuple):
+                self.checked.discard(key)
+            else:
+                del self.renamed[key]
+        del self.added[before:]
+        return with_bindings(block, bindings, result)
+
+    def value(self, value: Expr) -> Expr:
+        outer = self.checked
+        if isinstance(value, Function):  # it may be called where what is checked here is not
+            self.checked = set()
+        value = map_parts(self.atom, self.block, value)
+        self.checked = outer
+        return value
+
+    def atom(self, expr: Expr) -> Expr:
+        while expr in self.renamed:  # no more often than it has dimensions
+            expr = self.renamed[expr]
+        return expr
+
+    def call(self, binding: Binding, call: OpCall, bindings: list[Binding | MatchCast]) -> Binding:
+        """The binding of an operator's call, behind the checks that it needs, which are appended."""
+        types = tuple(with_dims(arg.type) for arg in call.args)
+        if not all(map(has_dims, types)):
+            return with_value(binding, call)
+        is_unnamed = any(type_ is not arg.type for type_, arg in zip(types, call.args, strict=True))
+        if isinstance(call.op.lower, Builtin):
+            if is_unnamed:
+                return with_value(binding, call)
+        elif is_unnamed or call is not binding.value:
+            call = self.named(call, bindings)
+            binding = self.retyped(binding, call)
+        types = tuple(arg.type for arg in call.args)
+        for claim in call.op.claims(types, call.attributes):
+            self.check(claim, binding.var.origins, bindings)
+        return with_value(binding, call)
+
+    def check_shapes(self, value: Expr, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
+        """Append the checks that no dimension of the shapes in a binding's value is negative."""
+        for shape in _shapes(value):
+            for claim in shape_claims(shape.dims):
+                self.check(claim, origins, bindings)
+
+    def retyped(self, binding: Binding, call: OpCall) -> Binding:
+        if call.type == binding.var.type:
+            return binding
+        var = replace(binding.var, type=call.type)
+        self.rename(binding.var, var)
+        return replace(binding, var=var)
+
+    def rename(self, old: Expr, new: Expr) -> None:
+        self.renamed[old] = new
+        self.added.append(old)
+
+    def named(self, call: OpCall, bindings: list[Binding | MatchCast]) -> OpCall:
+        """The call over arguments whose every dimension is known, behind the match_casts that see to it."""
+        args = tuple(dict.fromkeys(call.args))
+        types = {arg: with_dims(arg.type) for arg in args}
+        new = {var for arg, type_ in types.items() if type_ is not arg.type for var in type_vars(type_)}
+        self.new_dims |= new
+        related, result = relate(call.op, [types[arg] for arg in call.args], call.attributes, self.replacement)
+        types = dict(zip(call.args, related, strict=True))
+        casts: dict[Expr, MatchCast] = {}
+        for i, arg in enumerate(call.args):
+            if types[arg] != arg.type and arg not in casts:
+                where = f"{self.name}: {call.op}: argument {_parameter(call, i)}"
+                var = replace(arg, type=types[arg]) if isinstance(arg, Var) else Var("value", type=types[arg])
+                casts[arg] = MatchCast(var, arg, where)
+        ordered = in_binding_order(casts.values(), new)
+        if ordered is None:
+            raise RelvmShapeError(f"{call.op}: sizes that depend on each other; match_cast one argument")
+        bindings += ordered
+        for arg, cast in casts.items():
+            if isinstance(arg, Var):
+                self.rename(arg, cast.var)
+        args = tuple(casts[arg].var if arg in casts else arg for arg in call.args)
+        return replace(call, args=args, type=result)
+
+    def replacement(self, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
+        """The variable that a match_cast gives another value; best one that no type of the program names."""
+        return replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
+
+    def check(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
+        """Append the check of a claim, unless there is no need of it."""
+        if self.is_needed(claim):
+            bindings.append(check_of(claim, f"{self.name}: {claim.message}", origins))
+
+    def is_needed(self, claim: SizeClaim) -> bool:
+        """Whether a claim has not been checked and does not follow from the bounds that the function states."""
+        key = (claim.relation, claim.left, claim.right)
+        room = range_of(dim_op("sub", claim.right, claim.left), self.ranges)
+        if key in self.checked or (claim.relation == "at_most" and room.low >= 0):
+            return False
+        self.checked.add(key)
+        self.added.append(key)
+        return True
+
+
+def unknown_argument(call: OpCall) -> Type | None:
+    """The first type of an argument that is no tensor or shape of known dimensions; None where there is none."""
+    return next(
+        (a.type for a in call.args if not (isinstance(a.type, TensorType | ShapeType) and has_dims(a.type))), None
+    )
+
+
+def _shapes(value: Node) -> Iterator[Shape]:
+    """The shapes in a binding's value, without those in its blocks."""
+    if isinstance(value, Shape):
+        yield value
+    elif not isinstance(value, Block):
+        for part in children(value):
+            yield from _shapes(part)
+
+
+def _parameter(call: OpCall, index: int) -> str:
+    """The name of the operator's parameter that takes argument `index`."""
+    parameters = call.op.parameters
+    last = parameters[-1]
+    if last.kind is inspect.Parameter.VAR_POSITIONAL and index >= len(parameters) - 1:
+        return f"{last.name}[{index - len(parameters) + 1}]"
+    return parameters[index].name

@@ -1,0 +1,172 @@
+"""Computation at compile time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import replace
+
+import numpy as np
+
+from relvm.errors import RelvmArithmeticError
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Constant,
+    Expr,
+    Function,
+    If,
+    OpCall,
+    Prim,
+    PrimCall,
+    Shape,
+    Tuple,
+    TupleItem,
+    Var,
+    constant,
+    prim,
+)
+from relvm.ir.node import map_children
+from relvm.ir.operator import Effect
+from relvm.ir.relate_sizes import claim_of
+from relvm.ir.scalar_ops import evaluate_row, find_row
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import OBJECT, ShapeType, TensorType
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, with_bindings, with_value
+from relvm.passes.cse import key_of
+from relvm.passes.pass_manager import function_pass
+
+SIZE_LIMIT_BYTES = 64 << 20  # a folded constant is not larger than this and its arguments together
+
+Made = dict[
+    Hashable, tuple[OpCall, Constant | None]
+]  # keys of calls, as long as these keep the keys' arrays -> results
+
+
+@function_pass("fold_constants", at=Stage.NORMAL)
+def fold_constants(function: Function) -> Function:
+    """Evaluate pure operators whose arguments are all known, by their NumPy meaning:
+
+    y = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))   ->   const(f32[2], [4, 6])
+
+    What is made of one constant several times is one constant, and that itself where an operator leaves it as it is:
+    weights that layers share are not multiplied.  An item of a known tuple is taken, an if on a known condition keeps
+    the branch that it must take, an if between a value and itself is that value, and the shape of a tensor of known
+    sizes is a constant.
+    """
+    known, made = {}, {}
+    return map_blocks(lambda block: _block(block, known, made), function)
+
+
+def _block(block: Block, known: dict[Var, Expr], made: Made) -> Block:
+    """known: variables whose value is a constant (its uses are replaced) or a tuple of atoms."""
+    bindings = []
+    for binding in block.bindings:
+        if not isinstance(binding, Binding):
+            bindings.append(with_value(binding, _atom(binding.value, known)))
+            continue
+        bindings += _fold(binding, known, made)
+    result = _atom(block.result, known)
+    return with_bindings(block, bindings, result)
+
+
+def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding]:
+    value = binding.value
+    match value:
+        case If(cond, then, orelse):
+            cond = _atom(cond, known)
+            if isinstance(cond, Constant | Prim):
+                taken = _block(then if np.asarray(cond.value).item() else orelse, known, made)
+                return [*taken.bindings, *_named(binding, taken.result, known)]
+            then, orelse = _block(then, known, made), _block(orelse, known, made)
+            if then.result is orelse.result and not then.bindings and not orelse.bindings and cond.type != OBJECT:
+                return _named(binding, then.result, known)
+            return [replace(binding, value=replace(value, cond=cond, then=then, orelse=orelse))]
+        case Function():
+            return [with_value(binding, map_blocks(lambda block: _block(block, known, made), value))]
+    value = _atom(value, known) if isinstance(value, Var) else _with_known_atoms(value, known)
+    match value:
+        case TupleItem(tuple_, index) if isinstance(known.get(tuple_), Tuple):
+            return _named(binding, known[tuple_].fields[index], known)
+        case OpCall(op, type=ShapeType(dims=dims)) if (
+            op.effect is Effect.PURE and dims is not None and _all_known(dims)
+        ):
+            return _named(binding, Shape(dims), known)
+        case Tuple():
+            known[binding.var] = value
+        case OpCall() if folded := _evaluate_once(value, made):
+            known[binding.var] = folded
+            return []
+        case BuiltinCall() if (claim := claim_of(value)) and claim.holds():
+            return []
+        case PrimCall() if folded := _evaluate_scalar(value):
+            known[binding.var] = folded
+            return []
+    return [with_value(binding, value)]
+
+
+def _named(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding]:
+    """What is left of `binding` when its value is `atom`, which takes the variable's place if it is of its type."""
+    if atom.type != binding.var.type:
+        return [with_value(binding, atom)]
+    known[binding.var] = atom
+    return []
+
+
+def _with_known_atoms(value: Expr, known: dict[Var, Expr]) -> Expr:
+    return map_children(lambda part: _atom(part, known), value)
+
+
+def _atom(expr: Expr, known: dict[Var, Expr]) -> Expr:
+    value = known.get(expr) if isinstance(expr, Var) else None
+    return expr if value is None or isinstance(value, Tuple) else value
+
+
+def _evaluate_once(call: OpCall, made: Made) -> Constant | None:
+    key = key_of(call) if all(isinstance(arg, Constant | Shape) for arg in call.args) else None
+    if key is None:
+        return None
+    if key not in made:
+        made[key] = call, evaluate(call)
+    return made[key][1]
+
+
+def evaluate(call: OpCall) -> Constant | None:
+    """The call's value, or None where an argument is not known or the result is large."""
+    if call.op.effect is not Effect.PURE or not isinstance(call.type, TensorType) or not call.args:
+        return None
+    args = []
+    for arg in call.args:
+        match arg:
+            case Constant(value=array):
+                args.append(array)
+            case Shape(dims=dims) if _all_known(dims):
+                args.append(dims)
+            case _:
+                return None
+    if call.type.shape is None or not _all_known(call.type.shape) or call.type.dtype is None:
+        return None
+    size_bytes = math.prod(call.type.shape) * call.type.dtype.size_bytes
+    if size_bytes > SIZE_LIMIT_BYTES:
+        return None
+    result = np.asarray(call.op.numpy(*args, **dict(call.attributes)), dtype=call.type.dtype.numpy)
+    assert result.shape == call.type.shape, f"{call.op}: NumPy gives shape {result.shape}, the type rule {call.type}"
+    same = next((arg for arg, array in zip(call.args, args, strict=True) if array is result), None)
+    return same or constant(result)
+
+
+def _evaluate_scalar(call: PrimCall) -> Prim | None:
+    """The call's value, or None where an operand is not known or it has no value: then running it says so."""
+    if not all(isinstance(arg, Prim) for arg in call.args):
+        return None
+    row = find_row(call.function, tuple(arg.dtype for arg in call.args))
+    try:
+        return prim(evaluate_row(row, *(arg.value for arg in call.args)))
+    except RelvmArithmeticError:
+        return None
+
+
+def _all_known(dims: tuple[AnyDim, ...]) -> bool:
+    return all(isinstance(dim, int) for dim in dims)

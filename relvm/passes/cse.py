@@ -1,0 +1,142 @@
+"""What is computed twice is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    Constant,
+    DimValue,
+    DTypeValue,
+    Expr,
+    Function,
+    FunctionRef,
+    MatchCast,
+    Null,
+    OpCall,
+    PackedCall,
+    PackedRef,
+    Prim,
+    Shape,
+    String,
+    Tuple,
+    TupleItem,
+    Var,
+    constant_key,
+)
+from relvm.ir.type_inference import is_impure_call
+from relvm.ir.types import FuncType
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, map_parts, with_bindings, with_value
+from relvm.passes.pass_manager import function_pass
+from relvm.passes.source_locations import take_over
+from relvm.tables import BUILTINS
+
+_MERGED_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "PURE")
+
+
+@function_pass("eliminate_common", at=Stage.NORMAL)
+def eliminate_common(function: Function) -> Function:
+    """Use a value again instead of computing it again from the same arguments:
+
+    y = relu(x); z = relu(x); t = (y, z)   ->   y = relu(x); t = (y, y)
+
+    Operators, tuples, their items, and calls without effects.  A value serves the rest of its block and the blocks
+    inside that, but no local function: it would have to capture it.  Closures, and what a builtin allocates, are not
+    merged.  What serves for others has their origins, too.
+    """
+    eliminator = _Eliminator()
+    return take_over(map_blocks(eliminator.block, function), eliminator.taken)
+
+
+class _Eliminator:
+    """values: what was computed -> the variable that holds it.  renamed: variables removed -> those that serve.
+    taken: those that serve -> the origins of those removed."""
+
+    def __init__(self) -> None:
+        self.values: dict[Hashable, Var] = {}
+        self.renamed: dict[Var, Expr] = {}
+        self.taken: dict[Var, dict[str, None]] = {}
+
+    def block(self, block: Block) -> Block:
+        bindings: list[Binding | MatchCast] = []
+        added: list[Hashable] = []
+        for binding in block.bindings:
+            kept = self.binding(binding, added)
+            if kept is not None:
+                bindings.append(kept)
+        for key in added:
+            del self.values[key]
+        return with_bindings(block, bindings, self.atom(block.result))
+
+    def binding(self, binding: Binding | MatchCast, added: list[Hashable]) -> Binding | MatchCast | None:
+        """`binding` over the variables that are left; None where one of them serves for it.  Its value is added."""
+        var, value = binding.var, self.value(binding.value)
+        if isinstance(binding, Binding) and (key := key_of(value)) is not None:
+            key = (key, var.type)
+            if key in self.values:
+                self.renamed[var] = self.values[key]
+                self.taken.setdefault(self.values[key], {}).update(dict.fromkeys(var.origins))
+                return None
+            self.values[key] = var
+            added.append(key)
+        return with_value(binding, value)
+
+    def value(self, value: Expr) -> Expr:
+        outer = self.values
+        if isinstance(value, Function):
+            self.values = {}
+        value = map_parts(self.atom, self.block, value)
+        self.values = outer
+        return value
+
+    def atom(self, expr: Expr) -> Expr:
+        return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
+
+
+def key_of(value: Expr) -> Hashable:
+    """What is equal for two values only if they are the same whenever they are computed; None: no key."""
+    match value:
+        case OpCall(op, args, attributes):
+            return None if is_impure_call(value) else (op, _exact(attributes), *map(_atom_key, args))
+        case Tuple(fields):
+            return (Tuple, *map(_atom_key, fields))
+        case TupleItem(tuple_, index):
+            return (TupleItem, index, _atom_key(tuple_))
+        case PackedCall(name, args, True):
+            return (PackedCall, name, *map(_atom_key, args))
+        case Call(Expr(type=FuncType(pure=True)) as callee, args):
+            return (Call, _atom_key(callee), *map(_atom_key, args))
+        case BuiltinCall(name, args) if name in _MERGED_BUILTINS:
+            return (BuiltinCall, name, *map(_atom_key, args))
+    return None
+
+
+def _atom_key(atom: Expr) -> Hashable:
+    match atom:
+        case Var():
+            return atom
+        case Constant(value=array):
+            return (Constant, constant_key(array))
+        case Prim(value, dtype):
+            return (Prim, dtype, repr(value))
+        case String(value) | DTypeValue(value) | FunctionRef(value) | PackedRef(value):
+            return (type(atom), value)
+        case Shape(dims):
+            return (Shape, dims)
+        case DimValue(dim):
+            return (DimValue, dim)
+        case Null():
+            return Null
+    raise AssertionError(f"no atom: {type(atom).__name__}")
+
+
+def _exact(value: object) -> Hashable:
+    """An attribute's value such that 1, 1.0 and true are three, and so are 0.0 and -0.0 two."""
+    if isinstance(value, tuple):
+        return tuple(map(_exact, value))
+    return repr(value) if isinstance(value, float) else (type(value), value)

@@ -1,0 +1,87 @@
+"""Removal of what nothing uses."""
+
+from __future__ import annotations
+
+from relvm.ir.expr import Binding, Block, Expr, Function, FunctionRef, If, MatchCast, Module, Var
+from relvm.ir.node import children, walk
+from relvm.ir.type_inference import is_impure_call, may_fail
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import function_runs, map_blocks, with_bindings, with_value
+from relvm.passes.pass_manager import module_pass
+
+
+@module_pass("eliminate_dead", at=Stage.NORMAL)
+def eliminate_dead(module: Module) -> Module:
+    """Remove bindings whose value is never used and has no effect, then private functions that no public function
+    leads to.  A `match_cast` is a check, and stays."""
+    return _used_functions(module.with_functions(tuple(map(_function, module.functions))))
+
+
+def _function(function: Function) -> Function:
+    used: set[Var] = set()
+    return map_blocks(lambda block: _block(block, used), function)
+
+
+def _used_functions(module: Module) -> Module:
+    if not any(f.private for f in module.functions):
+        return module
+    functions = {f.name: f for f in module.functions}
+    used = {f.name for f in module.functions if not f.private}
+    waiting = list(used)
+    while waiting:
+        found = {item.name for item in walk(functions[waiting.pop()].body) if isinstance(item, FunctionRef)} - used
+        used |= found
+        waiting += found
+    return module.with_functions(tuple(f for f in module.functions if f.name in used))
+
+
+def _block(block: Block, used: set[Var]) -> Block:
+    """`block` without what neither it nor anything after it (`used`, which grows) needs."""
+    _use(block.result, used)
+    kept: list[Binding | MatchCast] = []
+    for run in reversed(list(function_runs(block.bindings))):
+        kept.extend(reversed(_run(run, used)))
+    kept.reverse()
+    return with_bindings(block, kept)
+
+
+def _run(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding | MatchCast]:
+    """What is needed of one binding, or of several local functions, which may need each other."""
+    values: dict[Var, Expr] = {}
+    count = -1
+    while count < len(values):
+        count = len(values)
+        for binding in reversed(run):
+            needed = isinstance(binding, MatchCast) or binding.var in used or _has_effect(binding.value)
+            if needed and binding.var not in values:
+                values[binding.var] = _value(binding.value, used)
+    needed = (binding for binding in run if binding.var in values)
+    return [with_value(binding, values[binding.var]) for binding in needed]
+
+
+def _value(value: Expr, used: set[Var]) -> Expr:
+    if not isinstance(value, If | Function):
+        _use(value, used)
+    elif isinstance(value, If):
+        _use(value.cond, used)
+    return map_blocks(lambda block: _block(block, used), value)
+
+
+def _use(expr: Expr, used: set[Var]) -> None:
+    if isinstance(expr, Var):
+        used.add(expr)
+    for child in children(expr):
+        _use(child, used)
+
+
+def _has_effect(value: Expr) -> bool:
+    match value:
+        case Function():
+            return False  # making a closure has none
+        case If(then=then, orelse=orelse):
+            return any(
+                is_impure_call(part) or isinstance(part, MatchCast) or may_fail(part)
+                for side in (then, orelse)
+                for part in walk(side)
+            )
+    return is_impure_call(value) or may_fail(value)

@@ -1,0 +1,59 @@
+"""Operators that are compositions of others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relvm.ir.expr import Binding, Block, Expr, Function, OpCall, Var
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, with_bindings, with_value
+from relvm.kernels.lowering_rules import Composition
+from relvm.passes.pass_manager import function_pass
+
+
+@function_pass("decompose", at=Stage.NORMAL)
+def decompose(function: Function) -> Function:
+    """Replace each operator that is declared as a composition by the operators that it is made of:
+
+    y = softmax(x)   ->   y_max = max(x, axes=(-1,), keepdims=True)
+                          y_subtract = subtract(x, y_max)
+                          ...
+
+    What they have in common with others, and how they are run, is then found as for any operator.
+    """
+    return map_blocks(_block, function)
+
+
+def _block(block: Block) -> Block:
+    bindings = []
+    for binding in block.bindings:
+        value = binding.value
+        if isinstance(value, OpCall) and isinstance(value.op.lower, Composition):
+            bindings += expanded(binding)
+        else:
+            bindings.append(with_value(binding, map_blocks(_block, value)))
+    return with_bindings(block, bindings)
+
+
+def expanded(binding: Binding) -> list[Binding]:
+    """The bindings that take the place of one of a composition."""
+    bindings: list[Binding] = []
+    value = _flat(binding.value, binding.var, {}, bindings)
+    return [*bindings, replace(binding, value=value)]
+
+
+def _flat(expr: Expr, whole: Var, done: dict[Expr, Expr], bindings: list[Binding]) -> Expr:
+    """The expression with variables as arguments; what they stand for is appended, shared parts once."""
+    while isinstance(expr, OpCall) and isinstance(expr.op.lower, Composition):
+        expr = expr.op.lower.function(*expr.args, **dict(expr.attributes))
+    if not isinstance(expr, OpCall):
+        return expr
+    args = []
+    for arg in expr.args:
+        if isinstance(arg, OpCall) and arg not in done:
+            value = _flat(arg, whole, done, bindings)
+            named = isinstance(value, OpCall)
+            done[arg] = whole.part(value.op.name, value.type) if named else replace(whole, type=value.type)
+            bindings.append(Binding(done[arg], value))
+        args.append(done.get(arg, arg))
+    return replace(expr, args=tuple(args))

@@ -1,0 +1,242 @@
+"""Constant factors and terms go into constants that are there anyway."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from relvm import ops
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Var
+from relvm.ir.node import Node, walk
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, map_parts, use_counts, with_bindings, with_value
+from relvm.kernels.lowering_rules import Pointwise, Rearrange, View
+from relvm.passes.pass_manager import module_pass
+from relvm.passes.source_locations import take_over
+from relvm.passes.util.scale_factors import (
+    combined,
+    factor_of,
+    of_transposed,
+    of_viewed,
+    reciprocal,
+    shift_of,
+    times,
+    varies_along,
+)
+
+_DEEPEST = 8  # operators between a factor and the weights that it goes into
+_SHARED_BYTES = 4096  # a constant larger than this that is used twice is not copied
+_LARGE_TERM = 2.0**20  # a term from here on may stand for more digits than are left to what it is added to
+# with a cast to integers, what makes a large difference of a small one
+_STEPS = (ops.round, ops.floor, ops.ceil, ops.saturate)
+
+Changes = dict[Var, OpCall]  # variables -> what they are from now on
+
+
+@module_pass("fold_scales", at=Stage.NORMAL)
+def fold_scales(module):
+    """Multiply constant weights instead of what is computed with them:
+
+    y = conv(x, w); z = multiply(y, s); t = add(z, b)   ->   y = conv(x, w * s); t = add(y, b)
+
+    A factor behind a convolution or a product with a constant matrix goes into the weights, and into what is added in
+    between, where it is the same for a filter or a column; so does one before it.  Transpositions, views and, for a
+    single number, products of two computed matrices may lie between.  Two terms behind one are added up, but for ones
+    so large that they round what they are added to.  Only what nothing else uses is changed.
+
+    A weight times a factor is rounded once, where each result was; a factor that makes a weight infinite stays where it
+    is, and so does one that elementwise operators bring to a rounding to whole numbers, as of quantisation or places.
+    A division by a power of two becomes a multiplication.  What takes a factor or a term over has its origins, too.
+    """
+    folder = _Folder(module)
+    return module.with_functions(tuple(map(folder.function, module.functions)))
+
+
+class _Folder:
+    """uses: how often each variable is used, in the whole module.  stepped: what comes to be rounded to whole numbers.
+    shared: arrays that several operators use.  values: the operators of the present block, as they are by now.
+    renamed: variables removed -> what they are.  taken: what was changed -> the origins of what it took over."""
+
+    def __init__(self, module) -> None:
+        items = [item for function in module.functions for item in walk(function.body)]
+        self.uses = Counter[Var]()
+        for function in module.functions:
+            self.uses.update(use_counts(function.body))
+        self.stepped = _stepped(items)
+        arrays = Counter(id(item.value) for item in items if isinstance(item, Constant))
+        self.shared = {array for array, count in arrays.items() if count > 1}
+        self.values: Changes = {}
+        self.renamed: dict[Var, Expr] = {}
+        self.taken: dict[Var, dict[str, None]] = {}
+
+    def function(self, function: Function) -> Function:
+        return take_over(map_blocks(self.block, function), self.taken)
+
+    def block(self, block: Block) -> Block:
+        outer, self.values = self.values, {}
+        others: dict[Var, Binding | MatchCast] = {}
+        for binding in block.bindings:
+            if changed := self.binding(binding):
+                others[binding.var] = changed
+        bindings = []
+        for binding in block.bindings:
+            if binding.var in self.values:
+                value = self.values[binding.var]
+                bindings.append(with_value(binding, value))
+            elif binding.var in others:
+                bindings.append(others[binding.var])
+        self.values = outer
+        return with_bindings(block, bindings, self.atom(block.result))
+
+    def binding(self, binding: Binding | MatchCast) -> Binding | MatchCast | None:
+        """`binding` with what is in it folded; None where it is an operator, among `values` now, or no more needed."""
+        value = map_parts(self.atom, self.block, binding.value)
+        is_operator = isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type
+        if not is_operator:
+            return with_value(binding, value)
+        self.values[binding.var] = self.with_scaled_input(value)
+        self.fold(binding.var)
+        return None
+
+    def atom(self, expr: Expr) -> Expr:
+        return self.renamed.get(expr, expr)
+
+    def fold(self, var: Var) -> None:
+        """Takes the factor or the term that `var` is computed with to where it goes."""
+        call = self.values[var]
+        if var in self.stepped:
+            return
+        if found := factor_of(call):
+            changes = self.scaled(*found, _DEEPEST)
+        elif found := shift_of(call):
+            changes = self.shifted(*found)
+        else:
+            return
+        if changes is not None:
+            x, _ = found
+            del self.values[var]
+            self.values.update(changes)
+            for changed in changes:
+                self.taken.setdefault(changed, {}).update(dict.fromkeys(var.origins))
+            self.renamed[var] = x
+            self.uses[x] += self.uses[var] - 1
+        elif call.op is ops.divide and call.type.rank > 0 and (inverse := reciprocal(call.args[1])):
+            self.values[var] = ops.multiply(call.args[0], inverse)
+
+    def own(self, expr: Expr) -> OpCall | None:
+        """The operator that computes `expr` for one other alone, in this block; else None."""
+        return self.values.get(expr) if self.uses[expr] == 1 else None
+
+    def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
+        """What makes a product with a bias itself and a constant; None where `expr` is none, or a term is so large that
+        it would round what it is added to."""
+        call = self.own(expr)
+        if call is None or (found := shift_of(call)) is None or not self.is_product(found[0]):
+            return None
+        x, first = found
+        total = combined(np.add, first, shift, call.type.dtype)
+        small = all(np.abs(term).max(initial=0) < _LARGE_TERM for term in (first, shift))
+        return {expr: ops.add(x, total)} if small and total else None
+
+    def is_product(self, expr: Expr) -> bool:
+        """Whether it is a convolution or a matrix product, or such one with its elements elsewhere."""
+        call = self.own(expr)
+        while call is not None and call.op in (ops.transpose, ops.reshape, ops.expand_dims, ops.squeeze, ops.fold):
+            call = self.own(call.args[0])
+        return call is not None and call.op in (ops.conv, ops.matmul)
+
+    def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
+        """What makes `expr` itself times a factor; None where that takes one operator more."""
+        call = self.own(expr)
+        if call is None or depth == 0 or call.type.shape is None:
+            return None
+        if found := shift_of(call):
+            x, shift = found
+            total = combined(np.multiply, shift, factor, call.type.dtype)
+            changes = total and self.scaled(x, factor, depth - 1)
+            return changes and {**changes, expr: ops.add(x, total)}
+        match call.op:
+            case ops.transpose:
+                return self.scaled(call.args[0], of_transposed(factor, call), depth - 1)
+            case ops.reshape | ops.expand_dims | ops.squeeze:
+                x = call.args[0]
+                inner = None if x.type.shape is None else of_viewed(factor, call.type.shape, x.type.shape)
+                return None if inner is None else self.scaled(x, inner, depth - 1)
+            case ops.fold if varies_along(factor, 1):
+                x = call.args[0]
+                return self.scaled(x, factor.reshape(1, -1, *(1,) * (x.type.rank - 2)), depth - 1)
+            case ops.conv if varies_along(factor, 1):
+                weights = self.weights(call, 1, factor.reshape(-1, *(1,) * (call.type.rank - 1)))
+                return weights and {expr: replace(call, args=(call.args[0], weights))}
+            case ops.matmul:
+                return self.scaled_product(expr, call, factor, depth)
+        return None
+
+    def scaled_product(self, expr: Expr, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
+        """What makes a matrix product itself times a factor: of the columns, the rows, or all."""
+        a, b = call.args
+        attributes, vector = dict(call.attributes), factor.reshape(-1)
+        if a.type.rank < 2 or b.type.rank < 2:
+            return None
+        if varies_along(factor, -1):
+            columns = vector[:, None] if attributes["transpose_b"] else vector
+            if weights := self.weights(call, 1, columns):
+                return {expr: replace(call, args=(a, weights))}
+        if varies_along(factor, -2):
+            rows = vector if attributes["transpose_a"] else vector[:, None]
+            if weights := self.weights(call, 0, rows):
+                return {expr: replace(call, args=(weights, b))}
+        for side in (a, b) if factor.size == 1 else ():
+            if changes := self.scaled(side, factor.reshape((1,) * side.type.rank), depth - 1):
+                return changes
+        return None
+
+    def weights(self, call: OpCall, at: int, factor: np.ndarray) -> Constant | None:
+        """The constant argument times a factor; None where it is none, or shared and large."""
+        arg = call.args[at]
+        if not isinstance(arg, Constant) or (arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared):
+            return None
+        return times(arg, factor)
+
+    def with_scaled_input(self, call: OpCall) -> OpCall:
+        """A convolution or a product with a constant matrix that takes over the factors of its input."""
+        while call.op in (ops.conv, ops.matmul) and (inner := self.own(call.args[0])) and (found := factor_of(inner)):
+            x, factor = found
+            of_weights = _of_input(call, factor)
+            weights = None if of_weights is None else self.weights(call, 1, of_weights)
+            if weights is None:
+                return call
+            del self.values[call.args[0]]
+            call = replace(call, args=(x, weights))
+        return call
+
+
+def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
+    """The factor of the weights that stands for one of the first argument; None where there is none."""
+    attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
+    if call.op is ops.matmul:
+        if weights.type.rank < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
+            return None
+        return vector if attributes["transpose_b"] else vector[:, None]
+    if not varies_along(factor, 1):
+        return None
+    groups, units = attributes["groups"], (1,) * (call.type.rank - 2)
+    if factor.size == 1 or not isinstance(weights, Constant):
+        return factor.reshape(1, 1, *units)
+    of_groups = vector.reshape(groups, -1)
+    return np.repeat(of_groups, weights.value.shape[0] // groups, axis=0).reshape(weights.value.shape[0], -1, *units)
+
+
+def _stepped(items: list[Node]) -> set[Expr]:
+    """What comes, by elementwise operators and rearrangement, to be rounded to whole numbers.  items: in order."""
+    found: set[Expr] = set()
+    for item in reversed(items):
+        if not isinstance(item, Binding) or not isinstance(item.value, OpCall):
+            continue
+        call = item.value
+        is_step = call.op in _STEPS or (call.op is ops.cast and not call.type.dtype.is_float)
+        if is_step or (item.var in found and isinstance(call.op.lower, Pointwise | Rearrange | View)):
+            found.update(call.args)
+    return found

@@ -1,0 +1,176 @@
+"""Attention is one operator."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from relvm import ops
+from relvm.ir.dtypes import F32
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Var, constant
+from relvm.ir.types import TensorType
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, use_counts, with_bindings, with_value
+from relvm.ops.attention import MOST
+from relvm.passes.pass_manager import function_pass
+from relvm.passes.util.scale_factors import factor_of
+
+
+@function_pass("fuse_attention", at=Stage.NORMAL)
+def fuse_attention(function: Function) -> Function:
+    """Compute attention without the matrix of its scores:
+
+    s = matmul(q, k, transpose_b=true); p = softmax(s); y = matmul(p, v)   ->   y = attention(q, k, v, ...)
+
+    Between the first product and the softmax may lie a factor, terms, and a `where` that hides scores; between the
+    softmax and the second product a `where` that puts 0 where shares are NaN, or where all scores of a row are -inf.
+    Of f32 only, where nothing else uses what lies between, and queries and values have few elements each.
+    """
+    uses = use_counts(function.body)
+    return map_blocks(lambda block: _block(block, uses), function)
+
+
+def _block(block: Block, uses: Counter[Var]) -> Block:
+    calls = {b.var: b.value for b in block.bindings if isinstance(b, Binding) and isinstance(b.value, OpCall)}
+    bindings: list[Binding | MatchCast] = []
+    taken: set[Expr] = set()
+    for binding in block.bindings:
+        match = _Match(calls, uses)
+        found = match.attention(calls[binding.var]) if binding.var in calls else None
+        if found is None:
+            value = map_blocks(lambda inner: _block(inner, uses), binding.value)
+            bindings.append(with_value(binding, value))
+            continue
+        taken |= match.taken
+        args = []
+        for arg in found.args:
+            if isinstance(arg, OpCall):
+                bindings.append(Binding(binding.var.part(arg.op.name, arg.type), arg))
+                arg = bindings[-1].var
+            args.append(arg)
+        origins = tuple(origin for var in match.taken if isinstance(var, Var) for origin in var.origins)
+        bindings.append(replace(binding, value=replace(found, args=tuple(args), origins=origins)))
+    return with_bindings(block, [binding for binding in bindings if binding.var not in taken])
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """The product of q and k times `scale` plus `bias`, if there is one."""
+
+    q: Expr
+    k: Expr
+    transposed: bool
+    scale: float = 1.0
+    bias: Expr | None = None
+
+
+class _Match:
+    """calls: how variables of the block are computed.  taken: those that the attention computes itself."""
+
+    def __init__(self, calls: dict[Var, OpCall], uses: Counter[Var]) -> None:
+        self.calls = calls
+        self.uses = uses
+        self.taken: set[Expr] = set()
+
+    def own(self, expr: Expr, uses: int = 1) -> OpCall | None:
+        """How `expr` is computed, if it is used so often and no more."""
+        call = self.calls.get(expr) if self.uses[expr] == uses else None
+        if call is not None:
+            self.taken.add(expr)
+        return call
+
+    def attention(self, call: OpCall) -> OpCall | None:
+        """What computes the same as `call` in one; None where there is no such thing.  Its arguments may be calls."""
+        if call.op is not ops.matmul or any(dict(call.attributes).values()) or not _is_matrix(call.args[0]):
+            return None
+        shares, v = call.args
+        absent, softmax, uses = self.shares(shares)
+        if softmax is None or softmax.op is not ops.softmax:
+            return None
+        if dict(softmax.attributes)["axis"] not in (-1, softmax.type.rank - 1):
+            return None
+        scores, allowed, hidden = self.hidden(softmax.args[0], uses)
+        if scores is None or not _fits(scores.q, scores.k, v) or call.type.shape[:-2] != softmax.type.shape[:-2]:
+            return None  # the same scores for several v are computed once
+        bias = constant(0.0, F32) if scores.bias is None else scores.bias
+        attributes = {"scale": scores.scale, "hidden": hidden, "absent": absent, "transposed": scores.transposed}
+        return replace(ops.attention(scores.q, scores.k, v, allowed, bias, **attributes), type=call.type)
+
+    def shares(self, expr: Expr) -> tuple[str, OpCall | None, int]:
+        """What becomes of rows without shares (`absent`), the softmax, and how often its argument is used.
+
+        where(p != p, 0, p) and where(max(s) == -inf, 0, p) are guarded: p = softmax(s).
+        """
+        call = self.calls.get(expr)
+        guard = self.own(call.args[0]) if call is not None and call.op is ops.where else None
+        if guard is None or self.own(expr) is None or not _is_number(call.args[1], 0.0):
+            return "nan", self.own(expr), 1
+        p = call.args[2]
+        if p.type != call.type:
+            return "nan", None, 0
+        if guard.op is ops.not_equal and guard.args == (p, p):
+            return "no_nan", self.own(p, 3), 1
+        softmax, largest = self.own(p), self.own(guard.args[0])
+        if softmax is None or largest is None or guard.op is not ops.equal or not _is_number(guard.args[1], -math.inf):
+            return "nan", None, 0
+        of_rows = {"axes": (-1,), "keepdims": True}
+        same = largest.op is ops.max and largest.args == softmax.args and dict(largest.attributes) == of_rows
+        return "zero", softmax if same else None, 2
+
+    def hidden(self, expr: Expr, uses: int) -> tuple[_Scores | None, Expr, float]:
+        """The scores that `expr` is, which of them count, and the number that takes the place of the others."""
+        call = self.own(expr, uses)
+        if call is not None and call.op is ops.where:
+            cond, x, other = call.args
+            if isinstance(other, Constant) and other.value.size == 1 and x.type == expr.type:
+                return self.scores(self.own(x)), cond, other.value.item()
+            if isinstance(x, Constant) and x.value.size == 1 and other.type == expr.type:
+                return self.scores(self.own(other)), ops.logical_not(cond), x.value.item()
+        return self.scores(call), constant(True), -math.inf
+
+    def scores(self, call: OpCall | None) -> _Scores | None:
+        if call is None:
+            return None
+        if call.op is ops.matmul:
+            attributes = dict(call.attributes)
+            matrices = all(map(_is_matrix, call.args)) and not attributes["transpose_a"]
+            return _Scores(*call.args, transposed=not attributes["transpose_b"]) if matrices else None
+        if found := factor_of(call):
+            x, factor = found
+            inner = self.scores(self.own(x)) if factor.size == 1 and x.type == call.type else None
+            if inner is None or inner.bias is not None:
+                return None
+            scale = inner.scale * factor.item()
+            return replace(inner, scale=scale) if _is_normal(scale) else None
+        if call.op is not ops.add:
+            return None
+        for x, term in (call.args, call.args[::-1]):
+            taken = set(self.taken)
+            if x.type == call.type and (inner := self.scores(self.own(x))) is not None:
+                bias = term if inner.bias is None else ops.add(inner.bias, term)
+                return None if isinstance(inner.bias, OpCall) else replace(inner, bias=bias)
+            self.taken = taken
+        return None
+
+
+def _is_matrix(expr: Expr) -> bool:
+    return isinstance(expr.type, TensorType) and expr.type.shape is not None and expr.type.rank >= 2
+
+
+def _is_number(expr: Expr, number: float) -> bool:
+    return isinstance(expr, Constant) and expr.value.size == 1 and expr.value.item() == number
+
+
+def _is_normal(scale: float) -> bool:
+    """Whether it is a number of f32 that scales zeros and infinities as the factors that it is made of do."""
+    range_ = np.finfo(np.float32)
+    return float(range_.tiny) <= abs(scale) <= float(range_.max)
+
+
+def _fits(q: Expr, k: Expr, v: Expr) -> bool:
+    if not all(map(_is_matrix, (q, k, v))) or any(x.type.dtype != F32 for x in (q, k, v)):
+        return False
+    return all(isinstance(x.type.shape[-1], int) and 1 <= x.type.shape[-1] <= MOST for x in (q, v))

@@ -1,0 +1,122 @@
+"""Which operators share a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from relvm.ir.expr import Binding, Block, Expr, Function, Fused, MatchCast, OpCall, Var
+from relvm.ir.node import walk
+from relvm.ir.operator import Effect
+from relvm.ir.types import TensorType
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, with_bindings, with_value
+from relvm.kernels.fused_expr import NotFusable
+from relvm.kernels.fusion_group import Group
+from relvm.kernels.lowering_rules import Lookup, Pointwise, Product, Rearrange, Reduce, View
+from relvm.passes.pass_manager import function_pass
+
+_MOST_MEMBERS = 32  # more gain little, and what a kernel's loop holds in registers ends
+
+
+@function_pass("fuse", at=Stage.NORMAL)
+def fuse(function: Function) -> Function:
+    """Put operators whose results only one other needs into its kernel:
+
+    t = add(x, b)
+    y = relu(t)     ->   y = fused { t = add(x, b); y = relu(t); return y }
+
+    A group consists of elementwise operators, transpositions, slices, lookups, views and reductions that one loop nest
+    computes, or of a matmul and its epilogue (relvm/kernels/fused_expr.py).  Its intermediate results take no memory.
+    """
+    return map_blocks(_block, function)
+
+
+def _block(block: Block) -> Block:
+    users = _users(block)
+    place = {binding.var: i for i, binding in enumerate(block.bindings)}
+    taken: set[int] = set()
+    fused: dict[int, Fused] = {}
+    for i in range(len(block.bindings) - 1, -1, -1):
+        binding = block.bindings[i]
+        if i in taken or not _is_member(binding) or isinstance(binding.value.op.lower, View):
+            continue
+        members = _grow(block, i, users, place, taken)
+        if len(members) > 1:
+            taken |= members
+            fused[i] = _fused(block, i, members)
+    bindings = []
+    for i, binding in enumerate(block.bindings):
+        if i in fused:
+            bindings.append(replace(binding, value=fused[i]))
+        elif i not in taken:
+            bindings.append(with_value(binding, map_blocks(_block, binding.value)))
+    return with_bindings(block, bindings)
+
+
+def _users(block: Block) -> dict[Expr, set[int]]:
+    """Where each variable is used: the numbers of bindings, or that after the last for the block's result."""
+    users: dict[Expr, set[int]] = {}
+    for i, value in enumerate([*(binding.value for binding in block.bindings), block.result]):
+        for item in walk(value):
+            if isinstance(item, Var):
+                users.setdefault(item, set()).add(i)
+    return users
+
+
+def _is_member(binding: Binding | MatchCast) -> bool:
+    value = binding.value
+    if not isinstance(value, OpCall) or isinstance(binding, MatchCast) or value.op.effect is not Effect.PURE:
+        return False
+    if not isinstance(value.op.lower, Pointwise | Rearrange | Lookup | Reduce | Product | View):
+        return False
+    types = [value.type, *(arg.type for arg in value.args)]
+    return all(type_.shape is not None and type_.dtype for type_ in types if isinstance(type_, TensorType))
+
+
+def _grow(block: Block, root: int, users: dict[Expr, set[int]], place: dict[Var, int], taken: set[int]) -> set[int]:
+    """The members of the group that ends with `root`: what is used by members only is taken in, last one first."""
+    members = {root}
+    refused: set[int] = set()
+    while len(members) < _MOST_MEMBERS:
+        waiting = [p for p in _producers(block, members, place) if p not in refused and p not in taken]
+        if not waiting:
+            break
+        new = max(waiting)
+        var = block.bindings[new].var
+        fits = users[var] <= members and _is_member(block.bindings[new])
+        if fits and _fits(block, root, members, new):
+            members.add(new)
+        else:
+            refused.add(new)
+    return members
+
+
+def _producers(block: Block, members: Iterable[int], place: dict[Var, int]) -> set[int]:
+    args = (arg for member in members for arg in block.bindings[member].value.args)
+    return {place[arg] for arg in args if arg in place} - set(members)
+
+
+def _fits(block: Block, root: int, members: set[int], new: int) -> bool:
+    """Whether the group with one more member is one kernel, and computes nothing that takes long more often."""
+    bindings = [block.bindings[member] for member in sorted({*members, new})]
+    result = block.bindings[root].var
+    if all(isinstance(b.value.op.lower, Pointwise) and b.var.type == result.type for b in bindings):
+        return True
+    try:
+        _group(bindings, result).check()
+    except NotFusable:
+        return False
+    return True
+
+
+def _group(bindings: list[Binding], result: Var) -> Group:
+    return Group({binding.var: binding.value for binding in bindings}, (result,))
+
+
+def _fused(block: Block, root: int, members: set[int]) -> Fused:
+    bindings = [block.bindings[member] for member in sorted(members)]
+    result = block.bindings[root].var
+    own = replace(result)
+    bindings[-1] = replace(bindings[-1], var=own)
+    return Fused(Block(tuple(bindings), own, type=own.type), type=own.type)

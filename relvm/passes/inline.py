@@ -1,0 +1,233 @@
+"""Calls of private functions become what the functions do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    Call,
+    Expr,
+    Function,
+    FunctionRef,
+    MatchCast,
+    Module,
+    PackedCall,
+    Var,
+    is_atom,
+)
+from relvm.ir.node import walk
+from relvm.ir.symbolic import AnyDim, DimVar, dim_var
+from relvm.ir.type_inference import match_dims, plain_dim_vars
+from relvm.ir.types import is_proven, substitute_dims
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import fresh_copy, inner_blocks, map_blocks, map_parts, with_bindings, with_value
+from relvm.passes.pass_manager import module_pass
+from relvm.passes.util.match_casts import in_binding_order
+
+SMALL = 8  # bindings, those of inner blocks included: a function of so many is inlined wherever it is called
+DEEPEST = 24  # blocks inside each other: no inlining makes more
+
+
+@module_pass("inline_functions", at=Stage.NORMAL)
+def inline_functions(module: Module) -> Module:
+    """Put the body of a private function in the place of its call, where that is its only use or the body is small:
+
+    private def _f(a) { b = relu(a); return b }
+    y = @_f(x)   ->   b = relu(x), and y is b from there on
+
+    A local function whose only use is a call is inlined, too.  Not inlined: a function that calls itself, or has the
+    attribute inline=false.  An argument that is not known to be of its parameter's type is checked by a match_cast, as
+    the call would check it.  A module grows by no more than SMALL bindings for each of its calls.
+    """
+    functions = {f.name: f for f in module.functions}
+    has_private = any(f.private for f in module.functions)
+    references = {f.name: _references(f) if has_private else [] for f in module.functions}
+    uses = Counter(name for names in references.values() for name in names)
+    inlinable: dict[str, Function] = {}
+    for name in _callees_first(references):
+        functions[name] = done = _Inliner(inlinable).function(functions[name])
+        wanted = done.private and _allowed(done) and (uses[name] == 1 or _is_small(done))
+        if wanted and name not in _references(done):
+            inlinable[name] = done
+    return module.with_functions(tuple(functions[f.name] for f in module.functions))
+
+
+def _allowed(function: Function) -> bool:
+    return ("inline", False) not in function.attributes
+
+
+def _is_small(function: Function) -> bool:
+    return sum(1 for _ in islice(_bindings(function.body), SMALL + 1)) <= SMALL
+
+
+def _bindings(block: Block) -> Iterator[Binding | MatchCast]:
+    """The bindings of a block and of those inside it."""
+    for binding in block.bindings:
+        yield binding
+        for inner in inner_blocks(binding.value):
+            yield from _bindings(inner)
+
+
+def _depth(block: Block) -> int:
+    """How many blocks the innermost one in `block` is in."""
+    return max((1 + _depth(inner) for b in block.bindings for inner in inner_blocks(b.value)), default=0)
+
+
+def _references(function: Function) -> list[str]:
+    return [item.name for item in walk(function.body) if isinstance(item, FunctionRef)]
+
+
+def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
+    """The functions, each after those it refers to, but for references back in a cycle."""
+    order: dict[str, None] = {}
+    entered: set[str] = set()
+    stack = [(name, False) for name in reversed(references)]
+    while stack:
+        name, left = stack.pop()
+        if left:
+            order[name] = None
+        elif name not in entered:
+            entered.add(name)
+            stack.append((name, True))
+            stack.extend((other, False) for other in references[name] if other not in entered)
+    return list(order)
+
+
+class _Inliner:
+    """Inlines inside one function of the module.
+
+    inlinable: functions of the module that may be, by name.  locals: local functions that are, by variable, and the
+    dimension variables that are their own.  renamed: results of inlined calls -> what they are now.  known: the
+    dimension variables bound so far.  depth: how many blocks the present one is in.
+    """
+
+    def __init__(self, inlinable: Mapping[str, Function]) -> None:
+        self.inlinable = inlinable
+        self.called_once: set[Var] = set()
+        self.locals: dict[Var, tuple[Function, list[DimVar]]] = {}
+        self.renamed: dict[Var, Expr] = {}
+        self.known: set[DimVar] = set()
+        self.depth = 0
+
+    def function(self, function: Function) -> Function:
+        self.called_once = _called_once(function)
+        for param in function.params:
+            self.known.update(plain_dim_vars(param.type))
+        return map_blocks(self.block, function)
+
+    def block(self, block: Block) -> Block:
+        bindings: list[Binding | MatchCast] = []
+        self.depth += 1
+        for binding in block.bindings:
+            self.binding(binding, bindings)
+        self.depth -= 1
+        return with_bindings(block, bindings, self.atom(block.result))
+
+    def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
+        """Appends what takes the place of `binding`."""
+        value = binding.value
+        own: list[DimVar] = []
+        if isinstance(value, Function):
+            dims = [dim for param in value.params for dim in plain_dim_vars(param.type)]
+            own = [dim for dim in dims if dim not in self.known]
+            self.known.update(own)
+        value = map_parts(self.atom, self.block, value)
+        if isinstance(value, Function) and binding.var in self.called_once:
+            self.locals[binding.var] = value, own
+            return
+        match binding, value:
+            case (MatchCast(var=Var(type=type_)), _) | (_, PackedCall(type=type_)):
+                self.known.update(plain_dim_vars(type_))
+            case _, Call():
+                value = self.call(value, binding.var.origins, bindings)
+                if value.type == binding.var.type and is_atom(value):
+                    self.renamed[binding.var] = value
+                    return
+        bindings.append(with_value(binding, value))
+
+    def atom(self, expr: Expr) -> Expr:
+        return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
+
+    def call(self, call: Call, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> Expr:
+        """The value of a call, after the bindings that compute it where it is inlined.  origins: the call's."""
+        match call.callee:
+            case FunctionRef(name) if name in self.inlinable:
+                function = self.inlinable[name]
+                own = list(_bound_dims(function))
+                return self.inlined(name, function, own, call.args, origins, bindings) or call
+            case Var() as var if var in self.locals:
+                function, own = self.locals[var]
+                result = self.inlined(function.name or var.name, function, own, call.args, origins, bindings)
+                if result is None:
+                    bindings.append(Binding(var, function))
+                return result or call
+            case Var() as var:  # of a function after the present one, which cannot be inlined into this one any more
+                self.called_once.discard(var)
+        return call
+
+    def inlined(
+        self,
+        name: str,
+        function: Function,
+        own: list[DimVar],
+        args: tuple[Expr, ...],
+        origins: tuple[str, ...],
+        bindings: list,
+    ) -> Expr | None:
+        """Appends the body of `function` applied to `args`; gives its result.  None where a check of the arguments
+        cannot be written as match_casts, or blocks would nest too deeply: then nothing is appended.
+
+        name: of the function, for messages.  own: its dimension variables.  origins: of the call, which what is
+        computed in its place has besides its own.
+        """
+        if self.depth + _depth(function.body) > DEEPEST:
+            return None
+        dims: dict[DimVar, AnyDim] = {}
+        for param, arg in zip(function.params, args, strict=True):
+            match_dims(param.type, arg.type, dims)
+        dims = {var: dims[var] if var in dims else dim_var(var.name) for var in dict.fromkeys(own)}
+        values: dict[Var, Expr] = {}
+        casts: list[MatchCast] = []
+        for param, arg in zip(function.params, args, strict=True):
+            type_ = substitute_dims(param.type, dims)
+            values[param] = arg
+            if not is_proven(type_, arg.type):
+                values[param] = replace(param, type=type_)
+                casts.append(MatchCast(values[param], arg, f"{name}: argument {param.name}"))
+        new = [var for cast in casts for var in plain_dim_vars(cast.var.type) if var not in self.known]
+        ordered = in_binding_order(casts, new)
+        if ordered is None:
+            return None
+        body = fresh_copy(function.body, values, dims, origins)
+        bindings += ordered
+        bindings += body.bindings
+        self.known.update(new)
+        self.known.update(_bound_dims(body))
+        return body.result
+
+
+def _called_once(function: Function) -> set[Var]:
+    """The variables of local functions that are used once, in a call outside of themselves."""
+    found = [each for each in _bindings(function.body) if isinstance(each.value, Function)]
+    if not found:
+        return set()
+    uses = Counter(item for item in walk(function.body) if isinstance(item, Var))
+    called = {item.callee for item in walk(function.body) if isinstance(item, Call)}
+    once = {each.var for each in found if _allowed(each.value) and uses[each.var] == 2 and each.var in called}
+    return {each.var for each in found if each.var in once and all(item is not each.var for item in walk(each.value))}
+
+
+def _bound_dims(expr: Expr) -> Iterator[DimVar]:
+    """The dimension variables that parameters, match_casts and results of packed functions bind inside `expr`."""
+    for item in walk(expr):
+        match item:
+            case Function(params=params):
+                for param in params:
+                    yield from plain_dim_vars(param.type)
+            case MatchCast(var=Var(type=type_)) | PackedCall(type=type_):
+                yield from plain_dim_vars(type_)

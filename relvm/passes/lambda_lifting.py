@@ -1,0 +1,272 @@
+"""Lambda lifting: local functions become functions of the module (T. Johnsson, 1985)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    DimValue,
+    Expr,
+    Function,
+    FunctionRef,
+    If,
+    MatchCast,
+    Module,
+    PackedCall,
+    Shape,
+    Var,
+)
+from relvm.ir.node import Node, children, walk
+from relvm.ir.symbolic import DimVar, dim_vars, var_dim
+from relvm.ir.type_inference import plain_dim_vars
+from relvm.ir.types import FuncType, Type, is_proven, type_vars
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import free_vars, function_runs, substitute
+from relvm.passes.pass_manager import module_pass
+
+
+@module_pass("lift_lambdas", at=Stage.NORMAL)
+def lift_lambdas(module: Module) -> Module:
+    """Turn each local function into a function of the module that takes what it captured as its last parameters.  A
+    call of it passes them; where it is used as a value a closure is made:
+
+    g = fn (a) { add(a, b) }; y = g(x)   ->   y = @main_g(x, b)            with  def main_g(a, b) { add(a, b) }
+    g = fn (a) { add(a, b) }; t = (g,)   ->   g = make_closure(@main_g, b); t = (g,)
+
+    A function that captures nothing is a plain reference where it is a value.  Functions next to each other may call
+    each other: each captures what those that it uses do.  Dimensions of the surrounding function are captured as one
+    shape, where nothing else gives them, or where an argument is to be checked against them.  The attribute `captured`
+    counts the parameters added.
+    """
+    lifter = _Lifter({f.name for f in module.functions})
+    outer = [lifter.top_level(function) for function in module.functions]
+    return module.with_functions((*outer, *lifter.lifted))
+
+
+@dataclass(frozen=True)
+class _Lifted:
+    """What a local function becomes.  captured: variables, then at most one shape, as seen where it is defined."""
+
+    reference: FunctionRef
+    captured: tuple[Expr, ...]
+
+    def closure(self, type_: Type | None) -> BuiltinCall:
+        return BuiltinCall("make_closure", (self.reference, *self.captured), type=type_)
+
+
+_Known = Mapping[Var, _Lifted]  # the local functions that can be called by name, by the variables they are bound to
+
+
+class _Lifter:
+    """Of the present function of the module, values: the variables that are used otherwise than to be called.
+    unproven: those that are called with arguments which are not known to be of the parameters' types."""
+
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+        self.lifted: list[Function] = []
+        self.values: set[Var] = set()
+        self.unproven: set[Var] = set()
+
+    def top_level(self, function: Function) -> Function:
+        self.values, self.unproven = _values(function), _unproven(function)
+        return replace(function, body=self.block(function.body, function.name, {}, _plain_dims(function.params)))
+
+    def block(self, block: Block, owner: str, known: _Known, dims: frozenset[DimVar]) -> Block:
+        """dims: the dimension variables that have a value there."""
+        bindings: list[Binding | MatchCast] = []
+        references = self.references(known)
+        for run in function_runs(block.bindings):
+            if isinstance(run[0].value, Function):
+                known = self.functions(run, owner, known, dims)
+                references = self.references(known)
+                for var in (binding.var for binding in run):
+                    if var in self.values and known[var].captured:
+                        bindings.append(Binding(var, substitute(known[var].closure(var.type), references)))
+                continue
+            (binding,) = run
+            value = binding.value
+            if isinstance(binding, MatchCast) or isinstance(value, PackedCall):
+                dims |= _plain_dims([binding.var])
+            match value:
+                case Call(callee=Var() as callee, args=args) if callee in known:
+                    lifted = known[callee]
+                    value = replace(value, callee=lifted.reference, args=(*args, *lifted.captured))
+                case If(then=then, orelse=orelse):
+                    value = replace(
+                        value, then=self.block(then, owner, known, dims), orelse=self.block(orelse, owner, known, dims)
+                    )
+            bindings.append(
+                substitute(binding if value is binding.value else replace(binding, value=value), references)
+            )
+        return replace(block, bindings=tuple(bindings), result=substitute(block.result, references))
+
+    def references(self, known: _Known) -> dict[Var, Expr]:
+        """The functions that are the same everywhere, as values."""
+        return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
+
+    def functions(self, run: tuple[Binding, ...], owner: str, known: _Known, dims: frozenset[DimVar]) -> _Known:
+        """Lifts local functions that see each other; gives the known ones with them."""
+        checked = {b.var for b in run if b.var in self.values or b.var in self.unproven}
+        outer = {b.var: dims if b.var in checked else frozenset() for b in run}
+        captured = _captured({binding.var: binding.value for binding in run}, known, outer)
+        these = {}
+        for binding in run:
+            local, values = binding.value, captured[binding.var]
+            params = (*(param.type for param in local.params), *(value.type for value in values))
+            name = self.unique(f"{owner}_{local.name or binding.var.name}")
+            type_ = FuncType(params, local.result_type, local.pure)
+            these[binding.var] = _Lifted(FunctionRef(name, type=type_), values)
+        known = {**known, **these}
+        for binding in run:
+            self.function(binding.value, these[binding.var], these, known, dims)
+        return known
+
+    def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known, dims: frozenset[DimVar]) -> None:
+        """Adds the function of the module that a local function becomes."""
+        body = self.block(local.body, lifted.reference.name, known, dims | _plain_dims(local.params))
+        used = _values(body)
+        own = {var: replace(var) for var in run if var in used}
+        made = tuple(Binding(own[var], run[var].closure(var.type)) for var in own)
+        body = replace(body, bindings=(*made, *substitute(body, own).bindings), result=substitute(body.result, own))
+        params = {
+            value: Var(getattr(value, "name", "dims"), type=value.type, origins=getattr(value, "origins", ()))
+            for value in lifted.captured
+        }
+        body = substitute(body, {value: param for value, param in params.items() if isinstance(value, Var)})
+        name, type_ = lifted.reference.name, lifted.reference.type
+        attributes = local.attributes
+        if params:
+            attributes = (*attributes, ("captured", len(params)))
+        params = (*local.params, *params.values())
+        local = replace(local, name=name, params=params, body=body, private=True, attributes=attributes, type=type_)
+        self.lifted.append(local)
+
+    def unique(self, wanted: str) -> str:
+        name, count = wanted, 0
+        while name in self.names:
+            count += 1
+            name = f"{wanted}_{count}"
+        self.names.add(name)
+        return name
+
+
+def _values(expr: Node) -> set[Var]:
+    """The variables that `expr` uses otherwise than to call them."""
+    found: set[Var] = set()
+    stack = [expr]
+    while stack:
+        item = stack.pop()
+        match item:
+            case Var():
+                found.add(item)
+            case Call(callee=Var(), args=args):
+                stack.extend(args)
+            case Binding(value=value) | MatchCast(value=value):
+                stack.append(value)
+            case Function(body=body):
+                stack.append(body)
+            case _:
+                stack.extend(children(item))
+    return found
+
+
+def _plain_dims(variables: Iterable[Var]) -> frozenset[DimVar]:
+    return frozenset(dim for var in variables for dim in plain_dim_vars(var.type))
+
+
+def _unproven(expr: Node) -> set[Var]:
+    """The variables that are called with arguments which are not known to be of the parameters' types."""
+    found: set[Var] = set()
+    for item in walk(expr):
+        match item:
+            case Call(callee=Var(type=FuncType(params=params)) as callee, args=args):
+                if not all(is_proven(param, arg.type) for param, arg in zip(params, args, strict=True)):
+                    found.add(callee)
+    return found
+
+
+def _captured(
+    run: Mapping[Var, Function], known: _Known, outer: Mapping[Var, frozenset[DimVar]]
+) -> dict[Var, tuple[Expr, ...]]:
+    """What each function of a run captures: what it uses itself, and what those that it uses capture.
+
+    outer: for each, the dimensions of the surrounding function that its parameters are checked against.
+    """
+    variables: dict[Var, dict[Var, None]] = {}
+    uses: dict[Var, list[Var]] = {}
+    dims: dict[Var, dict[DimVar, None]] = {}
+    for var, local in run.items():
+        free, values = free_vars(local), _values(local)
+        uses[var] = [other for other in free if other in run]
+        called = [known[other].captured for other in free if other in known]
+        needs = [other for other in free if other not in run and _is_captured(other, values, known)]
+        needs += [value for captured in called for value in captured if isinstance(value, Var)]
+        variables[var] = dict.fromkeys(needs)
+        dims[var] = dict.fromkeys(dim for captured in called for value in captured for dim in _dims(value))
+    _close(variables, uses)
+    for var, local in run.items():
+        dims[var].update(dict.fromkeys(_used_dims(local)))
+    given = {var: _given_dims(local, variables[var], outer[var]) for var, local in run.items()}
+    dims = {var: {dim: None for dim in needed if dim not in given[var]} for var, needed in dims.items()}
+    _close(dims, uses)
+    captured: dict[Var, tuple[Expr, ...]] = {}
+    for var in run:
+        missing = tuple(var_dim(dim) for dim in dims[var] if dim not in given[var])
+        captured[var] = (*variables[var], Shape(missing)) if missing else tuple(variables[var])
+    return captured
+
+
+def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
+    """Whether a free variable is a value that has to come from outside."""
+    return var not in known or (var in values and bool(known[var].captured))
+
+
+def _close(needs: dict[Var, dict], uses: dict[Var, list[Var]]) -> None:
+    """Adds to each function's needs those of the functions that it uses, until nothing is new."""
+    changed = True
+    while changed:
+        changed = False
+        for var, others in uses.items():
+            before = len(needs[var])
+            for other in others:
+                needs[var].update(needs[other])
+            changed |= len(needs[var]) > before
+
+
+def _dims(value: Expr) -> Iterable[DimVar]:
+    return (var for dim in value.dims for var in dim_vars(dim)) if isinstance(value, Shape) else ()
+
+
+def _given_dims(local: Function, captured: Iterable[Var], outer: frozenset[DimVar]) -> set[DimVar]:
+    """The dimension variables that parameters (those of `outer` aside), captured values or checks inside give."""
+    given = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
+    for item in walk(local):
+        match item:
+            case MatchCast(var=Var(type=type_)) | PackedCall(type=type_):
+                given.update(_plain_dims([Var("", type=type_)]) - outer)
+            case Function(params=params) if item is not local:
+                given.update(_plain_dims(params) - outer)
+    return given
+
+
+def _used_dims(local: Function) -> Iterable[DimVar]:
+    """The dimension variables that the parameters, the body and the result's type mention."""
+    for param in local.params:
+        yield from type_vars(param.type)
+    for item in walk(local):
+        match item:
+            case Function():
+                pass
+            case Shape():
+                yield from _dims(item)
+            case DimValue(dim):
+                yield from dim_vars(dim)
+            case Expr(type=type_) if type_ is not None:
+                yield from type_vars(type_)
+    if local.result_type is not None:
+        yield from type_vars(local.result_type)

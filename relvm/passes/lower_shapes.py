@@ -1,0 +1,408 @@
+"""Shapes at run time: checks of what comes in, and the values of symbolic dimensions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Call,
+    DimValue,
+    DTypeValue,
+    Expr,
+    Function,
+    FunctionRef,
+    If,
+    MatchCast,
+    Module,
+    Null,
+    PackedCall,
+    Prim,
+    Shape,
+    String,
+    Tuple,
+    TupleItem,
+    Var,
+    prim,
+)
+from relvm.ir.node import map_children, walk
+from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar, as_var, dim_op, dim_vars, var_dim
+from relvm.ir.type_inference import plain_dim_vars
+from relvm.ir.types import (
+    OBJECT,
+    VOID,
+    FuncType,
+    ListType,
+    OptionalType,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleType,
+    Type,
+    dims_of,
+    is_proven,
+)
+from relvm.ir.value_ranges import Range, stated_ranges
+from relvm.ir.verifier import Stage
+from relvm.passes.pass_manager import module_pass
+from relvm.passes.util.call_analysis import proven_functions
+from relvm.passes.util.type_encoding import type_numbers
+from relvm.passes.util.unchecked_results import in_tail_position, is_unchecked, own_closures, unchecked_functions
+from relvm.tables import DIM_OPERATORS, SHAPE_CODES
+
+_CODE = {row.name: prim(row.number) for row in SHAPE_CODES}
+_OPERATOR = {row.name: row.number for row in DIM_OPERATORS}
+
+
+@module_pass("lower_shapes", at=Stage.PLANNED)
+def lower_shapes(module: Module) -> Module:
+    """Check every parameter, match_cast and result of a packed function or of a function that is a value
+    (relvm/passes/util/unchecked_results.py), keep the values of dimension variables in a shape heap, and build the
+    shapes that mention them:
+
+    def f(x: f32[n, 4])   ->   heap = builtin.alloc_shape_heap(1)
+                               _ = builtin.check_tensor_info(x, 2, dtype(f32), "f: argument x")
+                               _ = builtin.match_shape(x, heap, 2, STORE, 0, EQUAL, 4, "f: argument x")
+    shape(n * 2, 4)       ->   _ = builtin.compute_dim(heap, 1, mul, EQUAL_HEAP, 0, EQUAL, 2)
+                               s = builtin.make_shape(heap, 2, EQUAL_HEAP, 1, EQUAL, 4)
+
+    Compound dimensions are computed at their first use in a block, and checked when all variables are known.  A
+    variable whose bounds the function states (relvm/ir/value_ranges.py) is checked to be within them.  Where all calls
+    of a function are proven to be right (relvm/passes/util/call_analysis.py), only the kinds of its scalar parameters
+    are checked, which arithmetic relies on.  The heap holds only what something reads.  A function that needs no value
+    in it has no heap.
+    """
+    proven = proven_functions(module)
+    unchecked = unchecked_functions(module)
+    return module.with_functions(
+        tuple(_lowered(function, function.name in proven, unchecked) for function in module.functions)
+    )
+
+
+def _lowered(function: Function, proven: bool, unchecked: Collection[str]) -> Function:
+    lowering = _Lowering(function, unchecked)
+    scope = _Scope()
+    captured = dict(function.attributes).get("captured", 0)  # of a lifted function: what they give is given
+    first = len(function.params) - captured
+    for param in (*function.params[first:], *function.params[:first]):
+        lowering.origins = param.origins
+        where = f"{function.name}: argument {param.name}"
+        if proven:
+            lowering.bind(where, param.type, param, scope)
+        else:
+            lowering.check(where, param.type, param, OBJECT, scope)
+    for var, range_ in stated_ranges(function).items():
+        lowering.check_range(var, range_, scope)
+    lowering.check_pending(scope)
+    body = lowering.without_unread(lowering.block(function.body, scope, is_tail=True))
+    if lowering.read:
+        heap = Binding(lowering.heap, BuiltinCall("alloc_shape_heap", (prim(lowering.slot_count),)))
+        body = replace(body, bindings=(heap, *body.bindings))
+    return replace(function, body=body)
+
+
+@dataclass
+class _Scope:
+    """What is known inside one block: which heap slot holds a dimension, and the variables that shapes and the values
+    of dimensions are in."""
+
+    slots: dict[AnyDim, int] = field(default_factory=dict)
+    shapes: dict[tuple[AnyDim, ...], Var] = field(default_factory=dict)
+    values: dict[AnyDim, Var] = field(default_factory=dict)
+    out: list[Binding] = field(default_factory=list)
+    pending: list[tuple[str, Expr, tuple[AnyDim | None, ...] | AnyDim | Type]] = field(default_factory=list)
+
+    def inner(self) -> _Scope:
+        return _Scope(dict(self.slots), dict(self.shapes), dict(self.values))
+
+
+class _Lowering:
+    def __init__(self, function: Function, unchecked: Collection[str]) -> None:
+        self.name = function.name
+        self.unchecked = unchecked
+        self.closures = own_closures(function.body)
+        self.mentions = Counter(item for item in walk(function) if isinstance(item, Var))  # by its binding, by uses
+        self.heap = Var("heap", type=OBJECT)
+        self.slot_count = 0
+        self.read: set[int] = set()  # the slots that something reads
+        self.origins: tuple[str, ...] = ()  # of what is being lowered
+        self.renamed: dict[Var, Expr] = {}  # a match_cast's variable, or a mere second name -> the value itself
+
+    def effect(self, scope: _Scope, name: str, *args: Expr) -> None:
+        scope.out.append(Binding(Var("_", type=VOID, origins=self.origins), BuiltinCall(name, args, type=VOID)))
+
+    def new_slot(self) -> int:
+        self.slot_count += 1
+        return self.slot_count - 1
+
+    def block(self, block: Block, scope: _Scope, *, is_tail: bool) -> Block:
+        for binding in block.bindings:
+            self.origins = binding.var.origins
+            match binding:
+                case MatchCast(var, value, where):
+                    value = self.value(value, scope)
+                    self.check(where or f"{self.name}: match_cast {var.name}", var.type, value, value.type, scope)
+                    self.check_pending(scope)
+                    if isinstance(var.type, PrimType) and not isinstance(value.type, PrimType):
+                        # Arithmetic goes by the types of its operands: the scalar needs a variable of its own.
+                        scope.out.append(Binding(var, BuiltinCall("copy", (value,), type=var.type)))
+                    else:
+                        self.renamed[var] = value
+                case Binding(var, Var() as value):
+                    self.renamed[var] = self.value(value, scope)
+                case Binding(var, If(cond, then, orelse) as value):
+                    is_last = is_tail and in_tail_position(block, binding)
+                    then, orelse = (self.block(part, scope.inner(), is_tail=is_last) for part in (then, orelse))
+                    value = replace(value, cond=self.value(cond, scope), then=then, orelse=orelse)
+                    scope.out.append(replace(binding, value=value))
+                case Binding(var, Shape() | DimValue() as shape):
+                    self.renamed[var] = self.value(shape, scope)
+                case Binding(var, PackedCall() as call) if call.type == VOID and self.mentions[var] > 1:
+                    call = map_children(lambda part: self.value(part, scope), call)
+                    scope.out.append(Binding(Var("_", type=VOID), call))  # gives nothing: `()` is made here
+                    scope.out.append(replace(binding, value=Tuple((), type=VOID)))
+                case Binding(var, PackedCall() | Call() as call) if self.is_checked(call, is_tail, block, binding):
+                    name = _name_of_callee(call)
+                    call = map_children(lambda part: self.value(part, scope), call)
+                    scope.out.append(replace(binding, value=call))
+                    self.check(f"{self.name}: the result of {name}", call.type, var, OBJECT, scope)
+                    self.check_pending(scope)
+                case Binding(var, value):
+                    value = map_children(lambda part: self.value(part, scope), value)
+                    scope.out.append(replace(binding, value=value))
+        result = self.value(block.result, scope)
+        return replace(block, bindings=tuple(scope.out), result=result)
+
+    def is_checked(self, call: PackedCall | Call, is_tail: bool, block: Block, binding: Binding) -> bool:
+        """Return whether a call's result is checked; is_tail: the block is in tail position."""
+        if isinstance(call, PackedCall):
+            return call.type != VOID
+        is_tail_call = is_tail and in_tail_position(block, binding)
+        return not is_tail_call and is_unchecked(call.callee, self.closures, self.unchecked)
+
+    def value(self, expr: Expr, scope: _Scope) -> Expr:
+        """An argument as it is at run time: a symbolic shape becomes a variable that holds it."""
+        match expr:
+            case Var():
+                return self.renamed.get(expr, expr)
+            case DimValue(dim) if isinstance(dim, int):
+                return prim(dim)
+            case DimValue(dim):
+                if dim not in scope.values:
+                    scope.values[dim] = Var("dim", type=expr.type, origins=self.origins)
+                    read = BuiltinCall("read_dim", (self.heap, *self.code(dim, scope)), type=expr.type)
+                    scope.out.append(Binding(scope.values[dim], read))
+                return scope.values[dim]
+            case Shape(dims) if not all(isinstance(dim, int) for dim in dims):
+                if dims not in scope.shapes:
+                    pairs = [part for dim in dims for part in self.code(dim, scope)]
+                    scope.shapes[dims] = Var("shape", type=expr.type, origins=self.origins)
+                    made = BuiltinCall("make_shape", (self.heap, prim(len(dims)), *pairs), type=expr.type)
+                    scope.out.append(Binding(scope.shapes[dims], made))
+                return scope.shapes[dims]
+        return expr
+
+    def code(self, dim: AnyDim, scope: _Scope) -> tuple[Prim, Prim]:
+        """The `code value` pair that says what `dim` is, after what computes it."""
+        if isinstance(dim, int):
+            return _CODE["EQUAL"], prim(dim)
+        if dim not in scope.slots:
+            scope.slots[dim] = self.compute(dim, scope)
+        self.read.add(scope.slots[dim])
+        return _CODE["EQUAL_HEAP"], prim(scope.slots[dim])
+
+    def compute(self, dim: Dim, scope: _Scope) -> int:
+        """The heap slot that holds a compound dimension once the statements added here have run."""
+        assert as_var(dim) is None, f"{self.name}: dimension {dim} is not known"
+        total: tuple[Prim, Prim] | None = None
+        for monomial, coefficient in dim.terms:
+            factors = [self.atom(atom, scope) for atom in monomial]
+            if coefficient != 1 or not factors:
+                factors.append((_CODE["EQUAL"], prim(coefficient)))
+            term = factors[0]
+            for factor in factors[1:]:
+                term = self.operate("mul", term, factor, scope)
+            total = term if total is None else self.operate("add", total, term, scope)
+        assert total is not None
+        return total[1].value
+
+    def atom(self, atom: DimVar | DimOp, scope: _Scope) -> tuple[Prim, Prim]:
+        dim = Dim((((atom,), 1),))
+        if isinstance(atom, DimOp) and dim not in scope.slots:
+            left, right = self.code(atom.left, scope), self.code(atom.right, scope)
+            scope.slots[dim] = self.operate(atom.function, left, right, scope)[1].value
+        return self.code(dim, scope)
+
+    def operate(self, name: str, left: tuple, right: tuple, scope: _Scope) -> tuple[Prim, Prim]:
+        slot = prim(self.new_slot())
+        self.effect(scope, "compute_dim", self.heap, slot, prim(_OPERATOR[name]), *left, *right)
+        self.read.add(slot.value)
+        return _CODE["EQUAL_HEAP"], slot
+
+    def without_unread(self, block: Block) -> Block:
+        """The block without keeping what is in no slot that is read."""
+        bindings = []
+        for binding in block.bindings:
+            match binding.value:
+                case If(_, then, orelse) as value:
+                    value = replace(value, then=self.without_unread(then), orelse=self.without_unread(orelse))
+                    binding = replace(binding, value=value)
+                case BuiltinCall("match_shape", (value, self.heap, count, *pairs, where)):
+                    kept = self.read_pairs(pairs)
+                    if all(code == _CODE["ANY"] for code in kept[::2]):
+                        continue
+                    in_heap = any(code in (_CODE["STORE"], _CODE["EQUAL_HEAP"]) for code in kept[::2])
+                    args = (value, self.heap if in_heap else Null(), count, *kept, where)
+                    binding = replace(binding, value=replace(binding.value, args=args))
+                case BuiltinCall("match_prim_value", (_, self.heap, *pair, _)):
+                    if self.read_pairs(pair)[0] == _CODE["ANY"]:
+                        continue
+            bindings.append(binding)
+        return replace(block, bindings=tuple(bindings))
+
+    def read_pairs(self, pairs: list[Prim]) -> list[Prim]:
+        """`code value` pairs with ANY in the place of STORE in a slot that nothing reads."""
+        kept: list[Prim] = []
+        for code, value in zip(pairs[::2], pairs[1::2], strict=True):
+            unread = code == _CODE["STORE"] and value.value not in self.read
+            kept += (_CODE["ANY"], prim(0)) if unread else (code, value)
+        return kept
+
+    def check(self, where: str, type_: Type, value: Expr, known: Type, scope: _Scope) -> None:
+        """Adds the checks that `value`, of type `known`, is of `type_`; compound dimensions and what is
+        inside lists are left in scope.pending."""
+        place = String(where)
+        match type_:
+            case TensorType(dtype, shape, rank):
+                if not (isinstance(known, TensorType) and known.rank == rank and known.dtype == dtype):
+                    kind = DTypeValue(dtype) if dtype else Null()
+                    self.effect(scope, "check_tensor_info", value, prim(-1 if rank is None else rank), kind, place)
+                self.match(where, shape, value, scope)
+            case ShapeType(dims, rank):
+                if not (isinstance(known, ShapeType) and known.rank == rank):
+                    self.effect(scope, "check_shape_info", value, prim(-1 if rank is None else rank), place)
+                self.match(where, dims, value, scope)
+            case TupleType(fields):
+                if not isinstance(known, TupleType):
+                    self.effect(scope, "check_tuple_info", value, prim(len(fields)), place)
+                parts = known.fields if isinstance(known, TupleType) else (OBJECT,) * len(fields)
+                for i, (field_type, part) in enumerate(zip(fields, parts, strict=True)):
+                    if field_type == OBJECT:
+                        continue
+                    item = Var("item", type=field_type, origins=self.origins)
+                    scope.out.append(Binding(item, TupleItem(value, i, type=field_type)))
+                    self.check(f"{where}, item {i}", field_type, item, part, scope)
+            case ListType() | OptionalType() if not is_proven(type_, known):
+                if isinstance(known, OptionalType) and known.value is not None and is_proven(type_, known.value):
+                    self.effect(scope, "check_value", value, place)
+                else:
+                    scope.pending.append((where, value, type_))
+            case FuncType(pure=pure) if not isinstance(known, FuncType):
+                self.effect(scope, "check_pure_func_info" if pure else "check_func_info", value, place)
+            case PrimType(dtype, expected):
+                if not (isinstance(known, PrimType) and known.dtype == dtype):
+                    self.effect(scope, "check_prim_value_info", value, DTypeValue(dtype), place)
+                if expected is not None:
+                    self.match_value(where, expected, value, scope)
+
+    def bind(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
+        """Keeps the dimensions that `value`, which is known to be of `type_`, is the first to give."""
+        match type_:
+            case TensorType(shape=dims) | ShapeType(dims=dims):
+                if _is_first_to_give(type_, scope):
+                    self.match(where, dims, value, scope, proven=True)
+            case TupleType(fields):
+                for i, part in enumerate(fields):
+                    if _is_first_to_give(part, scope):
+                        item = Var("item", type=part, origins=self.origins)
+                        scope.out.append(Binding(item, TupleItem(value, i, type=part)))
+                        self.bind(f"{where}, item {i}", part, item, scope)
+            case PrimType(dtype, expected):
+                self.effect(scope, "check_prim_value_info", value, DTypeValue(dtype), String(where))
+                if _is_first_to_give(type_, scope):
+                    self.match_value(where, expected, value, scope)
+
+    def match(
+        self, where: str, dims: tuple[AnyDim, ...] | None, value: Expr, scope: _Scope, *, proven: bool = False
+    ) -> None:
+        """Adds the check that the shape of `value` is `dims`, unless proven, and keeps what variables it gives."""
+        if not dims:
+            return
+        pairs: list[Prim] = []
+        for dim in dims:
+            if not isinstance(dim, int) and dim not in scope.slots:
+                if as_var(dim) is None:
+                    pairs += (_CODE["ANY"], prim(0))
+                    continue
+                scope.slots[dim] = self.new_slot()
+                pairs += (_CODE["STORE"], prim(scope.slots[dim]))
+                continue
+            pairs += (_CODE["ANY"], prim(0)) if proven else self.code(dim, scope)
+        self.effect(scope, "match_shape", value, self.heap_or_null(dims), prim(len(dims)), *pairs, String(where))
+        if proven:
+            return
+        left = tuple(dim if code is _CODE["ANY"] else None for dim, code in zip(dims, pairs[::2], strict=True))
+        if any(dim is not None for dim in left):
+            scope.pending.append((where, value, left))
+
+    def match_value(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
+        """Adds the check that the scalar `value` is `dim`; a variable seen first takes it."""
+        if not isinstance(dim, int) and dim not in scope.slots:
+            if as_var(dim) is None:
+                scope.pending.append((where, value, dim))
+                return
+            scope.slots[dim] = self.new_slot()
+            pair = (_CODE["STORE"], prim(scope.slots[dim]))
+        else:
+            pair = self.code(dim, scope)
+        self.effect(scope, "match_prim_value", value, self.heap_or_null((dim,)), *pair, String(where))
+
+    def check_pending(self, scope: _Scope) -> None:
+        """Adds the checks of compound dimensions and of what is inside lists, now that every variable has its value."""
+        pending, scope.pending = scope.pending, []
+        for where, value, dims in pending:
+            if isinstance(dims, Type):
+                numbers = tuple(type_numbers(dims, lambda dim: self.code(dim, scope)))
+                heap = self.heap_or_null(tuple(dims_of(dims)))
+                self.effect(scope, "match_type", value, heap, String(where), *numbers)
+                continue
+            if not isinstance(dims, tuple):
+                self.effect(scope, "match_prim_value", value, self.heap, *self.code(dims, scope), String(where))
+                continue
+            pairs: list[Prim] = []
+            for dim in dims:
+                pairs += (_CODE["ANY"], prim(0)) if dim is None else self.code(dim, scope)
+            self.effect(scope, "match_shape", value, self.heap, prim(len(dims)), *pairs, String(where))
+
+    def check_range(self, var: DimVar, range_: Range, scope: _Scope) -> None:
+        """Adds the check that a dimension is what it becomes when it is brought into its range."""
+        dim = nearest = var_dim(var)
+        words = []
+        if range_.low > 0 or var.signed:
+            nearest = dim_op("max", nearest, range_.low)
+            words.append(f"at least {range_.low}")
+        if range_.high != inf:
+            nearest = dim_op("min", nearest, range_.high)
+            words.append(f"at most {range_.high}")
+        if words:
+            where = f"{self.name}: dimension {var.name}, {' and '.join(words)}"
+            self.match_value(where, nearest, self.value(DimValue(dim), scope), scope)
+
+    def heap_or_null(self, dims: tuple[AnyDim, ...]) -> Expr:
+        return self.heap if any(True for dim in dims for _ in dim_vars(dim)) else Null()
+
+
+def _name_of_callee(call: PackedCall | Call) -> str:
+    if isinstance(call, PackedCall):
+        return call.name
+    return call.callee.name if isinstance(call.callee, Var | FunctionRef) else "a function"
+
+
+def _is_first_to_give(type_: Type, scope: _Scope) -> bool:
+    """Whether a value of the type gives a dimension that is not known yet."""
+    return any(var_dim(var) not in scope.slots for var in plain_dim_vars(type_))

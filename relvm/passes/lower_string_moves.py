@@ -1,0 +1,85 @@
+"""Operators that move strings as operators that move their positions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import relvm.ops as ops
+from relvm.ir.expr import Binding, Block, Expr, Function, OpCall, Var
+from relvm.ir.types import TensorType
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, with_bindings, with_value
+from relvm.kernels.lowering_rules import Alias, Builtin, View
+from relvm.passes.pass_manager import function_pass
+
+# What a variable holds: the strings at these positions of those tensors.
+Moved = tuple[Expr, tuple[Expr, ...]]
+
+
+@function_pass("move_strings", at=Stage.NORMAL)
+def move_strings(function: Function) -> Function:
+    """Have kernels move positions of strings, which they know, and take the strings at last:
+
+    z: str[n] = where(c, x, y)   ->   x_places: i64[n] = string_positions(x)
+                                      y_places: i64[n] = string_positions(y, x)
+                                      z_places: i64[n] = where(c, x_places, y_places)
+                                      z: str[n] = string_take(z_places, x, y)
+
+    What moves z alone goes on with z_places.  Strings are compared by a builtin; views need nothing.
+    """
+    return map_blocks(lambda block: _block(block, {}), function)
+
+
+def _block(block: Block, known: dict[Expr, Moved]) -> Block:
+    """known: of variables here and in the blocks around this one."""
+    known, bindings = dict(known), []
+    for binding in block.bindings:
+        value = binding.value
+        if not isinstance(value, OpCall) or not any(map(_is_string, value.args)):
+            bindings.append(with_value(binding, map_blocks(lambda inner: _block(inner, known), value)))
+        elif value.op in (ops.equal, ops.not_equal):
+            bindings += _compared(binding)
+        elif isinstance(value.op.lower, Alias | Builtin | View):
+            bindings.append(binding)
+        else:
+            bindings += _moved(binding, known)
+    return with_bindings(block, bindings)
+
+
+def _compared(binding: Binding) -> list[Binding]:
+    same = ops.string_equal(*binding.value.args)
+    if binding.value.op is ops.equal:
+        return [replace(binding, value=same)]
+    var = binding.var.part("equal", same.type)
+    return [Binding(var, same), replace(binding, value=ops.logical_not(var))]
+
+
+def _moved(binding: Binding, known: dict[Expr, Moved]) -> list[Binding]:
+    call, bindings, origins = binding.value, [], binding.var.origins
+    strings = tuple(dict.fromkeys(filter(_is_string, call.args)))
+    if len(strings) == 1 and strings[0] in known:
+        place, sources = known[strings[0]]
+        places = {strings[0]: place}
+    else:
+        places, sources = {}, strings
+        for i, source in enumerate(sources):
+            name = source.name if isinstance(source, Var) else "constant"
+            places[source] = _bound(f"{name}_places", ops.string_positions(source, *sources[:i]), origins, bindings)
+    attributes = dict(call.attributes)
+    if call.op is ops.pad:
+        attributes["value"] = -1  # the empty string
+    moved = call.op(*(places.get(arg, arg) for arg in call.args), **attributes)
+    positions = _bound(f"{binding.var.name}_places", moved, origins, bindings)
+    known[binding.var] = positions, sources
+    return [*bindings, replace(binding, value=ops.string_take(positions, *sources))]
+
+
+def _bound(name: str, value: OpCall, origins: tuple[str, ...], bindings: list[Binding]) -> Var:
+    var = Var(name, type=value.type, origins=origins)
+    bindings.append(Binding(var, value))
+    return var
+
+
+def _is_string(expr: Expr) -> bool:
+    type_ = expr.type
+    return isinstance(type_, TensorType) and type_.dtype is not None and type_.dtype.is_string

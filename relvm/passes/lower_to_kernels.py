@@ -1,0 +1,156 @@
+"""Operators become kernels, views and builtins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from dataclasses import replace
+
+import relvm.ops  # declares the operators  # noqa: F401
+from relvm.errors import RelvmError, RelvmUnsupportedError, located
+from relvm.ir.dtypes import DType, dtype_of
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    DTypeValue,
+    Expr,
+    Function,
+    Fused,
+    KernelCall,
+    MatchCast,
+    Module,
+    OpCall,
+    Shape,
+    prim,
+)
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import ShapeType, TensorType, Type
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, with_bindings, with_value
+from relvm.kernels.fusion_group import Group
+from relvm.kernels.group_cost import work_of
+from relvm.kernels.loop_ir import Kernel, ReferenceKernel
+from relvm.kernels.lowering_rules import Alias, Builtin, Composition, View
+from relvm.passes.check_sizes import unknown_argument
+from relvm.passes.decompose import expanded
+from relvm.passes.pass_manager import Pass
+
+
+def legalize(target: str, *, is_compact: bool = False) -> Pass:
+    """The pass for one target.
+
+    Parameters
+    ----------
+    target
+        "c": kernels are loop nests.  "numpy": kernels are the operators' NumPy meanings, called as packed functions.
+    is_compact
+        Whether kernels are to need little memory for themselves, even where they take longer.
+    """
+
+    def run(module: Module) -> Module:
+        """Replace each operator by a call of a kernel made for its types, by a view, or by a builtin:
+
+        y = add(x, b)   ->   y = kernel add_f32(x, b) : f32[n, 64]
+
+        What is fused becomes one kernel.
+        Kernels that would be the same are made once.
+        """
+        legalizer = _Legalizer(target, is_compact)
+        functions = tuple(map(legalizer.function, module.functions))
+        return replace(module, functions=functions, kernels=tuple(legalizer.kernels.items()))
+
+    return Pass("legalize", run, Stage.NORMAL, Stage.LEGAL)
+
+
+class _Legalizer:
+    def __init__(self, target: str, is_compact: bool) -> None:
+        self.target, self.is_compact = target, is_compact
+        self.kernels: dict[str, Kernel | ReferenceKernel] = {}
+        self.known: dict[Hashable, str] = {}
+        self.counts: dict[str, int] = {}
+
+    def function(self, function: Function) -> Function:
+        return map_blocks(self.block, function)
+
+    def block(self, block: Block) -> Block:
+        bindings: list[Binding | MatchCast] = []
+        for binding in block.bindings:
+            try:
+                self.binding(with_value(binding, map_blocks(self.block, binding.value)), bindings)
+            except RelvmError as error:
+                raise located(error, binding.var.origin) from error
+        return with_bindings(block, bindings)
+
+    def binding(self, binding: Binding | MatchCast, bindings: list) -> None:
+        """Appends what takes the place of `binding`."""
+        match binding.value:
+            case OpCall() as call:
+                self.op_call(binding, call, bindings)
+            case Fused(body):
+                members = {inner.var: inner.value for inner in body.bindings}
+                self.group(binding, Group(members, (body.result,)), bindings)
+            case _:
+                bindings.append(binding)
+
+    def op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
+        """Appends what takes the place of `binding`."""
+        match call.op.lower:
+            case Alias():
+                bindings.append(replace(binding, value=call.args[0]))
+                return
+            case Builtin(name, attributes):
+                given = dict(call.attributes)
+                values = tuple(_attribute(given[attribute]) for attribute in attributes)
+                bindings.append(replace(binding, value=BuiltinCall(name, (*call.args, *values), type=call.type)))
+                return
+        if (unknown := unknown_argument(call)) is not None:
+            is_shaped = isinstance(unknown, TensorType | ShapeType)
+            hint = "match_cast it to a known rank and dtype" if is_shaped else "match_cast it to a tensor first"
+            raise RelvmUnsupportedError(f"{call.op}: an argument of type {unknown}: {hint}")
+        if isinstance(call.op.lower, View):
+            shape = Shape(_known_shape(call.type, call))
+            bindings.append(replace(binding, value=BuiltinCall("reshape", (call.args[0], shape), type=call.type)))
+            return
+        if self.target == "numpy":
+            name = self.reference(call)
+            bindings.append(replace(binding, value=KernelCall(name, call.args, type=call.type)))
+            return
+        members = {binding.var: call}
+        if isinstance(call.op.lower, Composition):
+            members = {part.var: part.value for part in expanded(replace(binding, value=call))}
+        self.group(binding, Group(members, (binding.var,), name=call.op.name), bindings)
+
+    def group(self, binding: Binding, group: Group, bindings: list) -> None:
+        """Appends the call of the group's kernel, made where there is none yet."""
+        name = self.known.get(group.spec)
+        if name is None:
+            name = self.known[group.spec] = self.unique(group.base_name)
+            self.kernels[name] = replace(group.kernel(name, is_compact=self.is_compact), work=work_of(group))
+        bindings.append(
+            replace(binding, value=KernelCall(name, group.args, type=binding.var.type, origins=group.origins))
+        )
+
+    def reference(self, call: OpCall) -> str:
+        """The name of the kernel that is an operator's NumPy meaning."""
+        spec = (call.op.name, call.attributes)
+        if spec not in self.known:
+            name = self.known[spec] = self.unique(call.op.name)
+            self.kernels[name] = ReferenceKernel(call.op.name, json.dumps(dict(call.attributes), default=str))
+        return self.known[spec]
+
+    def unique(self, base: str) -> str:
+        count = self.counts.get(base, 0)
+        self.counts[base] = count + 1
+        return f"{base}_{count}" if count else base
+
+
+def _attribute(value: int | str | DType) -> Expr:
+    """An attribute as a builtin's argument: an int, or a dtype."""
+    return prim(value) if isinstance(value, int) else DTypeValue(dtype_of(value))
+
+
+def _known_shape(type_: Type, call: OpCall) -> tuple[AnyDim, ...]:
+    if not isinstance(type_, TensorType) or type_.shape is None:
+        raise RelvmUnsupportedError(f"{call.op}: the shape of its result is not known at compile time")
+    return type_.shape

@@ -1,0 +1,146 @@
+"""Explicit memory."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from relvm.errors import RelvmUnsupportedError, located
+from relvm.ir.dtypes import U8
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    DTypeValue,
+    Function,
+    If,
+    KernelCall,
+    KernelRun,
+    Module,
+    Shape,
+    Tuple,
+    Var,
+    prim,
+)
+from relvm.ir.symbolic import DimVar, product
+from relvm.ir.types import OBJECT, VOID, TensorType, TupleType
+from relvm.ir.value_ranges import Range, stated_ranges
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, with_value
+from relvm.passes.memory.buffer_reuse import BlockPlan, Storage, name_of, plan_block, tensors_made
+from relvm.passes.memory.liveness import Fields, Value, fields_in
+from relvm.passes.pass_manager import module_pass
+
+
+@module_pass("plan_memory", at=Stage.LEGAL, to=Stage.PLANNED)
+def plan_memory(module: Module) -> Module:
+    """Give every kernel the tensors it writes:
+
+    y = kernel sum_f32(x)   ->   y_storage = builtin.alloc_storage(shape(n, 64), 0, dtype(f32))
+                                 y = builtin.alloc_tensor(y_storage, 0, shape(n, 64), dtype(f32))
+                                 _ = run sum_f32(x, y)
+    z = kernel relu_f32(y)  ->   _ = run relu_f32(y, y)
+                                 z = y
+
+    Tensors that are not needed at the same time share storages by the rules of relvm/passes/memory/buffer_reuse.py.
+    insert_kills returns a storage after the last use of its content.
+    """
+    kernels = dict(module.kernels)
+    functions = tuple(_function(function, kernels) for function in module.functions)
+    return module.with_functions(functions)
+
+
+def _function(function: Function, kernels: Mapping[str, object]) -> Function:
+    planner = _Planner(kernels, stated_ranges(function))
+    return replace(function, body=planner.block(function.body, ChainMap()))
+
+
+def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
+    """The plans that plan_memory follows: of each function's block, then of those inside it, each with where it is.
+
+    Parameters
+    ----------
+    module
+        At stage LEGAL.
+    """
+    kernels = dict(module.kernels)
+    for function in module.functions:
+        yield from _plans(function.name, function.body, ChainMap(), kernels, stated_ranges(function))
+
+
+def _plans(
+    place: str, block: Block, around: Fields, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]
+) -> Iterator[tuple[str, BlockPlan]]:
+    fields = fields_in(block, around)
+    yield place, plan_block(block, fields, kernels, ranges)
+    for binding in block.bindings:
+        if isinstance(binding.value, If):
+            yield from _plans(f"{place}, {binding.var.name}: then", binding.value.then, fields, kernels, ranges)
+            yield from _plans(f"{place}, {binding.var.name}: else", binding.value.orelse, fields, kernels, ranges)
+
+
+class _Planner:
+    def __init__(self, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]) -> None:
+        self.kernels = kernels
+        self.ranges = ranges
+
+    def block(self, block: Block, around: Fields) -> Block:
+        fields = fields_in(block, around)
+        placing = _Placing(plan_block(block, fields, self.kernels, self.ranges))
+        for binding in block.bindings:
+            match binding.value:
+                case KernelCall() as call:
+                    placing.kernel(binding, call)
+                case value:
+                    inner = map_blocks(lambda block: self.block(block, fields), value)
+                    placing.bindings.append(with_value(binding, inner))
+        return replace(block, bindings=tuple(placing.bindings))
+
+
+class _Placing:
+    """Writes a block's bindings as its plan has them."""
+
+    def __init__(self, plan: BlockPlan) -> None:
+        self.plan = plan
+        self.variables: dict[Storage, Var] = {}
+        self.bindings: list = []
+
+    def kernel(self, binding: Binding, call: KernelCall) -> None:
+        """Appends the allocation of what the call makes, then the call."""
+        made = tensors_made(binding.var, call)
+        if not made:
+            error = RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type}")
+            raise located(error, binding.var.origin)
+        outputs = tuple(self.tensor(value, type_) for value, type_ in made)
+        origins = tuple(dict.fromkeys((*binding.var.origins, *call.origins)))
+        names = tuple(name_of(value) for value, _ in made)
+        run = KernelRun(call.kernel, (*call.args, *outputs), names=names)
+        self.bindings.append(Binding(Var("_", type=VOID, origins=origins), run))
+        if isinstance(call.type, TupleType):
+            self.bindings.append(replace(binding, value=Tuple(outputs, type=call.type)))
+        elif outputs[0] is not binding.var:
+            self.bindings.append(replace(binding, value=outputs[0]))
+
+    def tensor(self, value: Value, type_: TensorType) -> Var:
+        """The variable that holds the tensor to write."""
+        assert type_.shape is not None and type_.dtype, f"{name_of(value)}: {type_}"
+        if value in self.plan.over:
+            return self.plan.over[value]
+        var = value if isinstance(value, Var) else Var(name_of(value), type=type_)
+        storage, offset = self.plan.place[value]
+        if storage not in self.variables:
+            self.variables[storage] = self.storage(storage, var, type_)
+        args = (self.variables[storage], prim(offset), Shape(type_.shape), DTypeValue(type_.dtype))
+        self.bindings.append(Binding(var, BuiltinCall("alloc_tensor", args, type=type_)))
+        return var
+
+    def storage(self, storage: Storage, first: Var, type_: TensorType) -> Var:
+        """Appends the allocation of a storage, given the first tensor in it and its type; its variable."""
+        if product((*type_.shape, type_.dtype.size_bytes)) == storage.size_bytes:
+            size = (Shape(type_.shape), prim(0), DTypeValue(type_.dtype))
+        else:
+            size = (prim(storage.size_bytes), prim(0), DTypeValue(U8))
+        var = Var("arena", type=OBJECT) if storage.is_arena else first.part("storage", OBJECT)
+        self.bindings.append(Binding(var, BuiltinCall("alloc_storage", size)))
+        return var

@@ -1,0 +1,134 @@
+"""Constant weights are stored as products and convolutions read them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from relvm.ir.expr import Block, Constant, Expr, OpCall, constant
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, with_bindings, with_value
+from relvm.kernels.conv.sliding_window import window_of
+from relvm.kernels.gemm.packing import pack_columns
+from relvm.ops import (
+    conv,
+    conv_integer,
+    conv_integer_packed,
+    conv_tiles,
+    matmul,
+    matmul_integer,
+    matmul_integer_packed,
+    matmul_packed,
+)
+from relvm.ops.conv_int8_packed import pack_windows
+from relvm.ops.conv_winograd import MOST_CHANNELS, transform_windows
+from relvm.ops.matmul_int8 import pack_bytes
+from relvm.passes.pass_manager import module_pass
+
+_LEAST_CHANNELS = 8  # of the input and the result: with fewer, transforming tiles takes longer than it saves
+_LEAST_PLACES = 5  # along an axis: of smaller results the tiles, and blocks of them, have too little
+
+
+@module_pass("pack_weights", at=Stage.NORMAL)
+def pack_weights(module):
+    """Rearrange constant weights, once and for all: the right sides of matrix products, and windows of 3 x 3.
+
+    y = matmul(x, const(f32[768, 64], ...))   ->   y = matmul_packed(x, const(f32[49152], ...), columns=64)
+    y = conv(x, const(f32[64, 32, 3, 3], ...), pads=(1, 1, 1, 1))   ->
+    y = conv_tiles(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
+
+    Matrices of bytes become panels of words, with the sums of their columns: matmul_integer_packed.  Weights of
+    convolutions of bytes get their channels last, filled up to words, and the sums of filters: conv_integer_packed.
+    """
+    packed: dict[tuple, tuple[Constant, ...]] = {}
+
+    def block(block: Block) -> Block:
+        return with_bindings(block, [with_value(binding, value(binding.value)) for binding in block.bindings])
+
+    def value(value: Expr) -> Expr:
+        if not isinstance(value, OpCall):
+            return map_blocks(block, value)
+        if _is_product(value):
+            return _product(value, packed)
+        if _has_tiles(value):
+            return _tiles(value, packed)
+        return _words(value, packed) if _has_words(value) else value
+
+    return module.with_functions(tuple(map_blocks(block, function) for function in module.functions))
+
+
+def _is_product(call: OpCall) -> bool:
+    if call.op not in (matmul, matmul_integer) or not isinstance(call.args[1], Constant):
+        return False
+    a, b = call.args[0].type, call.args[1].value
+    if b.ndim != 2 or b.size == 0 or a.shape is None:
+        return False
+    if call.op is matmul_integer:
+        a_zero, b_zero = call.args[2:]
+        return a_zero.type.rank == 0 and isinstance(b_zero, Constant) and b_zero.value.ndim in (0, 2)
+    return not dict(call.attributes)["transpose_a"]
+
+
+def _product(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    if call.op is matmul_integer:
+        return _product_of_bytes(call, packed)
+    weights, transposed = call.args[1], dict(call.attributes)["transpose_b"]
+    matrix = weights.value.T if transposed else weights.value
+    key = (id(weights.value), transposed)
+    if key not in packed:
+        packed[key] = (constant(pack_columns(np.asarray(matrix))),)
+    return replace(matmul_packed(call.args[0], *packed[key], columns=matrix.shape[1]), type=call.type)
+
+
+def _product_of_bytes(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    a, weights, a_zero, b_zero = call.args
+    key = (id(weights.value), id(b_zero.value))
+    if key not in packed:
+        packed[key] = tuple(map(constant, pack_bytes(weights.value, b_zero.value)))
+    panels, sums, zeros = packed[key]
+    return replace(
+        matmul_integer_packed(a, panels, sums, a_zero, zeros, columns=weights.value.shape[1]), type=call.type
+    )
+
+
+def _has_tiles(call: OpCall) -> bool:
+    """Whether it is a convolution by windows of 3 x 3, one step at a time, that tiles make faster."""
+    if call.op is not conv or not isinstance(call.args[1], Constant) or call.type.shape is None:
+        return False
+    w, attributes = call.args[1].value, dict(call.attributes)
+    if w.shape[2:] != (3, 3) or w.dtype != np.float32 or attributes["groups"] != 1:
+        return False
+    window = window_of("conv", w.shape[2:], *(attributes[name] for name in ("strides", "pads", "dilations")))
+    if {*window.strides, window.dilations[1]} != {1} or not np.abs(w).max(initial=0) < 1e30:
+        return False
+    places = [dim for dim in call.type.shape[2:] if isinstance(dim, int)]
+    if min(places, default=_LEAST_PLACES) < _LEAST_PLACES:
+        return False
+    return min(w.shape[:2]) >= _LEAST_CHANNELS and w.shape[1] <= MOST_CHANNELS
+
+
+def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    weights, attributes = call.args[1], dict(call.attributes)
+    key = (id(weights.value), "tiles")
+    if key not in packed:
+        packed[key] = (constant(transform_windows(weights.value)),)
+    spread = (attributes["dilations"] or (1, 1))[0]
+    new = conv_tiles(call.args[0], *packed[key], pads=attributes["pads"] or (0, 0, 0, 0), spread=spread)
+    return replace(new, type=call.type)
+
+
+def _has_words(call: OpCall) -> bool:
+    """Whether it is a convolution of bytes that has several channels to put into a word."""
+    if call.op is not conv_integer or not isinstance(call.args[1], Constant) or call.args[0].type.shape is None:
+        return False
+    w = call.args[1].value
+    return w.size > 0 and w.shape[1] > 1
+
+
+def _words(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    x, weights, zero = call.args
+    key = (id(weights.value), "words")
+    if key not in packed:
+        packed[key] = tuple(map(constant, pack_windows(weights.value)))
+    return replace(conv_integer_packed(x, *packed[key], zero, **dict(call.attributes)), type=call.type)

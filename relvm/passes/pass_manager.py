@@ -1,0 +1,83 @@
+"""What a pass is, and how a list of passes is run: each timed, its result verified, shown to whoever asks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from relvm.ir.expr import Function, Module
+from relvm.ir.verifier import Stage, verify
+from relvm.passes.source_locations import Provenance
+
+# What a run calls after each pass: the pass, the module before and after, the seconds it took.
+Observer = Callable[["Pass", Module, Module, float], None]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """name: as in `relvm show --print-after`.  at: the stage it takes.  to: the stage it makes, `at` for an
+    optimisation."""
+
+    name: str
+    run: Callable[[Module], Module]
+    at: Stage
+    to: Stage
+
+    @property
+    def doc(self) -> str:
+        return self.run.__doc__ or ""
+
+    def __call__(self, module: Module) -> Module:
+        return self.run(module)
+
+
+def module_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[Callable[[Module], Module]], Pass]:
+    """Declares a pass over a whole module."""
+
+    def declare(run: Callable[[Module], Module]) -> Pass:
+        return Pass(name, run, at, at if to is None else to)
+
+    return declare
+
+
+def function_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[Callable[[Function], Function]], Pass]:
+    """Declares a pass that treats each function of the module on its own."""
+
+    def declare(one: Callable[[Function], Function]) -> Pass:
+        def run(module: Module) -> Module:
+            return module.with_functions(tuple(map(one, module.functions)))
+
+        run.__doc__ = one.__doc__
+        return Pass(name, run, at, at if to is None else to)
+
+    return declare
+
+
+def run_passes(
+    module: Module, passes: Iterable[Pass], *, verified: bool = False, observer: Observer | None = None
+) -> Module:
+    """Run the passes in order, and keep source locations (relvm/passes/source_locations.py).
+
+    Parameters
+    ----------
+    verified
+        Whether each result is checked to be well formed for the stage that its pass promises.
+    observer
+        Called after each pass.
+
+    Raises
+    ------
+    RelvmVerifyError
+        A pass broke a rule of its stage: a fault of relvm, not of the module.
+    """
+    provenance = Provenance(module)
+    for step in passes:
+        started = time.perf_counter()
+        result = provenance.hand_on(step(module))
+        if observer:
+            observer(step, module, result, time.perf_counter() - started)
+        if verified:
+            verify(result, step.to)
+        module = result
+    return module

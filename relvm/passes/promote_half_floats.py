@@ -1,0 +1,107 @@
+"""Arithmetic on floats of 16 bits and less as arithmetic on f32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import relvm.ops as ops
+from relvm.ir.dtypes import F32, DType
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, OpCall, Tuple, TupleItem, Var
+from relvm.ir.types import TensorType, TupleType, Type
+from relvm.ir.verifier import Stage
+from relvm.ir.visitor import map_blocks, with_bindings, with_value
+from relvm.passes.pass_manager import function_pass
+
+
+@function_pass("widen_floats", at=Stage.NORMAL)
+def widen_floats(function: Function) -> Function:
+    """Compute with floats narrower than f32 as f32:
+
+    z: f16[n] = add(x, y)   ->   x_wide: f32[n] = cast(x, to="f32")
+                                 y_wide: f32[n] = cast(y, to="f32")
+                                 z_wide: f32[n] = add(x_wide, y_wide)
+                                 z: f16[n] = cast(z_wide, to="f16")
+
+    What computes with z goes on with z_wide, and so does what only moves elements of such values: a result is rounded
+    where it is kept or handed on, not between one operator and the next.  Elements that nothing computed here are moved
+    as they are, and casts that were there stay.
+    """
+    return map_blocks(lambda block: _block(block, _Known({}, {})), function)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Values as f32, here and in the blocks around this one.
+
+    computed: results of operators.   converted: what was narrow before.
+    """
+
+    computed: dict[Expr, Var]
+    converted: dict[Expr, Var]
+
+    def copy(self) -> _Known:
+        return _Known(dict(self.computed), dict(self.converted))
+
+    def get(self, expr: Expr) -> Expr:
+        return self.computed.get(expr) or self.converted.get(expr, expr)
+
+
+def _block(block: Block, outside: _Known) -> Block:
+    known, bindings = outside.copy(), []
+    for binding in block.bindings:
+        value = binding.value
+        if isinstance(value, OpCall) and _is_widened(value, known):
+            bindings += _widened(binding, known)
+        else:
+            bindings.append(with_value(binding, map_blocks(lambda inner: _block(inner, known), value)))
+    return with_bindings(block, bindings)
+
+
+def _is_widened(call: OpCall, known: _Known) -> bool:
+    narrow = [arg for arg in call.args if _narrow(arg.type)]
+    if not call.op.moves:
+        return bool(narrow)
+    if call.op is ops.cast or not _narrow(call.type) or not any(arg in known.computed for arg in narrow):
+        return False
+    return all(known.get(arg) is not arg or isinstance(arg, Constant) for arg in narrow)
+
+
+def _widened(binding: Binding, known: _Known) -> list[Binding]:
+    call, bindings = binding.value, []
+    for arg in call.args:
+        if _narrow(arg.type) and known.get(arg) is arg:
+            wide = ops.cast(arg, to=F32.name)
+            name = f"{arg.name if isinstance(arg, Var) else 'constant'}_wide"
+            known.converted[arg] = Var(name, type=wide.type, origins=binding.var.origins)
+            bindings.append(Binding(known.converted[arg], wide))
+    result = call.op(*map(known.get, call.args), **dict(call.attributes))
+    match call.type:
+        case TupleType(fields) if any(map(_narrow, fields)):
+            return [*bindings, *_rounded_fields(binding, result, fields)]
+        case type_ if _narrow(type_):
+            wide = binding.var.part("wide", result.type)
+            known.computed[binding.var] = wide
+            rounded = ops.cast(wide, to=_narrow(type_).name)
+            return [*bindings, Binding(wide, result), replace(binding, value=rounded)]
+    return [*bindings, replace(binding, value=result)]
+
+
+def _rounded_fields(binding: Binding, result: OpCall, fields: tuple[Type, ...]) -> list[Binding]:
+    """A tuple whose items are those of the result, rounded where they are narrow."""
+    var = binding.var
+    whole = var.part("wide", result.type)
+    bindings, items = [Binding(whole, result)], []
+    for i, (field, wide) in enumerate(zip(fields, result.type.fields, strict=True)):
+        items.append(var.part(f"{i}_wide" if _narrow(field) else str(i), wide))
+        bindings.append(Binding(items[-1], TupleItem(whole, i, type=wide)))
+        if narrow := _narrow(field):
+            rounded = ops.cast(items[-1], to=narrow.name)
+            items[-1] = var.part(str(i), rounded.type)
+            bindings.append(Binding(items[-1], rounded))
+    return [*bindings, replace(binding, value=Tuple(tuple(items), type=TupleType(tuple(i.type for i in items))))]
+
+
+def _narrow(type_: Type | None) -> DType | None:
+    """The dtype of a tensor of narrow floats."""
+    dtype = type_.dtype if isinstance(type_, TensorType) else None
+    return dtype if dtype is not None and dtype.is_narrow_float else None

@@ -1,0 +1,155 @@
+"""What a pass removes lives on, by its origins, in what used it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from relvm.ir.expr import Binding, Block, Function, KernelCall, MatchCast, Module, OpCall, Var
+from relvm.ir.node import Node, children
+from relvm.ir.types import VOID
+from relvm.ir.visitor import bound_vars, rewrite
+
+MOST = 64  # origins; a variable that has so many takes over no more
+
+Origins = tuple[str, ...]
+Taken = dict[Hashable, dict[str, None]]  # who takes over -> origins, in order
+
+
+class Provenance:
+    """Follows a module through passes, and gives back what origins these lose.
+
+    An origin (`Var.origins`) is lost where a variable that has it is used before a pass, and nothing that is used has
+    it after.  What used it takes it over: every variable whose own place is that of the user, copies included; the
+    variable that a function returns, where it was the result; and where the user is lost as well, what used that.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.trails: dict[Node, _Trail] = {}
+        self.used: set[str] = set()
+        self._follow(module)
+
+    def hand_on(self, after: Module) -> Module:
+        """What a pass made of the module followed so far, with the origins that it lost; followed from now on."""
+        before, used = self.trails.values(), self.used
+        self._follow(after)
+        if lost := used - self.used:
+            taken = _taken(before, lost)
+            after = after.with_functions(tuple(_with_taken(function, taken) for function in after.functions))
+            self._follow(after)
+        return after
+
+    def _follow(self, module: Module) -> None:
+        """Reads the parts of a module that are not among those read before; only those of this module are kept."""
+        known, self.trails = self.trails, {}
+        for function in module.functions:
+            for part in _parts(function):
+                self.trails[part] = known.get(part) or _trail(part, function.name)
+        self.used = {origin for trail in self.trails.values() for origins in trail.used for origin in origins}
+
+
+def take_over(function: Function, taken: Mapping[Var, Iterable[str]]) -> Function:
+    """`function` with more origins for some of its variables, as far as these have fewer than MOST."""
+    heirs: dict[Var, Var] = {}
+    for var, more in taken.items():
+        origins = tuple(dict.fromkeys((*var.origins, *more)))[: max(MOST, len(var.origins))]
+        if origins != var.origins:
+            heirs[var] = replace(var, origins=origins)
+    if not heirs:
+        return function
+    return rewrite(lambda expr: heirs.get(expr) if isinstance(expr, Var) else None, function)
+
+
+@dataclass(frozen=True)
+class _Result:
+    """The result of a function of the module, as the user of what it is."""
+
+    function: str
+
+
+@dataclass
+class _Trail:
+    """Where the origins in a part of a function lead.
+
+    bound: origins of each variable that it binds, in order.  used: of each that it uses, and of the operators, kernels
+    and blocks in it.  users: the own place of what uses each variable, beside the variable's origins.
+    """
+
+    bound: list[Origins] = field(default_factory=list)
+    used: list[Origins] = field(default_factory=list)
+    users: list[tuple[Origins, Hashable]] = field(default_factory=list)
+
+    def visit(self, item: Node, user: Hashable, own: Origins = ()) -> None:
+        """user: the own place of what `item` is a part of.  own: the origins of the variable that is bound to it; they
+        are used where that is."""
+        match item:
+            case Var(origins=origins):
+                self.used.append(origins)
+                self.users.append((origins, user))
+                return
+            case Binding(var=var, value=value) | MatchCast(var=var, value=value):
+                self.bound.append(var.origins)
+                if var.type == VOID:  # what it does is its use
+                    self.used.append(var.origins)
+                self.visit(value, var.origin or user, var.origins)
+                return
+            case Function(params=params):
+                self.bound += (param.origins for param in params)
+                self.visit(item.body, user)
+                return
+            case OpCall(origins=origins) | KernelCall(origins=origins):
+                self.used.append(tuple(origin for origin in origins if origin not in own))
+                user = user if own or not origins else origins[0]
+            case Block(origin=origin) if origin:
+                self.used.append((origin,))
+        for child in children(item):
+            self.visit(child, user)
+
+
+def _parts(function: Function) -> Iterator[Node]:
+    """What a function of the module is read by: its bindings, so that those that a pass leaves are not read again."""
+    yield function
+    if isinstance(function.body, Block):
+        yield from function.body.bindings
+
+
+def _trail(part: Node, function: str) -> _Trail:
+    trail = _Trail()
+    if not isinstance(part, Function):
+        trail.visit(part, "")
+        return trail
+    trail.bound += (param.origins for param in part.params)
+    result = part.body
+    if isinstance(result, Block):  # whose bindings are parts of their own
+        trail.used.append((result.origin,) if result.origin else ())
+        result = result.result
+    trail.visit(result, _Result(function))
+    return trail
+
+
+def _taken(trails: Iterable[_Trail], lost: set[str]) -> Taken:
+    """What the users of lost origins take over."""
+    users: dict[str, dict[Hashable, None]] = {}
+    order: dict[str, None] = {}
+    for trail in trails:
+        order.update((origin, None) for origins in trail.bound for origin in origins if origin in lost)
+        for origins, user in trail.users:
+            for origin in lost.intersection(origins):
+                if origin != user:
+                    users.setdefault(origin, {})[user] = None
+    taken: Taken = {}
+    for origin in order:
+        handed = {**taken.pop(origin, {}), origin: None}  # all of it: users come after what they use
+        for user in users.get(origin, ()):
+            heirs = taken.setdefault(user, {})
+            if len(heirs) < MOST:
+                heirs.update(handed)
+    return taken
+
+
+def _with_taken(function: Function, taken: Taken) -> Function:
+    found = {var: taken[var.origin] for var in bound_vars(function) if var.origin in taken}
+    result = function.body.result if isinstance(function.body, Block) else None
+    if isinstance(result, Var) and (of_result := taken.get(_Result(function.name))):
+        found[result] = {**found.get(result, {}), **of_result}
+    return take_over(function, found)

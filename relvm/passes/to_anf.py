@@ -1,0 +1,82 @@
+"""A-normal form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relvm.ir.expr import Binding, Block, Expr, Function, If, MatchCast, OpCall, Var, is_atom
+from relvm.ir.node import map_children
+from relvm.ir.types import FuncType
+from relvm.ir.verifier import Stage
+from relvm.passes.pass_manager import function_pass
+
+Origins = tuple[str, ...]  # as variables have them
+
+
+@function_pass("normalize", at=Stage.TYPED, to=Stage.NORMAL)
+def normalize(function: Function) -> Function:
+    """Give every computation a name, so that arguments are variables or constants:
+
+    add(relu(x), y)   ->   a = relu(x); b = add(a, y)
+
+    Blocks inside blocks are opened; a branch or a body that is no block becomes one.  A binding of one variable to
+    another is removed and its uses renamed.
+    """
+    return _function(function, {}, ())
+
+
+def _function(function: Function, renamed: dict[Var, Expr], origins: Origins) -> Function:
+    origins = (function.origin,) if function.origin else origins
+    return replace(function, body=_block(function.body, renamed, origins))
+
+
+def _block(expr: Expr, renamed: dict[Var, Expr], origins: Origins) -> Block:
+    bindings: list[Binding | MatchCast] = []
+    origin = expr.origin if isinstance(expr, Block) else ""
+    result = _atom(expr, bindings, renamed, "result", (origin,) if origin else origins)
+    return Block(tuple(bindings), result, type=result.type, origin=origin)
+
+
+def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origins: Origins) -> Expr:
+    """`expr` as an atom, after bindings that compute it.  origins: of what it is a part of."""
+    value = _value(expr, bindings, renamed, origins)
+    if is_atom(value):
+        return value
+    own = value.origins if isinstance(value, OpCall) else ()
+    var = Var(name, type=value.type, origins=own or origins)
+    bindings.append(Binding(var, value))
+    return var
+
+
+def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr], origins: Origins) -> Expr:
+    """`expr` with atoms for its arguments, after bindings that compute them."""
+    match expr:
+        case Var():
+            return renamed.get(expr, expr)
+        case Block():
+            for binding in expr.bindings:
+                _bind(binding, bindings, renamed)
+            return _value(expr.result, bindings, renamed, origins)
+        case Function():
+            return _function(expr, renamed, origins)
+        case If(cond, then, orelse):
+            cond = _atom(cond, bindings, renamed, "cond", origins)
+            return replace(
+                expr, cond=cond, then=_block(then, renamed, origins), orelse=_block(orelse, renamed, origins)
+            )
+    if is_atom(expr):
+        return expr
+    return map_children(lambda part: _atom(part, bindings, renamed, "value", origins), expr)
+
+
+def _bind(binding: Binding | MatchCast, bindings: list, renamed: dict[Var, Expr]) -> None:
+    if isinstance(binding, MatchCast):
+        var = binding.var
+        bindings.append(replace(binding, value=_atom(binding.value, bindings, renamed, var.name, var.origins)))
+        return
+    value = _value(binding.value, bindings, renamed, binding.var.origins)
+    # A function's variable keeps its own type, which a recursive use inside the function has too.
+    if is_atom(value) and (value.type == binding.var.type or isinstance(value.type, FuncType)):
+        renamed[binding.var] = value
+    else:
+        bindings.append(replace(binding, value=value))

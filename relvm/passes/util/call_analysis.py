@@ -1,0 +1,40 @@
+"""Which functions need not look at their arguments."""
+
+from __future__ import annotations
+
+from relvm.ir.expr import Call, Expr, FunctionRef, Module
+from relvm.ir.node import children
+from relvm.ir.symbolic import AnyDim, DimVar
+from relvm.ir.type_inference import match_dims
+from relvm.ir.types import is_proven, substitute_dims
+
+
+def proven_functions(module: Module) -> set[str]:
+    """The private functions that are only called, never values, and always with arguments of the parameters' types.
+
+    Arguments are of their types: the results of function values, which may be anything, are checked where the program
+    goes on with them (relvm/passes/util/unchecked_results.py).
+    """
+    params = {f.name: tuple(param.type for param in f.params) for f in module.functions if f.private}
+    proven = set(params)
+    for function in module.functions:
+        stack: list[Expr] = [function.body]
+        while stack:
+            item = stack.pop()
+            match item:
+                case Call(callee=FunctionRef(name), args=args):
+                    stack.extend(args)
+                    if name in proven and not _fit(params[name], tuple(arg.type for arg in args)):
+                        proven.discard(name)
+                case FunctionRef(name):
+                    proven.discard(name)
+                case _:
+                    stack.extend(children(item))
+    return proven
+
+
+def _fit(params: tuple, args: tuple) -> bool:
+    values: dict[DimVar, AnyDim] = {}
+    for param, arg in zip(params, args, strict=True):
+        match_dims(param, arg, values)
+    return all(is_proven(substitute_dims(param, values), arg) for param, arg in zip(params, args, strict=True))

@@ -1,0 +1,36 @@
+"""Checks at run time that passes put in: match_casts that bind dimension variables for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from relvm.ir.expr import MatchCast
+from relvm.ir.symbolic import DimVar
+from relvm.ir.type_inference import plain_dim_vars
+from relvm.ir.types import type_vars
+
+
+def in_binding_order(casts: Iterable[MatchCast], unknown: Iterable[DimVar]) -> list[MatchCast] | None:
+    """`casts` in an order in which each finds bound what its type mentions and it does not bind itself, or None where
+    there is no such order.
+
+    Parameters
+    ----------
+    unknown
+        The dimension variables that none but the casts bind.
+    """
+    unbound = set(unknown)
+    waiting, ordered = list(casts), []
+    while waiting:
+        ready = next((cast for cast in waiting if _needed(cast).isdisjoint(unbound)), None)
+        if ready is None:
+            return None
+        waiting.remove(ready)
+        ordered.append(ready)
+        unbound.difference_update(plain_dim_vars(ready.var.type))
+    return ordered
+
+
+def _needed(cast: MatchCast) -> set[DimVar]:
+    """The variables in the type of `cast` that it does not bind."""
+    return set(type_vars(cast.var.type)).difference(plain_dim_vars(cast.var.type))

@@ -1,0 +1,66 @@
+"""Types as the builtin match_type reads them (csrc/type_codes.def)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from relvm.ir.expr import Prim, prim
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import (
+    FuncType,
+    ListType,
+    ObjectType,
+    OptionalType,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleType,
+    Type,
+)
+from relvm.tables import SHAPE_CODES, TYPE_CODES
+
+_CODE = {row.name: prim(row.number) for row in TYPE_CODES}
+_ANY = next(prim(row.number) for row in SHAPE_CODES if row.name == "ANY")
+
+
+def type_numbers(type_: Type | None, pair: Callable[[AnyDim], tuple[Prim, Prim]]) -> Iterator[Prim]:
+    """The ints that describe a type; None: the type of no value.
+
+    Parameters
+    ----------
+    pair
+        The `code value` pair that says what a dimension is.
+    """
+    match type_:
+        case None:
+            yield _CODE["NEVER"]
+        case ObjectType():
+            yield _CODE["ANY"]
+        case TensorType(dtype, shape, rank):
+            yield from (_CODE["TENSOR"], _or_any(rank), _or_any(dtype.index if dtype else None))
+            yield from _pairs(shape, pair)
+        case ShapeType(dims, rank):
+            yield from (_CODE["SHAPE"], _or_any(rank))
+            yield from _pairs(dims, pair)
+        case PrimType(dtype, value):
+            yield from (_CODE["SCALAR"], prim(dtype.index))
+            yield from (_ANY, prim(0)) if value is None else pair(value)
+        case FuncType(pure=pure):
+            yield _CODE["PURE_FUNCTION" if pure else "FUNCTION"]
+        case TupleType(fields):
+            yield from (_CODE["TUPLE"], prim(len(fields)))
+            for field in fields:
+                yield from type_numbers(field, pair)
+        case ListType(inner) | OptionalType(inner):
+            yield _CODE["LIST" if isinstance(type_, ListType) else "OPTIONAL"]
+            yield from type_numbers(inner, pair)
+
+
+def _or_any(number: int | None) -> Prim:
+    return prim(-1 if number is None else number)
+
+
+def _pairs(dims: tuple[AnyDim, ...] | None, pair: Callable[[AnyDim], tuple[Prim, Prim]]) -> Iterator[Prim]:
+    yield prim(len(dims or ()))
+    for dim in dims or ():
+        yield from pair(dim)

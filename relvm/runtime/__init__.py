@@ -1,0 +1,1 @@
+"""The runtime: what a deployed program needs.  Imports nothing of the compiler."""

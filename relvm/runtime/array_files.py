@@ -1,0 +1,112 @@
+"""Results as arrays with names, and files of arrays."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError
+from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, numpy_dtype
+from relvm.quoting import file_name
+from relvm.runtime.file_io import complete_file
+from relvm.runtime.tensor import Tensor
+
+
+def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]:
+    """The result as arrays by name: the model's own names, or output, output0, output1...
+
+    Raises
+    ------
+    RelvmArgumentError
+        One of them is no tensor and no number, two have one name, or there are more or fewer names.
+    """
+    values = list(result) if isinstance(result, tuple) else [result]
+    if names is None:
+        names = ["output"] if not isinstance(result, tuple) else [f"output{i}" for i in range(len(values))]
+    if len(names) != len(values):
+        raise RelvmArgumentError(f"{len(values)} outputs, and {len(names)} names of outputs: {', '.join(names)}")
+    outputs = {name: _plain(name, value) for name, value in zip(names, values, strict=True)}
+    if len(outputs) < len(values):
+        raise RelvmArgumentError(f"two outputs have one name: {', '.join(names)}")
+    return outputs
+
+
+def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
+    """Writes a .npz file, which is replaced as a whole; unlike np.savez it takes any name, as `file_name` makes it,
+    strings, and dtypes that NumPy does not have, as `for_file` makes them.
+
+    Raises
+    ------
+    RelvmArgumentError
+        Two names become the same; a string ends with a zero character, which arrays of NumPy's own strings do not
+        keep.
+    OSError
+        It cannot be written; a file that was there is as it was.
+    """
+    stored = {file_name(name): for_file(_without_objects(name, array)) for name, array in arrays.items()}
+    if len(stored) < len(arrays):
+        raise RelvmArgumentError(f"two outputs have one name in a file: {', '.join(arrays)}")
+    with complete_file(path) as partial, zipfile.ZipFile(partial, "w") as archive:
+        for name, array in stored.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+@contextmanager
+def reading_arrays(refusal: str) -> Iterator[None]:
+    """A block in which NumPy reads a .npy or .npz file.
+
+    Raises
+    ------
+    RelvmFormatError
+        It is none: `refusal` and why.  NumPy's reader raises a dozen classes for damaged files, TokenError,
+        OverflowError and zlib.error among them; errors of the system, of memory and of relvm stay what they are.
+    """
+    try:
+        yield
+    except (OSError, MemoryError, RelvmError):
+        raise
+    except Exception as error:
+        reason = str(error).partition(". ")[0]  # what follows is how to load objects, which may run anything
+        raise RelvmFormatError(f"{refusal}: {reason}") from None
+
+
+def for_file(array: np.ndarray) -> np.ndarray:
+    """An array as NumPy's files can hold it: of a dtype that NumPy itself does not have, its bytes, dtype V1 or V2."""
+    return array if _is_numpys_own(array.dtype) else array.view(f"V{array.dtype.itemsize}")
+
+
+def from_file(array: np.ndarray, type_text: str) -> np.ndarray:
+    """An array that a file has for a parameter whose type is written `type_text` in a signature: what `for_file` made
+    bytes of is what it was."""
+    name = type_text.partition("[")[0]
+    if array.dtype.kind != "V" or name not in DTYPE_NAMES:
+        return array
+    dtype = numpy_dtype(DTYPE_NAMES.index(name))
+    fits = not _is_numpys_own(dtype) and array.dtype == np.dtype(f"V{dtype.itemsize}")
+    return array.view(dtype) if fits else array
+
+
+def _is_numpys_own(dtype: np.dtype) -> bool:
+    return dtype.type.__module__ == "numpy"
+
+
+def _without_objects(name: str, array: np.ndarray) -> np.ndarray:
+    """Strings as an array of NumPy's own; others as they are."""
+    if array.dtype != STRINGS:
+        return array
+    stored = array.astype(str)
+    if not np.array_equal(stored.astype(STRINGS), array):
+        raise RelvmArgumentError(f"output {name}: a string that ends with a zero character cannot be saved")
+    return stored
+
+
+def _plain(name: str, value: Any) -> np.ndarray:
+    if not isinstance(value, Tensor | np.ndarray | bool | int | float):
+        raise RelvmArgumentError(f"output {name} is a {type(value).__name__}; only tensors and numbers can be shown")
+    return np.asarray(value)

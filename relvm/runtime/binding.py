@@ -1,0 +1,32 @@
+"""The module _binding (csrc/python/binding.c), which stands in the library of the cffi module: both see one runtime.
+
+Objects
+    What Python holds of a machine: `begin` and `end` make this thread the one inside it, which whoever touches its
+    values has to be, as counts of references in C are not atomic.  The machine goes with the last object that holds a
+    part of it.
+Reference
+    One reference to an object of a machine; when this goes, it is dropped at once, or by the thread that is inside.
+Callable
+    A Reference to a function or closure: `callee(*arguments)`.  What is not `direct`, and calls by parameter name, go
+    to the subtype's `call_otherwise`.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+
+import relvm._native as _native
+
+_NAME = "relvm._binding"
+_spec = spec_from_file_location(_NAME, _native.__file__, loader=ExtensionFileLoader(_NAME, _native.__file__))
+assert _spec is not None and _spec.loader is not None
+_module = module_from_spec(_spec)
+_spec.loader.exec_module(_module)
+sys.modules[_NAME] = _module
+
+Objects, Reference, Callable = _module.Objects, _module.Reference, _module.Callable
+active, hold, install, is_writable = _module.active, _module.hold, _module.install, _module.is_writable
+store, take, take_result = _module.store, _module.take, _module.take_result
+CALL_PACKED, LET_GO = _module.call_packed, _module.let_go  # addresses of C functions

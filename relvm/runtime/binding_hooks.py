@@ -1,0 +1,50 @@
+"""What csrc/python/binding.c is given of Python: it calls these where a call is no longer the plain one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relvm._native import ffi
+from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError
+from relvm.runtime import binding
+from relvm.runtime.binding import Objects, Reference
+from relvm.runtime.callbacks import hostless, kept
+from relvm.runtime.closure import Closure, misfit
+from relvm.runtime.convert import located, store_other, take_other
+from relvm.runtime.status import failure, uncopyable
+from relvm.runtime.tensor import Tensor
+
+
+def _value(address: int) -> Any:
+    return ffi.cast("rvm_value *", address)
+
+
+def _busy(what: Any, objects: Objects) -> RelvmBusyError:
+    name = what if isinstance(what, str) else what.name
+    return RelvmBusyError(f"{name}: the machine is running in another thread; make one machine for each")
+
+
+def _uncopyable(reference: Reference) -> RelvmTypeError:
+    if isinstance(reference, Tensor):
+        return uncopyable(reference, "np.array(tensor) copies it")
+    return uncopyable(reference)
+
+
+binding.install(
+    array=np.ndarray,
+    tensor=Tensor,
+    closure=Closure,
+    store=store_other,
+    take=take_other,
+    failure=lambda status, address: failure(status, _value(address)),
+    ended=lambda objects, status, address: objects.ended(status, _value(address)),
+    busy=_busy,
+    misfit=misfit,
+    carry=kept,
+    unregistered=lambda named: RelvmNameError(f"{named.name} is no longer registered"),
+    hostless=lambda named: hostless(named.name),
+    uncopyable=_uncopyable,
+    unfit_result=lambda named, error: located(error, f"the result of {named.name}"),
+)

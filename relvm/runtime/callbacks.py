@@ -1,0 +1,63 @@
+"""What C calls back: how a Python function that it runs fails, and the machine's own hooks."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from relvm._native import ffi, lib
+from relvm.errors import RelvmUnsupportedError
+from relvm.runtime.binding import Objects
+from relvm.runtime.binding import active as active_objects
+from relvm.runtime.convert import take_all
+from relvm.runtime.status import STATUS_NUMBERS
+
+
+def carry(kind: type[BaseException], exception: BaseException, traceback: TracebackType) -> int:
+    """Ends a callback that raised: the exception waits in the machine, and C gets an error to unwind with.
+
+    For ffi.def_extern(onerror=carry), of functions whose parameter for the error is called `result`.
+    """
+    result = traceback.tb_frame.f_locals["result"]
+    message = kept(active_objects(), exception.with_traceback(traceback))
+    return lib.rvm_fail(result, STATUS_NUMBERS["CALLBACK_ERROR"], b"%s", ffi.new("char[]", message))
+
+
+def kept(objects: Objects | None, exception: BaseException) -> bytes:
+    """The message of an exception that from now on waits in the machine for its caller."""
+    if objects is not None:
+        objects.exception = exception
+    kind = type(exception).__name__
+    try:
+        return f"{kind}: {exception}".encode(errors="replace")
+    except BaseException:  # its own __str__ fails: whatever happens here, the run must not go on as if all were well
+        return kind.encode(errors="replace")
+
+
+def active(name: str) -> Objects:
+    """The objects of the machine that calls back.  Raises RelvmUnsupportedError: none that Python has called."""
+    objects = active_objects()
+    if objects is None:
+        raise hostless(name)
+    return objects
+
+
+def hostless(name: str) -> RelvmUnsupportedError:
+    """That a machine which was not called from Python calls `name`."""
+    return RelvmUnsupportedError(f"{name}: a Python function needs a machine that was called from Python")
+
+
+@ffi.def_extern(onerror=carry)
+def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
+    objects = active("vm.builtin.print")
+    objects.print(*take_all(objects, ffi.cast("int64_t *", arguments), count))
+    return 0
+
+
+@ffi.def_extern(onerror=carry)
+def relvm_py_poll(host: Any, result: Any) -> int:
+    """Lets Python handle signals, which may raise KeyboardInterrupt here, and the machine do what it waits to do."""
+    objects = active_objects()
+    if objects is not None:
+        objects.poll()
+    return 0

@@ -1,0 +1,43 @@
+"""Functions and closures that come out of a machine, as Python callables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relvm.errors import RelvmArgumentError
+from relvm.runtime.binding import Callable
+from relvm.runtime.convert import located
+from relvm.tables import TAGS
+
+
+class Closure(Callable):
+    """A function or closure of a machine: `closure(*arguments)`, and a value to be given back to that machine.
+
+    Calls raise what the machine raises; see VirtualMachine.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    name = "the function"  # in messages
+
+    def call_otherwise(self, *arguments: Any, **named: Any) -> Any:
+        """What calls with `named` arguments, besides `arguments` by position, come to.
+
+        Raises
+        ------
+        RelvmArgumentError
+            Parameters of a closure have no names.
+        """
+        raise RelvmArgumentError(f"{self.name}: expected arguments by position, got {', '.join(named)}")
+
+    def argument(self, k: int) -> str:
+        """What messages call argument k."""
+        return f"{self.name}: argument {k}"
+
+    def __repr__(self) -> str:
+        return f"<{TAGS[self.tag].name.lower()} of a machine>"
+
+
+def misfit(callee: Closure, k: int, error: BaseException) -> BaseException:
+    """That of an argument which could not be passed."""
+    return located(error, callee.argument(k))

@@ -1,0 +1,314 @@
+"""Python values to and from the machine's: those that csrc/python/binding.c leaves to Python.
+
+A row of machine values is an `int64_t *` here, as rvm_value lies in memory: value k has its tag in word 2k and its
+payload (an integer, the bits of a double, an address) in word 2k + 1.  Whoever touches values is inside the machine.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from relvm._native import ffi, lib
+from relvm.bytecode.program import Shape
+from relvm.errors import RelvmError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
+from relvm.numpy_dtypes import STRINGS, dtype_number, numpy_dtype, pack_strings, plain_array
+from relvm.runtime import binding
+from relvm.runtime.binding import Objects, Reference
+from relvm.runtime.status import failure
+from relvm.runtime.tensor import Tensor
+from relvm.tables import TAGS, numbers
+
+_TAGS = numbers(TAGS)
+NIL, DTYPE, FUNCTION = (_TAGS[name] for name in ("NIL", "DTYPE", "FUNCTION"))
+SHAPE, TUPLE, LIST, STRING = (_TAGS[name] for name in ("SHAPE", "TUPLE", "LIST", "STRING"))
+
+MOST_NESTED = 100_000  # tuples and lists inside each other; a list that contains itself is found by it
+
+
+def new_words(count: int) -> Any:
+    """Room for `count` values, all NIL."""
+    return ffi.new("int64_t[]", 2 * count)
+
+
+def value_at(words: Any, k: int) -> Any:
+    """The place of value k as an `rvm_value *`."""
+    return ffi.cast("rvm_value *", words + 2 * k)
+
+
+def release(words: Any, k: int) -> None:
+    """Release what place k owns."""
+    lib.rvm_value_release(value_at(words, k))
+
+
+# ---- from Python ----
+
+
+def store(objects: Objects, value: Any, words: Any, k: int) -> bool:
+    """Put `value` in place k.
+
+    Returns
+    -------
+    bool
+        Whether the place now owns a reference, which the caller has to release; else it holds it as long as `value`
+        lives.
+
+    Raises
+    ------
+    RelvmTypeError
+        A value that has no counterpart in a machine, or a function of another machine.
+    """
+    return binding.store(objects, value, int(ffi.cast("uintptr_t", words + 2 * k)))
+
+
+def store_all(objects: Objects, values: Sequence[Any], words: Any, where: Callable[[int], str]) -> list[int]:
+    """Put `values` in the places from 0 on.
+
+    Parameters
+    ----------
+    where
+        k -> what messages call values[k].
+
+    Returns
+    -------
+    list of int
+        The places that now own a reference, which the caller has to release.
+    """
+    owned: list[int] = []
+    for k, value in enumerate(values):
+        try:
+            if store(objects, value, words, k):
+                owned.append(k)
+        except BaseException as error:
+            for each in owned:
+                release(words, each)
+            raise located(error, where(k)) from None
+    return owned
+
+
+def located(error: BaseException, where: str) -> BaseException:
+    """The same error, said of `where`; one that is not of this package as it is."""
+    return type(error)(f"{where}: {error}") if isinstance(error, RelvmError) else error
+
+
+def store_other(objects: Objects, value: Any, address: int) -> bool:
+    """Put a value that C does not store itself in the place at `address`; whether the place then owns it."""
+    words = ffi.cast("int64_t *", address)
+    match value:
+        case Shape():
+            return _store_shape(value, words)
+        case tuple() | list():
+            return _store_sequence(objects, value, words)
+        case str():
+            encoded = _encoded(value)
+            return _made(lib.rvm_string_new(encoded, len(encoded), value_at(words, 0)), words)
+        case np.dtype():
+            words[0], words[1] = DTYPE, dtype_number(value)
+            return False
+        case np.generic():  # a 0-d tensor; before float, of which np.float64 is a subclass
+            return _store_array(objects, np.asarray(value), words)
+        case np.ndarray():
+            return _store_array(objects, value, words)
+        case Tensor():  # an object belongs to one machine; another gets a view of its bytes
+            return _store_array(objects, value.numpy(), words)
+        case Reference():
+            raise RelvmTypeError("expected a function of this machine, got one of another machine")
+        case float():
+            return store(objects, float(value), words, 0)
+        case int():
+            if not -(1 << 63) <= value < 1 << 63:
+                raise RelvmTypeError(f"expected an integer of 64 bits, got {value}")
+            return store(objects, int(value), words, 0)
+    if hasattr(value, "__dlpack__"):
+        return _store_dlpack(objects, value, words)
+    if callable(value) and not isinstance(value, type):
+        return _store_function(objects, value, words)
+    expected = "an array, number, string, None, tuple, list, Shape, np.dtype, a function or closure of this machine"
+    expected += ", or a Python function"
+    raise RelvmTypeError(f"expected {expected}, got {type(value).__name__}")
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise RelvmTypeError(f"expected text, got {text!r}, which has half of a surrogate pair") from None
+
+
+def _store_shape(value: Shape, words: Any) -> bool:
+    try:
+        sizes = [operator.index(dim) for dim in value]
+        dims = ffi.new("int64_t[]", sizes)
+    except (TypeError, OverflowError):
+        raise RelvmTypeError(f"expected a shape of integers of 64 bits, got {value}") from None
+    if any(size < 0 for size in sizes):
+        raise RelvmShapeError(f"expected a shape of sizes of at least 0, got {value}")
+    return _made(lib.rvm_shape_new(len(value), dims, value_at(words, 0)), words)
+
+
+def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
+    """A tensor over the array's own bytes, which it keeps alive; of a copy where they are not plain, or strings."""
+    array = np.asarray(plain_array(value))
+    if array.dtype == STRINGS:
+        packed, dims = pack_strings(array), ffi.new("int64_t[]", list(array.shape))
+        made = lib.rvm_tensor_of_strings(array.ndim, dims, ffi.from_buffer(packed), packed.size, value_at(words, 0))
+        return _made(made, words)
+    if array.dtype.isbuiltin == 1:
+        return store(objects, array, words, 0)
+    owned = store(objects, array.view(f"u{array.itemsize}"), words, 0)  # NumPy's buffers have no dtype of ml_dtypes
+    status = lib.rvm_tensor_relabel(value_at(words, 0), dtype_number(array.dtype), ffi.NULL)
+    assert status == 0, "a tensor of one reference and of the same element size"
+    return owned
+
+
+def _store_dlpack(objects: Objects, value: Any, words: Any) -> bool:
+    try:
+        array = np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise RelvmTypeError(f"{type(value).__name__} gives no array by DLPack: {error}") from None
+    return _store_array(objects, array, words)
+
+
+class HostFunction:
+    """A Python function as the binding's `call_packed` takes it: by the attributes `name` and `function`."""
+
+    __slots__ = ("function", "name")
+
+    def __init__(self, name: str, function: Callable[..., Any] | None) -> None:
+        self.name = name
+        self.function = function
+
+
+def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> bool:
+    """A closure of the machine that calls a Python function."""
+    name = str(getattr(value, "__qualname__", type(value).__name__))
+    named = ffi.cast("void *", binding.hold(HostFunction(name, value)))
+    call, let_go = ffi.cast("rvm_packed_function", binding.CALL_PACKED), ffi.cast("void (*)(void *)", binding.LET_GO)
+    encoded = name.encode(errors="replace").replace(b"\0", b"?")
+    status = lib.rvm_machine_function_new(objects.machine, encoded, call, named, let_go, value_at(words, 0))
+    if status:
+        let_go(named)
+    return _made(status, words)
+
+
+def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
+    """A tuple or list, without recursion: `opened` are those whose items are still being stored, outermost first."""
+    opened = [_Opened(value)]
+    try:
+        while True:
+            innermost = opened[-1]
+            if innermost.filled < len(innermost.items):
+                item = innermost.items[innermost.filled]
+                if isinstance(item, tuple | list) and not isinstance(item, Shape):
+                    opened.append(_Opened(item))
+                else:
+                    innermost.took(store(objects, item, innermost.words, innermost.filled))
+                if len(opened) > MOST_NESTED:
+                    raise RelvmTypeError(f"expected at most {MOST_NESTED} tuples and lists inside each other, got more")
+                continue
+            outer = opened[-2] if len(opened) > 1 else None
+            target = outer.words + 2 * outer.filled if outer else words
+            make = lib.rvm_list_new if innermost.is_list else lib.rvm_tuple_new
+            status = make(len(innermost.items), value_at(innermost.words, 0), value_at(target, 0))
+            _made(status, target)
+            opened.pop().release()
+            if not outer:
+                return True
+            outer.took(True)
+    except BaseException:
+        for each in opened:
+            each.release()
+        raise
+
+
+class _Opened:
+    def __init__(self, items: Sequence[Any]) -> None:
+        self.is_list = isinstance(items, list)
+        self.items = tuple(items)  # a subclass may change, or count otherwise
+        self.words = new_words(len(self.items))
+        self.filled = 0
+        self.owned: list[int] = []
+
+    def took(self, owned: bool) -> None:
+        if owned:
+            self.owned.append(self.filled)
+        self.filled += 1
+
+    def release(self) -> None:
+        for k in self.owned:
+            release(self.words, k)
+
+
+def _made(status: int, words: Any) -> bool:
+    if status:
+        raise failure(status, value_at(words, 0))
+    return True
+
+
+# ---- to Python ----
+
+
+def take_borrowed(objects: Objects, words: Any, k: int) -> Any:
+    """The Python value of a machine's, which stays where it is.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        A value without a Python form: a storage, or the running machine.
+    """
+    return binding.take(objects, int(ffi.cast("uintptr_t", words + 2 * k)))
+
+
+def take_all(objects: Objects, words: Any, count: int) -> list[Any]:
+    """The Python values of `count` borrowed ones."""
+    return [take_borrowed(objects, words, k) for k in range(count)]
+
+
+def take_other(objects: Objects, address: int) -> Any:
+    """The Python value of a borrowed one that C does not take itself."""
+    tag, payload = ffi.cast("int64_t *", address)[0:2]
+    if tag == DTYPE:
+        return numpy_dtype(payload)
+    if tag in (TUPLE, LIST):
+        return _taken_sequence(objects, tag, payload)
+    if tag == SHAPE:
+        shape = ffi.cast("rvm_shape *", payload)
+        return Shape(ffi.unpack(shape.dims, shape.rank))
+    if tag == STRING:
+        string = ffi.cast("rvm_string *", payload)
+        return ffi.buffer(string.bytes, string.length)[:].decode(errors="replace")
+    raise RelvmUnsupportedError(f"a {TAGS[tag].name.lower()} has no Python form")
+
+
+def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
+    """The items of a borrowed tuple or list, without recursion: `opened` are those being read, outermost first.
+
+    One that is in several places is one Python object in all of them, so that the result takes memory in proportion to
+    the value's."""
+    known: dict[int, tuple | list] = {}  # by address
+    opened: list[tuple[int, int, Any, int, list]] = [(address, tag, *_items(tag, address), [])]
+    while True:
+        address, tag, words, size, items = opened[-1]
+        if len(items) == size:
+            opened.pop()
+            made = items if tag == LIST else tuple(items)
+            known[address] = made
+            if not opened:
+                return made
+            opened[-1][4].append(made)
+            continue
+        inner, payload = words[2 * len(items)], words[2 * len(items) + 1]
+        if inner not in (TUPLE, LIST):
+            items.append(take_borrowed(objects, words, len(items)))
+        elif payload in known:
+            items.append(known[payload])
+        else:
+            opened.append((payload, inner, *_items(inner, payload), []))
+
+
+def _items(tag: int, address: int) -> tuple[Any, int]:
+    pointer = ffi.cast("rvm_list *" if tag == LIST else "rvm_tuple *", address)
+    return ffi.cast("int64_t *", pointer.items), pointer.size

@@ -1,0 +1,499 @@
+"""Executables: a program in its final form, in memory or mapped from a file, verified, ready for machines."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from relvm._native import ffi, lib
+from relvm.bytecode.container import aligned_buffer, unpack_sections
+from relvm.bytecode.decode import decode, decode_constants
+from relvm.bytecode.encode import encode
+from relvm.bytecode.program import FunctionEntry, Program, callees
+from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError, expect_type
+from relvm.numpy_dtypes import DTYPE_NAMES, dtype_number, plain_bytes
+from relvm.quoting import terminal
+from relvm.runtime import binding
+from relvm.runtime.background_compile import Upgrade
+from relvm.runtime.file_io import complete_file, map_executable
+from relvm.runtime.status import failure
+from relvm.runtime.trust import Part, is_built_here, record_built
+from relvm.tables import KINDS
+
+# What programs from elsewhere may call.
+KERNEL_LIBRARY = ("reference.*",)
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What an executable consists of; str() of it is a readable table.
+
+    Attributes
+    ----------
+    size_bytes
+        Of the whole executable.
+    constants
+        Its constants as text: "f32[2, 3], 24 bytes", "Shape(2, 3)"...
+    tensor_bytes
+        Of all its tensors.
+    functions
+        Kind -> the names of the functions of that kind.
+    calls
+        Function -> how many call instructions name it.
+    instructions
+        Bytecode function -> how many instructions it has.
+    native_bytes
+        Of the native section's library.
+    portable_bytes
+        Of the portable program.
+    """
+
+    size_bytes: int
+    constants: tuple[str, ...]
+    tensor_bytes: int
+    functions: dict[str, tuple[str, ...]]
+    calls: dict[str, int]
+    instructions: dict[str, int]
+    native_bytes: int
+    portable_bytes: int = 0
+
+    def __str__(self) -> str:
+        lines = [f"{self.size_bytes} bytes, of which native code {self.native_bytes}, tensors {self.tensor_bytes}"]
+        if self.portable_bytes:
+            lines[0] += f", the portable program {self.portable_bytes}"
+        lines.append(f"{len(self.constants)} constants")
+        lines += [f"  c{index}: {text}" for index, text in enumerate(self.constants)]
+        for kind, names in self.functions.items():
+            lines.append(f"{len(names)} {kind} functions")
+            for name in names:
+                size = f", {self.instructions[name]} instructions" if name in self.instructions else ""
+                calls = f", called at {self.calls[name]} places" if name in self.calls else ""
+                lines.append(f"  {terminal(name)}{size}{calls}")
+        lines.append(f"{sum(self.instructions.values())} instructions")
+        return "\n".join(lines)
+
+
+class Executable:
+    """A verified program.  Immutable; any number of machines may run it at once, so a copy is the same object.
+
+    It pickles as its bytes.  An executable with native code needs to have been built here, as in a file: on another
+    machine unpickling raises RelvmUnsupportedError, and `from_bytes` of `to_bytes` with trust_native=True is the way.
+
+    Made by `Executable.from_program`, `from_bytes` and `open`.
+
+    Attributes
+    ----------
+    pointer
+        The C object, for machines, which keep it.
+    upgrade
+        Of one built with exec_mode="auto": the native code that its machines will get.  Else None.
+    is_trusted
+        Whether it was built in this process, or loaded with trust_native=True: what its C source says may be run, too.
+    is_only_checked
+        Whether `check` made it.
+    """
+
+    def __init__(
+        self,
+        buffer: Any,
+        *,
+        trust_native: bool,
+        check_data: bool = False,
+        elsewhere: bool = False,
+        check_only: bool = False,
+        functions: Iterable[str] | None = None,
+        max_bytes: int = 0,
+        program: Program | None = None,
+        where: str = "",
+    ) -> None:
+        # buffer: 64-byte aligned, unchanged from now on; its tensors are used in place.
+        expect_type("max_bytes", max_bytes, Integral, "an integer")
+        if not (isinstance(buffer, np.ndarray) and buffer.dtype == np.uint8):
+            expect_type("buffer", buffer, (bytes, bytearray, memoryview), "the bytes of an executable")
+        parts = () if trust_native or check_only else _parts_of_native(buffer, where)
+        is_ours = bool(parts) and is_built_here(*parts)
+        is_strange = bool(parts) and not is_ours
+        if is_strange and not elsewhere:
+            message = "it has native code and was not built here; pass trust_native=True to run it"
+            raise RelvmUnsupportedError(f"{where or 'the executable'}: {message}")
+        functions = _function_names(KERNEL_LIBRARY if functions is None else functions)
+        names = [ffi.new("char[]", name.encode()) for name in functions]
+        callable_names = ffi.new("const char *[]", names)
+        pointer = ffi.new("rvm_executable **")
+        error = ffi.new("rvm_value *")
+        view = ffi.from_buffer(buffer)
+        held = ffi.cast("void *", binding.hold(view))
+        let_go = ffi.cast("void(*)(void *)", binding.LET_GO)
+        chosen = {"trust_native": bool(trust_native or is_ours), "check_only": bool(check_only or is_strange)}
+        chosen |= {"check_data": bool(check_data), "elsewhere": bool(elsewhere)}
+        allowed = {"functions": callable_names, "function_count": len(names), "max_bytes": int(max_bytes)}
+        options = ffi.new("rvm_load_options *", chosen | allowed | {"release": let_go, "release_argument": held})
+        status = lib.rvm_executable_load(view, len(view), options, pointer, error)
+        if status:
+            let_go(held)
+            raise failure(status, error, where)
+        self.pointer = pointer[0]
+        self.is_trusted = trust_native
+        self.is_only_checked = check_only
+        self._buffer = buffer
+        self._where = where
+        callable_inside = ("*",) if trust_native else functions
+        self._inner_options = {"check_data": check_data, "check_only": check_only, "functions": callable_inside}
+        if is_strange:
+            self._unfit = "it has native code, was not built here, and is not trusted"
+        else:
+            self._unfit = "it was loaded to be checked only" if check_only else ""
+        self.upgrade: Upgrade[Executable] | None = None
+        if program:
+            self.program = program
+        weakref.finalize(self, lib.rvm_executable_release, self.pointer).atexit = False
+
+    @classmethod
+    def from_program(cls, program: Program, *, elsewhere: bool = False) -> Executable:
+        """The executable of a program made in this process, whose native code is trusted.
+
+        Parameters
+        ----------
+        program
+            As code generation, ExecBuilder or a listing made it.
+        elsewhere
+            Whether native code may be for another processor: the executable can be saved, and no machine runs it.
+
+        Raises
+        ------
+        RelvmTypeError
+            It is no Program.
+        RelvmFormatError
+            A program that breaks a rule of the format: a register read before it is written, two functions of one name.
+        RelvmUnsupportedError
+            Native code for another processor.
+        """
+        expect_type("from_program", program, Program, "a Program")
+        buffer = encode(program)
+        held = replace(program, constants=decode_constants(buffer))  # one copy of the tensors is enough
+        return cls(buffer, trust_native=True, elsewhere=elsewhere, functions=("*",), program=held)
+
+    def record_built(self) -> None:
+        """Record it as built by this user on this machine: loaded again, its native code is trusted.
+
+        Nothing is recorded where there is no native code, or where the cache directory cannot be written.
+        """
+        with contextlib.suppress(OSError):
+            if parts := _parts_of_native(self._buffer, self._where):
+                record_built(*parts)
+
+    @classmethod
+    def from_bytes(
+        cls,
+        content: bytes | bytearray | memoryview,
+        *,
+        trust_native: bool = False,
+        elsewhere: bool = False,
+        functions: Iterable[str] | None = None,
+    ) -> Executable:
+        """The executable in `content`, which is copied.
+
+        `trust_native`, `elsewhere`, `functions`, and what is raised, are those of `open`; RelvmTypeError where it is no
+        bytes.
+        """
+        try:
+            view = memoryview(content).cast("B")
+        except TypeError:
+            raise RelvmTypeError(f"from_bytes: expected bytes, got {type(content).__name__}") from None
+        buffer = aligned_buffer(len(view))
+        memoryview(buffer)[:] = view
+        return cls(buffer, trust_native=trust_native, elsewhere=elsewhere, functions=functions)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike,
+        *,
+        trust_native: bool = False,
+        elsewhere: bool = False,
+        check_data: bool = False,
+        functions: Iterable[str] | None = None,
+        max_bytes: int = 0,
+    ) -> Executable:
+        """The executable in a file, or in an exported library, mapped: its tensors are read when they are used.
+
+        Everything is checked before this returns, but of more than 1 MB of tensors' elements, which would have to be
+        read for that, the checksum only where `check_data` asks for it.
+
+        Replace such a file, as `save` does, rather than write into it while it is in use.
+
+        Parameters
+        ----------
+        path
+            Of the file.
+        trust_native
+            Native code can do whatever the caller's process can.  True: run it.  False: run it only when the file was
+            built by this user on this machine (relvm/runtime/trust.py); the elements of tensors may be others.
+        elsewhere
+            Whether native code may be for another processor, architecture, version or system, or not be trusted: no
+            machine runs such an executable, but it can be saved, and `vm.adapt` makes one of it that runs here.
+        check_data
+            Whether tensors' elements, and a portable program, are checked, too, however large they are.
+        functions
+            The registered functions that a program without native code may call, by name; one that ends with * stands
+            for all that begin so.  None: those that kernels are with target "numpy".  Builtins it may call in any case;
+            native code, which is trusted, may call any function.
+        max_bytes
+            The most that the file may have; 0: as many as it likes.
+
+        Raises
+        ------
+        OSError
+            The file cannot be read.
+        RelvmFormatError
+            It is damaged, truncated or no executable.
+        RelvmUnsupportedError
+            It has native code that is not trusted, or is for another processor or version; it calls a function that it
+            may not call; it is too large.
+        """
+        return cls(
+            map_executable(path),
+            trust_native=trust_native,
+            elsewhere=elsewhere,
+            check_data=check_data,
+            functions=functions,
+            max_bytes=max_bytes,
+            where=str(path),
+        )
+
+    @classmethod
+    def check(cls, path: str | os.PathLike, *, check_data: bool = True) -> Executable:
+        """The executable in a file, of which everything is checked and nothing runs.
+
+        A native section is not opened, and no machine can be made of it.
+
+        Parameters
+        ----------
+        path
+            Of the file.
+        check_data
+            Whether tensors' elements and a portable program are checked, too, however large they are.
+
+        Raises
+        ------
+        OSError, RelvmFormatError, RelvmUnsupportedError
+            As `open`.
+        """
+        options = {"trust_native": False, "check_data": check_data, "check_only": True, "functions": ("*",)}
+        executable = cls(map_executable(path), **options, where=str(path))
+        if check_data:
+            executable._open_portable()
+        return executable
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the executable to the file `path`, which appears, or is replaced, only when it is complete.
+
+        Raises
+        ------
+        OSError
+            It cannot be written; a file that was there is as it was.
+        """
+        with complete_file(path) as partial:
+            partial.write_bytes(self._buffer)
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        return bytes(self._buffer)
+
+    @cached_property
+    def program(self) -> Program:
+        """The program as Python objects; its tensors are read-only views."""
+        return decode(self._buffer)
+
+    @cached_property
+    def functions(self) -> dict[str, FunctionEntry]:
+        """The function table by name, in its order."""
+        return {entry.name: entry for entry in self.program.functions}
+
+    @property
+    def function_count(self) -> int:
+        """The length of the function table."""
+        return lib.rvm_executable_function_count(self.pointer)
+
+    def function_name(self, index: int) -> str:
+        """The name of the function at `index` of the table."""
+        return ffi.string(lib.rvm_executable_function_name(self.pointer, index)).decode()
+
+    def function_kind(self, index: int) -> str:
+        """The kind of the function at `index`: a row name of csrc/kinds.def."""
+        return KINDS[lib.rvm_executable_function_kind(self.pointer, index)].name
+
+    @property
+    def signature(self) -> dict[str, Any]:
+        """Function -> its parameter and result types; private functions have none."""
+        return self.program.signature
+
+    @property
+    def source(self) -> str:
+        """The C source of the native code; empty when the executable does not carry it."""
+        return self.program.source
+
+    @property
+    def obstacle(self) -> str:
+        """Why no machine here can run it: what the processor lacks of what its native code needs, and the like; empty:
+        one can."""
+        error = ffi.new("rvm_value *")
+        if not self.is_only_checked and (status := lib.rvm_executable_check_native(self.pointer, error)):
+            return str(failure(status, error, self._where))
+        return f"{self._where or 'the executable'}: {self._unfit}" if self._unfit else ""
+
+    @cached_property
+    def portable(self) -> Executable | None:
+        """The program that it carries for machines that cannot run its native code (`vm.build(portable=True)`), checked
+        as `open` checks, and allowed to call the same functions; None: it carries none.
+
+        Raises
+        ------
+        RelvmFormatError
+            It is damaged, or has native code or a portable program of its own.
+        RelvmUnsupportedError
+            It is of another major version; it calls a function that it may not call.
+        """
+        return self._open_portable()
+
+    def _open_portable(self) -> Executable | None:
+        content = unpack_sections(self._buffer).get("portable")
+        if content is None:
+            return None
+        where = f"{self._where or 'the executable'}: its portable program"
+        forbidden = [name for name in _sections(content, where) if name in ("native", "portable")]
+        if forbidden:
+            raise RelvmFormatError(f"{where}: expected no section {forbidden[0]}, and there is one")
+        return Executable(content, trust_native=False, **self._inner_options, where=where)
+
+    def as_text(self) -> str:
+        """A listing; relvm.bytecode.asm_parser.parse_text reads it back."""
+        from relvm.bytecode.asm_printer import as_text  # this and the next only for people who look
+
+        return as_text(self.program)
+
+    def as_python(self) -> str:
+        """A Python program that builds the same executable with ExecBuilder, in its variable `executable`.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            The executable has native code, be it only kernels (target="numpy" in bytecode mode has none).
+        """
+        from relvm.bytecode.python_printer import as_python
+
+        return as_python(self.program)
+
+    def stats(self) -> Stats:
+        """What the executable consists of."""
+        program = self.program
+        calls: Counter[str] = Counter()
+        for entry in program.functions:
+            calls.update(program.functions[callee].name for each in entry.code for callee in callees(each))
+        kinds: dict[str, list[str]] = {}
+        for entry in program.functions:
+            kinds.setdefault(entry.kind, []).append(entry.name)
+        return Stats(
+            size_bytes=len(self._buffer),
+            constants=tuple(map(_describe, program.constants)),
+            tensor_bytes=sum(plain_bytes(value).size for value in program.constants if isinstance(value, np.ndarray)),
+            functions={kind: tuple(names) for kind, names in kinds.items()},
+            calls=dict(calls),
+            instructions={entry.name: len(entry.code) for entry in program.functions if entry.code},
+            native_bytes=len(program.native.library) if program.native else 0,
+            portable_bytes=len(program.portable),
+        )
+
+    def __copy__(self) -> Executable:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Executable:
+        return self
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return _unpickled, (self.to_bytes(),)
+
+    def __repr__(self) -> str:
+        return f"<Executable of {self.function_count} functions>"
+
+
+def load(
+    path: str | os.PathLike,
+    *,
+    trust_native: bool = False,
+    elsewhere: bool = False,
+    check_data: bool = False,
+    functions: Iterable[str] | None = None,
+    max_bytes: int = 0,
+) -> Executable:
+    """Open the executable in a file, or in an exported library.
+
+    `path`, `trust_native`, `elsewhere`, `check_data`, `functions`, `max_bytes` and what is raised are those of
+    `Executable.open`.
+    """
+    limits = {"functions": functions, "max_bytes": max_bytes}
+    return Executable.open(path, trust_native=trust_native, elsewhere=elsewhere, check_data=check_data, **limits)
+
+
+def _unpickled(content: bytes) -> Executable:
+    """A pickle can call any function; what it must not do is to bring native code that was compiled elsewhere."""
+    return Executable.from_bytes(content, functions=("*",))
+
+
+def _function_names(functions: Iterable[str]) -> list[str]:
+    """The names of functions that may be called.  Raises RelvmTypeError: they are none."""
+    if isinstance(functions, str | bytes) or not isinstance(functions, Iterable):
+        raise RelvmTypeError(f"functions: expected a list of names, got {functions!r}")
+    names = list(functions)
+    for name in names:
+        if not isinstance(name, str) or "\0" in name or not name.isprintable():
+            raise RelvmTypeError(f"functions: expected names of functions, got {name!r}")
+    return names
+
+
+def _parts_of_native(buffer: Any, where: str) -> tuple[Part, ...]:
+    """All that gives native code its meaning: every section but the elements of tensors; empty: there is none."""
+    sections = _sections(buffer, where)
+    return tuple(_parts(sections)) if "native" in sections else ()
+
+
+def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
+    for name in sorted(sections.keys() - {"data"}):
+        yield name.encode()
+        try:
+            inner = unpack_sections(sections[name]) if name == "portable" else None
+        except (RelvmFormatError, RelvmUnsupportedError):
+            inner = None  # it is refused where it is taken
+        if inner is None:
+            yield sections[name]
+        else:
+            yield from _parts(inner)
+
+
+def _sections(buffer: Any, where: str) -> dict[str, memoryview]:
+    """As unpack_sections, with `where` before its messages."""
+    try:
+        return unpack_sections(buffer)
+    except (RelvmFormatError, RelvmUnsupportedError) as error:
+        raise type(error)(f"{where}: {error}" if where else str(error)) from None
+
+
+def _describe(value: Any) -> str:
+    match value:
+        case np.ndarray():
+            name, dims = DTYPE_NAMES[dtype_number(value.dtype)], ", ".join(map(str, value.shape))
+            return f"{name}[{dims}], {plain_bytes(value).size} bytes"
+        case np.dtype():
+            return f"dtype {DTYPE_NAMES[dtype_number(value)]}"
+        case str():
+            return f"string of {len(value)} characters"
+    return f"{value!r}"

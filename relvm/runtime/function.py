@@ -1,0 +1,125 @@
+"""The functions of an executable on a machine, as Python callables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from relvm._native import ffi, lib
+from relvm.errors import RelvmArgumentError, near_matches
+from relvm.quoting import terminal
+from relvm.runtime.closure import Closure
+from relvm.runtime.convert import FUNCTION
+from relvm.runtime.invoke import Prepared, Runner
+from relvm.runtime.status import uncopyable
+
+
+class Function(Closure):
+    """A function of an executable on a machine: callable with its arguments by position or by parameter name.
+
+    It is a value, too: an argument for a function of that machine that takes a function.
+
+    Attributes
+    ----------
+    name
+        In the executable.
+    index
+        In its function table.
+    inputs
+        The machine's set inputs, by function.
+    """
+
+    __slots__ = ("index", "inputs", "name")
+
+    def __new__(cls, runner: Runner, name: str, index: int, inputs: Mapping[str, Prepared]) -> Function:
+        words = ffi.new("int64_t[2]")
+        ffi.cast("rvm_value *", words)[0] = lib.rvm_machine_function(runner.machine, index)
+        assert words[0] == FUNCTION
+        function = super().__new__(cls, runner, FUNCTION, words[1])
+        function.name = name
+        function.index = index
+        function.inputs = inputs
+        return function
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return self.objects.executable.functions[self.name].parameters
+
+    def call_otherwise(self, *arguments: Any, **named: Any) -> Any:
+        """Call it by parameter name; by position alone where its inputs are not set.
+
+        Raises
+        ------
+        RelvmArgumentError
+            Too few or too many arguments, unknown names, or the function's inputs are set (VirtualMachine.set_input).
+        RelvmError
+            What the machine raises.
+        """
+        if self.name in self.inputs:
+            raise self.is_set()
+        return self.call(*self.ordered(arguments, named))
+
+    def prepared(self, arguments: tuple, named: Mapping[str, Any]) -> Prepared:
+        """The function with these arguments, converted."""
+        return Prepared(self.objects, self.name, self.index, self.ordered(arguments, named), self.argument)
+
+    def argument(self, k: int) -> str:
+        """What messages call argument k: by its name, or its number where it has none."""
+        return f"{self.name}: argument {self.parameters[k] if k < len(self.parameters) else k}"
+
+    def is_set(self) -> RelvmArgumentError:
+        """That it was called with arguments though it has set inputs."""
+        return RelvmArgumentError(
+            f"{self.name}: its inputs are set; run it by invoke_stateful({self.name!r}), or call"
+            f" clear_input({self.name!r}) first"
+        )
+
+    def ordered(self, arguments: tuple, named: Mapping[str, Any]) -> list[Any]:
+        """All arguments in the order of the parameters.  Raises RelvmArgumentError: they do not fit them."""
+        parameters = self.parameters
+        expected = f"{self.name} has the parameters {', '.join(parameters) or 'none'}"
+        if len(arguments) > len(parameters):
+            raise RelvmArgumentError(f"{len(arguments)} arguments by position, but {expected}")
+        for name in named:
+            if name not in parameters:
+                raise RelvmArgumentError(f"unknown argument {name}: {expected}{near_matches(name, parameters)}")
+            if name in parameters[: len(arguments)]:
+                raise RelvmArgumentError(f"argument {name} is given by position and by name: {expected}")
+        rest = parameters[len(arguments) :]
+        missing = [name for name in rest if name not in named]
+        if missing:
+            raise RelvmArgumentError(f"missing {', '.join(missing)}: {expected}")
+        return [*arguments, *(named[name] for name in rest)]
+
+    def __repr__(self) -> str:
+        return terminal(f"<function {self.name}({', '.join(self.parameters)}) of a machine>")
+
+
+class SavedFunction:
+    """A function with all its arguments given: `saved()`.  See VirtualMachine.save_function."""
+
+    __slots__ = ("include_return", "name", "prepared")
+
+    def __init__(self, name: str, prepared: Prepared, include_return: bool) -> None:
+        self.name = name
+        self.prepared = prepared
+        self.include_return = include_return
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run it; None without include_return.  Raises RelvmArgumentError: it got arguments."""
+        if arguments or named:
+            raise self.is_complete()
+        if self.include_return:
+            return self.prepared.value()
+        self.prepared.run()
+        return None
+
+    def __reduce__(self) -> NoReturn:
+        raise uncopyable(self)
+
+    def is_complete(self) -> RelvmArgumentError:
+        """That it was given arguments."""
+        return RelvmArgumentError(f"{self.name} has its arguments already: expected none")
+
+    def __repr__(self) -> str:
+        return terminal(f"<saved function {self.name} of a machine: {self.prepared.name} with its arguments>")

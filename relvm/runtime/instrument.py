@@ -1,0 +1,72 @@
+"""Instruments in Python: what a machine tells them of its calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from relvm._native import ffi, lib
+from relvm.errors import RelvmTypeError, RelvmUnsupportedError
+from relvm.runtime.binding import Objects
+from relvm.runtime.callbacks import active, carry
+from relvm.runtime.convert import take_borrowed
+from relvm.tables import KINDS, STATUS, TAGS, numbers
+
+_CONTEXT = numbers(TAGS)["CONTEXT"]
+_OK = numbers(STATUS)["OK"]
+
+
+class _Answer(Enum):
+    """What an instrument may return before a call.  SKIP: the call is not made."""
+
+    SKIP = "skip"
+
+
+SKIP = _Answer.SKIP
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A value that an instrument is shown and that has no Python form.  tag: what it is, "storage"."""
+
+    tag: str
+
+
+def python_instrument() -> Any:
+    """The instrument of C that tells Objects.instrument of every call."""
+    hooks = {"before": lib.relvm_py_before, "after": lib.relvm_py_after}
+    return ffi.new("rvm_instrument *", {"kinds": (1 << len(KINDS)) - 1, **hooks})
+
+
+@ffi.def_extern(onerror=carry)
+def relvm_py_before(host: Any, function: int, arguments: Any, count: int, skip: Any, result: Any) -> int:
+    objects = active("the instrument")
+    answer = objects.instrument(function, True, None, _shown(objects, arguments, count))
+    if answer is not None and answer is not SKIP:
+        raise RelvmTypeError(f"the instrument returned {answer!r} before a call: expected None or vm.SKIP")
+    skip[0] = answer is SKIP
+    return 0
+
+
+@ffi.def_extern(onerror=carry)
+def relvm_py_after(host: Any, function: int, arguments: Any, count: int, status: int, value: Any, result: Any) -> int:
+    if status != _OK:  # the exception is on its way
+        return 0
+    objects = active("the instrument")
+    words = ffi.cast("int64_t *", value)
+    objects.instrument(function, False, _show(objects, words, 0), _shown(objects, arguments, count))
+    return 0
+
+
+def _shown(objects: Objects, arguments: Any, count: int) -> list[Any]:
+    """The arguments without the machine, which some builtins are given."""
+    words = ffi.cast("int64_t *", arguments)
+    return [_show(objects, words, k) for k in range(count) if words[2 * k] != _CONTEXT]
+
+
+def _show(objects: Objects, words: Any, k: int) -> Any:
+    try:
+        return take_borrowed(objects, words, k)
+    except RelvmUnsupportedError:
+        return Opaque(TAGS[words[2 * k]].name.lower())

@@ -1,0 +1,168 @@
+"""Runs a machine: arguments in, a call, the result or the exception out."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from relvm._native import ffi, lib
+from relvm.quoting import terminal, terminal_message
+from relvm.runtime import binding
+from relvm.runtime.binding import Objects, Reference
+from relvm.runtime.convert import new_words, release, store_all, value_at
+from relvm.runtime.executable import Executable
+from relvm.runtime.status import STATUS_NUMBERS, failure, read_failure, uncopyable
+
+_CALLBACK_ERROR = STATUS_NUMBERS["CALLBACK_ERROR"]
+
+# An instrument: called with (name, before, result, *arguments); see VirtualMachine.set_instrument.
+Instrument = Callable[..., Any]
+
+
+class Runner(Objects):
+    """A machine, and what happens around its calls."""
+
+    def __init__(self, machine: Any, executable: Executable, print_hook: Callable[..., Any], threads: int) -> None:
+        super().__init__(int(ffi.cast("uintptr_t", machine)))
+        self.machine = machine
+        self.executable = executable
+        self.print_hook = print_hook
+        self.threads = threads
+        self.callback: Instrument | None = None
+        self.stop: Callable[..., None] | None = None  # of the debugger
+        self.upgrade = executable.upgrade  # until it is done
+        self.restless = self.upgrade is not None
+
+    def __reduce__(self) -> NoReturn:
+        raise uncopyable(self)
+
+    def print(self, *values: Any) -> None:
+        """What vm.builtin.print does."""
+        self.print_hook(*values)
+
+    def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
+        """Tell the instrument of a call of function `index`; what the instrument returns."""
+        assert self.callback is not None, "an instrument is told of calls only where there is one"
+        return self.callback(self.executable.function_name(index), before, result, *arguments)
+
+    def poll(self) -> None:
+        """What is done before a run, and now and then during one: have the machine run native code where it is there
+        by now."""
+        compiled = self.upgrade and self.upgrade.executable
+        if not compiled:
+            return
+        self.upgrade = None
+        self.restless = False
+        error = ffi.new("rvm_value *")
+        status = lib.rvm_machine_upgrade(self.machine, compiled.pointer, error)
+        if status:
+            raise failure(status, error)
+
+    def value_of(self, name: str, held: Reference) -> Any:
+        """The Python value of a result that is kept."""
+        outer = self.begin(name)
+        try:
+            words = ffi.new("int64_t[2]", (held.tag, held.address))
+            return binding.take_result(self, int(ffi.cast("uintptr_t", words)))
+        finally:
+            self.end(outer)
+
+    def install(self, name: str, instrument: Any) -> None:
+        """Give the machine an instrument of C.  Raises RelvmBusyError: it is running."""
+        self._change(name, lib.rvm_machine_instrument, instrument)
+
+    def install_debugger(self, debugger: Any) -> None:
+        """Give the machine a debugger of C.  Raises RelvmBusyError: it is running."""
+        self._change("the debugger", lib.rvm_machine_debug, debugger)
+
+    def _change(self, name: str, setter: Callable[..., int], what: Any) -> None:
+        outer = self.begin(name)
+        try:
+            error = ffi.new("rvm_value *")
+            status = setter(self.machine, what, error)
+            if status:
+                raise failure(status, error, name)
+        finally:
+            self.end(outer)
+
+    # ---- what messages say ----
+
+    def ended(self, status: int, result: Any) -> BaseException:
+        """The exception that a failed run ends with: the one raised in a callback, if that is what ended it."""
+        raised, self.exception = self.exception, None
+        error, trace = read_failure(status, result)
+        exception = raised if raised is not None and status == _CALLBACK_ERROR else error
+        if trace:
+            exception.add_note(terminal_message(self.explained(trace)))
+        return exception
+
+    def explained(self, trace: str) -> str:
+        """The trace with what the debug section says of each instruction: its value, and where in the source."""
+        program, lines = self.executable.program, []
+        for line in trace.split("\n"):
+            if frame := re.fullmatch(r"  in (.*) at instruction ([0-9]+)", line):
+                comment, origin = (say(frame[1], int(frame[2])) for say in (program.comment, program.origin))
+                line += (f": {terminal(comment)}" if comment else "") + (f" ({terminal(origin)})" if origin else "")
+            lines.append(line)
+        return "\n".join(lines)
+
+
+class Prepared:
+    """A function with its arguments, converted once, to be run any number of times.
+
+    Arrays are arguments in place: a run sees what has been written to them since.
+    """
+
+    def __init__(
+        self, runner: Runner, name: str, index: int, arguments: Sequence[Any], where: Callable[[int], str]
+    ) -> None:
+        self.runner = runner
+        self.name = name
+        self.index = index
+        self.count = len(arguments)
+        self._words = new_words(self.count)
+        outer = runner.begin(name)
+        try:
+            owned = store_all(runner, arguments, self._words, where)
+            references = [Reference(runner, self._words[2 * k], self._words[2 * k + 1]) for k in owned]
+        finally:
+            runner.end(outer)
+        self._kept = (arguments, references)  # with the words: these
+
+    def __reduce__(self) -> NoReturn:
+        raise uncopyable(self)
+
+    def run(self) -> Reference:
+        """Run it once; the result, for Runner.value_of."""
+        outer = self.runner.begin(self.name)
+        try:
+            words = new_words(1)
+            self._enter(words)
+            return Reference(self.runner, words[0], words[1])
+        finally:
+            self.runner.end(outer)
+
+    def value(self) -> Any:
+        """Run it once; the result."""
+        return self.runner.value_of(self.name, self.run())
+
+    def repeat(self, number: int) -> float:
+        """Run it `number` times; the seconds that took, what a call from Python costs otherwise left out."""
+        words = new_words(1)
+        outer = self.runner.begin(self.name)
+        try:
+            started = time.perf_counter()
+            for _ in range(number):
+                self._enter(words)
+                release(words, 0)
+            return time.perf_counter() - started
+        finally:
+            self.runner.end(outer)
+
+    def _enter(self, words: Any) -> None:
+        arguments, result = value_at(self._words, 0), value_at(words, 0)
+        status = lib.rvm_machine_call(self.runner.machine, self.index, arguments, self.count, result)
+        if status:
+            raise self.runner.ended(status, result)

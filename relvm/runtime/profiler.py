@@ -1,0 +1,169 @@
+"""Where the time of a run goes, call by call; measured in C (csrc/profile.c)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from relvm._native import ffi, lib
+from relvm.quoting import terminal
+from relvm.runtime.executable import Executable
+from relvm.runtime.instrument import python_instrument
+from relvm.runtime.invoke import Prepared, Runner
+from relvm.runtime.status import failure
+
+_BUILTIN = "vm.builtin."
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """All calls of one function in a run.
+
+    Attributes
+    ----------
+    name
+        Of the function.
+    kind
+        "kernel", "packed" or "builtin".
+    count
+        How many calls.
+    seconds
+        In them, without measured calls inside them.
+    share
+        Of the run's seconds, 0 to 1.
+    bytes
+        Of all tensors among arguments and results, each once: the least that a kernel reads and writes.  Of a tensor
+        of which it only takes some elements, as a lookup does, no more than it gives.  0 for builtins, which do not
+        compute on elements.
+    operations
+        Arithmetic on elements, as docs/explore.md says it is counted; 0 for builtins; None: not known, as of packed
+        functions and of kernels that sort.
+    """
+
+    name: str
+    kind: str
+    count: int
+    seconds: float
+    share: float
+    bytes: int
+    operations: int | None = None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A run, measured.  str() of it is a table.
+
+    Attributes
+    ----------
+    function
+        What was run.
+    seconds
+        The whole run.
+    rows
+        What it called, the longest first.
+    threads
+        How many could work on a kernel at once.
+    """
+
+    function: str
+    seconds: float
+    rows: tuple[ProfileRow, ...]
+    threads: int = 1
+
+    @property
+    def other_seconds(self) -> float:
+        """What the machine itself and Python functions that are arguments took, and the measuring."""
+        return self.seconds - sum(row.seconds for row in self.rows)
+
+    def __str__(self) -> str:
+        cells = [("name", "kind", "count", "ms", "share", "bytes", "operations")]
+        for row in self.rows:
+            counted = "-" if row.operations is None else str(row.operations)
+            cells.append(
+                _cells(terminal(row.name), row.kind, str(row.count), row.seconds, row.share, str(row.bytes), counted)
+            )
+        other = self.other_seconds
+        cells.append(_cells("(the machine)", "", "", other, other / self.seconds))
+        cells.append(_cells(terminal(self.function), "total", "", self.seconds, 1))
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = []
+        for row in cells:
+            texts = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
+            texts += [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
+            lines.append("  ".join(texts).rstrip())
+        return "\n".join(lines)
+
+
+def measure(prepared: Prepared) -> Profile:
+    """Run it once and say where the time went.  An instrument that Python has set is not told of this run."""
+    runner = prepared.runner
+    profile = ffi.new("rvm_profile **")
+    error = ffi.new("rvm_value *")
+    status = lib.rvm_profile_new(runner.executable.pointer, profile, error)
+    if status:
+        raise failure(status, error)
+    try:
+        for index, code in _codes(runner.executable):
+            status = lib.rvm_profile_count(profile[0], index, code, len(code), error)
+            if status:
+                raise failure(status, error)
+        runner.install("profile", ffi.new("rvm_instrument *", lib.rvm_profile_instrument(profile[0])))
+        try:
+            seconds = prepared.repeat(1)
+        finally:
+            runner.install("profile", ffi.NULL if runner.callback is None else python_instrument())
+        return Profile(prepared.name, seconds, _rows(runner, profile[0], seconds), runner.threads)
+    finally:
+        lib.rvm_profile_release(profile[0])
+
+
+def _rows(runner: Runner, profile: object, seconds: float) -> tuple[ProfileRow, ...]:
+    rows = []
+    for index in range(runner.executable.function_count):
+        row = lib.rvm_profile_read(profile, index)
+        if row.count:
+            name, kind = runner.executable.function_name(index), runner.executable.function_kind(index)
+            kind = "builtin" if name.startswith(_BUILTIN) else kind
+            spent = row.nanoseconds / 1e9
+            operations = None if math.isnan(row.operations) else int(row.operations)
+            rows.append(ProfileRow(name, kind, row.count, spent, spent / seconds, row.bytes, operations))
+    return tuple(sorted(rows, key=lambda row: (-row.seconds, row.name)))
+
+
+def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
+    """The number of each kernel that the debug section says something of, and that as rvm_profile_count takes it."""
+    debug = executable.program.debug
+    for index in range(executable.function_count):
+        match debug.get(executable.function_name(index)):
+            case {"operations": operations, "reads": list(reads)}:
+                sums = [_sum(each) for each in (operations, *reads)]
+                yield index, [number for each in sums for number in each]
+
+
+def _sum(terms: Any) -> list[int]:
+    """A sum as numbers.  One that is none, which a file can have, is not known."""
+    match terms:
+        case list() if all(map(_is_term, terms)):
+            parts = ([term[0], len(term) - 1, *(n for factor in term[1:] for n in factor)] for term in terms)
+            return [len(terms), *(number for part in parts for number in part)]
+    return [-1]
+
+
+def _is_term(term: Any) -> bool:
+    match term:
+        case [coefficient, *factors]:
+            pairs = all(isinstance(factor, list) and len(factor) == 2 for factor in factors)
+            return pairs and all(_is_number(n) for n in (coefficient, *(n for factor in factors for n in factor)))
+    return False
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+
+
+def _cells(
+    name: str, kind: str, count: str, seconds: float, share: float, size: str = "", operations: str = ""
+) -> tuple[str, ...]:
+    return name, kind, count, f"{seconds * 1e3:.4f}", f"{share:.1%}", size, operations

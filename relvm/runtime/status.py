@@ -1,0 +1,61 @@
+"""Status codes of the C runtime as exceptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relvm import errors
+from relvm._native import ffi, lib
+from relvm.errors import RelvmError, RelvmTypeError
+from relvm.quoting import terminal_message
+from relvm.tables import STATUS, TAGS, numbers
+
+STATUS_NUMBERS = numbers(STATUS)
+_ERROR = numbers(TAGS)["ERROR"]
+_CLASSES = tuple(getattr(errors, row.python_class, RelvmError) for row in STATUS)
+
+
+def failure(status: int, value: Any, where: str = "") -> RelvmError:
+    """The exception of a failed call: of the class that csrc/status.def names, the machine's trace as a note.
+
+    Parameters
+    ----------
+    status
+        What the call returned.
+    value
+        An `rvm_value *` with the error that the call left; it is released.
+    where
+        Put before the message.
+    """
+    exception, trace = read_failure(status, value)
+    if where:
+        exception.args = (f"{where}: {exception}",)
+    if trace:
+        exception.add_note(terminal_message(trace))
+    return exception
+
+
+def read_failure(status: int, value: Any) -> tuple[RelvmError, str]:
+    """The exception of a failed call, and the machine's trace; releases `value`."""
+    message, trace = STATUS[status].meaning, ""
+    if value.tag == _ERROR:
+        error = getattr(value, "as").error
+        message = _text(error.message)
+        trace = _text(error.trace) if error.trace else ""
+    lib.rvm_value_release(value)
+    return _CLASSES[status](message), trace
+
+
+def borrowed_failure(value: Any) -> RelvmError:
+    """The exception of an error that is still on its way.  value: an `rvm_value *` with tag ERROR."""
+    error = getattr(value, "as").error
+    return _CLASSES[error.status](_text(error.message))
+
+
+def uncopyable(what: Any, instead: str = "pickle its executable, and make a machine of that") -> RelvmTypeError:
+    """That something of a machine is asked for a copy or a pickle; instead: what to do."""
+    return RelvmTypeError(f"a {type(what).__name__} cannot be copied or pickled; {instead}")
+
+
+def _text(string: Any) -> str:
+    return ffi.string(string).decode(errors="replace")

@@ -1,0 +1,103 @@
+"""Tensors of a machine as Python sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relvm._native import ffi, lib
+from relvm.numpy_dtypes import STRINGS, numpy_dtype, unpack_strings
+from relvm.runtime.binding import Reference, is_writable
+
+
+class Tensor(Reference):
+    """A tensor that a machine made: dense, row-major, on the CPU.
+
+    NumPy (`np.asarray`), and through DLPack every other array library, sees its elements in place, without a copy;
+    such a view keeps the tensor alive.  It is writable unless the elements are a constant of the executable or a
+    read-only array that came in as an argument.  Of strings NumPy gets a copy, an array of objects that are str.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    @property
+    def _c(self) -> Any:
+        return ffi.cast("rvm_tensor *", self.address)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its dimensions."""
+        dl = self._c.dl
+        return tuple(ffi.unpack(dl.shape, dl.ndim))
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of its elements, as NumPy (or ml_dtypes) has it."""
+        return numpy_dtype(self._c.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of its dimensions."""
+        return self._c.dl.ndim
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        if not _is_of_numpy(self.dtype):
+            raise AttributeError(f"__array_interface__ has no elements of dtype {self.dtype}")
+        return self._interface(self.dtype)
+
+    def _interface(self, dtype: np.dtype) -> dict[str, Any]:
+        dl = self._c.dl
+        address = int(ffi.cast("intptr_t", dl.data)) + dl.byte_offset
+        data = (address, not is_writable(self))
+        return {"version": 3, "shape": self.shape, "typestr": dtype.str, "data": data}
+
+    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
+        """What NumPy takes where the dtype is one of ml_dtypes's, which its own protocols do not know, or strings."""
+        if self.dtype == STRINGS:
+            packed = bytearray(lib.rvm_tensor_packed_bytes(self._c))
+            status = lib.rvm_tensor_pack(self._c, ffi.from_buffer(packed), len(packed), ffi.NULL)
+            assert status == 0, "a tensor of strings, and room for them"
+            return unpack_strings(packed, self.shape).astype(dtype or STRINGS, copy=False)
+        array = np.asarray(_Bits(self)).view(self.dtype)
+        return np.array(array, dtype, copy=copy)
+
+    def numpy(self) -> np.ndarray:
+        """The elements, in place; of strings a copy."""
+        return np.asarray(self)
+
+    def item(self) -> bool | int | float | str:
+        """The only element.  ValueError: there are more, or none."""
+        return self.numpy().item()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.numpy().__dlpack_device__()
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __len__(self) -> int:
+        return len(self.numpy())
+
+    def __repr__(self) -> str:
+        elements = np.array2string(self.numpy(), separator=", ", threshold=100, prefix="Tensor(")
+        return f"Tensor({elements}, shape={self.shape}, dtype={self.dtype})"
+
+
+class _Bits:
+    """The elements of a tensor as unsigned integers."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._tensor._interface(np.dtype(f"u{self._tensor.dtype.itemsize}"))
+
+
+def _is_of_numpy(dtype: np.dtype) -> bool:
+    return dtype.isbuiltin == 1 and dtype != STRINGS

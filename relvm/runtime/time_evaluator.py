@@ -1,0 +1,79 @@
+"""How long a function takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError
+from relvm.runtime.invoke import Prepared
+from relvm.runtime.status import uncopyable
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds per run.
+
+    Attributes
+    ----------
+    results
+        One for each repeat, each the mean of its runs.
+    mean, median, std, min, max
+        Of the results; std is the population's, 0 for one repeat.
+    """
+
+    mean: float
+    median: float
+    std: float
+    min: float
+    max: float
+    results: tuple[float, ...]
+
+    def __str__(self) -> str:
+        rest = f"median {_milliseconds(self.median)}, {_milliseconds(self.min)} to {_milliseconds(self.max)}"
+        return f"{_milliseconds(self.mean)} (std {_milliseconds(self.std)}; {rest}; {len(self.results)} repeats)"
+
+
+class TimeEvaluator:
+    """Times a function, as VirtualMachine.time_evaluator says."""
+
+    def __init__(self, prepare: Callable[..., Prepared], number: int, repeat: int, min_repeat_ms: float) -> None:
+        for name, value in (("number", number), ("repeat", repeat)):
+            if not isinstance(value, int) or value < 1:
+                raise RelvmArgumentError(f"time_evaluator: expected {name} to be an integer from 1 on, got {value!r}")
+        if not isinstance(min_repeat_ms, int | float) or not 0 <= min_repeat_ms < float("inf"):
+            got = repr(min_repeat_ms)
+            raise RelvmArgumentError(f"time_evaluator: expected min_repeat_ms to be a number from 0 on, got {got}")
+        self._prepare = prepare
+        self._number = number
+        self._repeat = repeat
+        self._least_seconds = min_repeat_ms / 1e3
+
+    def __reduce__(self) -> NoReturn:
+        raise uncopyable(self)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Timing:
+        """Run and time it with these arguments; what the function returns is dropped.  Raises what a call raises."""
+        prepared = self._prepare(arguments, named)
+        prepared.repeat(1)  # not timed: it fills the caches
+        results = []
+        number = self._number
+        for _ in range(self._repeat):
+            while (seconds := prepared.repeat(number)) < self._least_seconds:
+                number = max(int(self._least_seconds / max(seconds / number, 1e-9)) + 1, int(number * 1.5) + 1)
+            results.append(seconds / number)
+        return Timing(
+            mean=float(np.mean(results)),
+            median=float(np.median(results)),
+            std=float(np.std(results)),
+            min=min(results),
+            max=max(results),
+            results=tuple(results),
+        )
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.4g} ms"

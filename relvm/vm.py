@@ -1,0 +1,82 @@
+"""Building and running: `build`, `load`, `Executable`, `VirtualMachine`, `ThreadPoolRunner`, `register_func`.
+
+The compiler's names, and what is for people who write bytecode, are imported at first use, so that a program which only
+loads and runs an executable never imports them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from relvm.bytecode.program import Shape
+from relvm.runtime.closure import Closure
+from relvm.runtime.debug_hook import MachineDebugger
+from relvm.runtime.executable import Executable, Stats, load
+from relvm.runtime.instrument import SKIP, Opaque
+from relvm.runtime.packed_func import get_func, register_c_func, register_func, register_library, unregister_func
+from relvm.runtime.profiler import Profile, ProfileRow
+from relvm.runtime.tensor import Tensor
+from relvm.runtime.time_evaluator import Timing
+from relvm.runtime.virtual_machine import VirtualMachine
+
+if TYPE_CHECKING:
+    from relvm.compiler.adapt import adapt
+    from relvm.compiler.build import build, lower
+    from relvm.compiler.export_library import export_library
+    from relvm.compiler.toolchain import find_compiler
+    from relvm.runtime.exec_builder import ExecBuilder
+    from relvm.runtime.thread_pool import ThreadPoolRunner
+
+_AT_FIRST_USE = {
+    "ExecBuilder": "relvm.runtime.exec_builder",
+    "ThreadPoolRunner": "relvm.runtime.thread_pool",
+    "adapt": "relvm.compiler.adapt",
+    "build": "relvm.compiler.build",
+    "lower": "relvm.compiler.build",
+    "export_library": "relvm.compiler.export_library",
+    "find_compiler": "relvm.compiler.toolchain",
+}
+
+__all__ = [
+    "SKIP",
+    "Closure",
+    "ExecBuilder",
+    "Executable",
+    "MachineDebugger",
+    "Opaque",
+    "Profile",
+    "ProfileRow",
+    "Shape",
+    "Stats",
+    "Tensor",
+    "ThreadPoolRunner",
+    "Timing",
+    "VirtualMachine",
+    "adapt",
+    "build",
+    "export_library",
+    "find_compiler",
+    "get_func",
+    "load",
+    "lower",
+    "register_c_func",
+    "register_func",
+    "register_library",
+    "unregister_func",
+]
+
+
+def _reference_kernel(name: str) -> Any:
+    from relvm.compiler.numpy_kernels import reference_kernel
+
+    return reference_kernel(name)
+
+
+register_library("reference.", _reference_kernel)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _AT_FIRST_USE:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return getattr(importlib.import_module(_AT_FIRST_USE[name]), name)
