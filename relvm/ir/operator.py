@@ -197,6 +197,11 @@ class Operator:
             bound = self.signature.bind(*args, **attributes)
         except TypeError as error:
             raise RelvmArgumentError(f"{self.name}{self.signature}: {error}") from None
+        for parameter in self.parameters:
+            if parameter.name in attributes:
+                raise RelvmArgumentError(
+                    f"{self.name}{self.signature}: {parameter.name} is an argument: give it by position, not by name"
+                )
         bound.apply_defaults()
         return tuple((p.name, _hashable(bound.arguments[p.name])) for p in self.attributes)
 

@@ -10,7 +10,7 @@ from frontend.onnx_answers import assert_answers, c_answers, onnxruntime_answers
 from frontend.onnx_models import make_model
 from onnx import TensorProto, helper
 
-from relvm.errors import RelvmError
+from relvm.errors import RelvmError, RelvmTypeError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.text import parse_module
 from relvm.ir.printer import print_module
@@ -226,4 +226,25 @@ def test_what_is_refused() -> None:
         from_onnx(make_model([node], [("x", np.float32, ["n", 3])], ["y"], constants))
     node = helper.make_node("Loop", ["m", ""], ["y"], body=graph)
     with pytest.raises(RelvmError, match="the body has 3 inputs and 2 outputs, the node 2 inputs"):
+        from_onnx(make_model([node], [("x", np.float32, ["n", 3])], ["y"], constants))
+
+
+@pytest.mark.parametrize(
+    ("limit", "condition", "of_body", "message"),
+    [
+        (np.float64(2), None, [], r"input 0 \(M\) is tensor\(double\), expected tensor\(int64\)"),
+        (np.array(True), None, [], r"input 0 \(M\) is tensor\(bool\)"),
+        (np.int64(2), np.int64(1), [], r"input 1 \(cond\) is tensor\(int64\), expected tensor\(bool\)"),
+        (np.int64(2), None, [helper.make_node("Cast", ["i"], ["c_"], to=F)], "the body's condition is f32.*of bool"),
+        (np.int64(2), None, [helper.make_node("Identity", ["i"], ["c_"])], "the body's condition is i64.*of bool"),
+    ],
+    ids=["a fraction of rounds", "a truth of rounds", "a number as condition", "a fraction after", "a number after"],
+)
+def test_counts_and_conditions_of_other_types(
+    limit: np.generic, condition: np.generic | None, of_body: list, message: str
+) -> None:
+    graph = loop_body([*(of_body or [KEEP]), SUM[0]], {"s": ROW}, {"s_": ROW})
+    constants = {"m": np.array(limit)} | ({} if condition is None else {"k": np.array(condition)})
+    node = helper.make_node("Loop", ["m", "" if condition is None else "k", "x"], ["y"], body=graph)
+    with pytest.raises(RelvmTypeError, match=message):
         from_onnx(make_model([node], [("x", np.float32, ["n", 3])], ["y"], constants))

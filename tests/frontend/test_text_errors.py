@@ -41,6 +41,7 @@ CASES = [
     ("def f() = relu ¦1", RelvmSyntaxError, "expected the arguments of operator relu, got 1"),
     ("def f(x: f32[]) = softmax(axis=0, ¦x)", RelvmSyntaxError, "arguments come before them"),
     ("def f(x: f32[]) = softmax(x, axis=0, ¦axis=0)", RelvmSyntaxError, "attribute axis is given twice"),
+    ("def f(x: f32[]) = ¦add(x, y=0)", RelvmArgumentError, "y is an argument: give it by position"),
     ("def f(x: f32[]) = softmax(x, axis=¦x)", RelvmSyntaxError, "expected a number, a string, a dtype"),
     ("def f() with (a¦) = 1", RelvmSyntaxError, "expected =, got )"),
     ("module ¦f", RelvmSyntaxError, "expected with, got f"),

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import relvm.ops as ops
-from relvm.errors import RelvmShapeError
+from relvm.errors import RelvmShapeError, RelvmTypeError
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.values import HostValue
+from relvm.ir.dtypes import I32, I64, DType
 from relvm.ir.expr import Constant, DimValue, Expr, Shape, prim
 from relvm.ir.symbolic import AnyDim, Dim
 
 
-def scalar_of(graph: ImportContext, value: Expr | HostValue) -> Expr:
-    """The element of a tensor of one element, as a scalar: bool or i64."""
+def scalar_of(graph: ImportContext, value: Expr | HostValue, what: str, dtypes: Collection[DType] = (I32, I64)) -> Expr:
+    """Return the element of a tensor of one element as a scalar: bool or i64.
+
+    Raises
+    ------
+    RelvmTypeError
+        `what` is not a tensor of one of `dtypes`.
+    RelvmShapeError
+        It has not one element.
+    """
+    dtype = value.dtype if isinstance(value, HostValue) else getattr(value.type, "dtype", None)
+    if dtype not in dtypes:
+        got = dtype if isinstance(value, HostValue) else value.type
+        raise RelvmTypeError(f"{what} is {got}, expected a tensor of {' or '.join(map(str, dtypes))}")
     match value:
         case Constant(value=array) | HostValue(array=array) if array.size != 1:
             raise RelvmShapeError(f"a tensor of shape {list(array.shape)}, expected one element")

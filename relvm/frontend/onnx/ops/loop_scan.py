@@ -65,8 +65,8 @@ def _loop(node: Node) -> tuple[Any, ...]:
     if len(body.input) < 2:
         raise RelvmFormatError(f"the body has {len(body.input)} inputs, expected 2 or more")
     number, condition, *names = (info.name for info in body.input)
-    limit = scalar_of(node.graph, node.inputs[0]) if node.has(0) else None
-    go = scalar_of(node.graph, node.inputs[1]) if node.has(1) else prim(True)
+    limit = scalar_of(node.graph, node.inputs[0], "the trip count") if node.has(0) else None
+    go = scalar_of(node.graph, node.inputs[1], "the condition", (BOOL,)) if node.has(1) else prim(True)
     initial = node.inputs[2:]
     if len(names) != len(initial) or len(body.output) <= len(names):
         raise RelvmFormatError(
@@ -289,7 +289,7 @@ class _Repeated:
         var = new("loop", FuncType(tuple(p.type for p in everything), result))
 
         ahead = _prim(graph, "add", count, prim(1))
-        after = (scalar_of(graph, round_.go),) if go else ()
+        after = (scalar_of(graph, round_.go, "the body's condition", (BOOL,)),) if go else ()
         longer = [graph.emit(ops.list_append(*each), "rows") for each in zip(lists, round_.rows, strict=True)]
         again = graph.emit(Call(var, (ahead, *after, *round_.ahead, *longer), type=result), "result")
         then = Block(tuple(graph.bindings), again, type=result)

@@ -52,7 +52,7 @@ def _known_list(node: Node, items: tuple[Expr, ...]) -> Expr:
 
 def _index(node: Node, index: int) -> Expr:
     """An input that is a position: an i64 scalar."""
-    scalar = scalar_of(node.graph, node.tensor(index))
+    scalar = scalar_of(node.graph, node.tensor(index), "the position")
     if not isinstance(scalar.type, PrimType) or scalar.type.dtype != I64:
         raise RelvmTypeError(f"input {index} is {node.tensor(index).type}, expected an integer")
     return scalar
