@@ -1,4 +1,4 @@
-"""Every error relvm raises on purpose.  A run-time failure's class is named in csrc/status.def."""
+"""Every error relvm raises on purpose.  A run-time failure's class is named in csrc/tables/status.def."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The element types of csrc/dtypes.def as NumPy sees them."""
+"""The element types of csrc/tables/dtypes.def as NumPy sees them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBERS = {row.numpy: row.index for row in DTYPES}
 
 @cache
 def numpy_dtype(number: int) -> np.dtype:
-    """The NumPy dtype of a row of csrc/dtypes.def; of those that NumPy itself does not have, ml_dtypes's."""
+    """The NumPy dtype of a row of csrc/tables/dtypes.def; of those that NumPy itself does not have, ml_dtypes's."""
     name = DTYPES[number].numpy
     try:
         return np.dtype(name)
@@ -27,7 +27,7 @@ def numpy_dtype(number: int) -> np.dtype:
 
 
 def dtype_number(dtype: np.dtype) -> int:
-    """The row of csrc/dtypes.def.  Raises RelvmTypeError: it has none, or is not in native byte order."""
+    """The row of csrc/tables/dtypes.def.  Raises RelvmTypeError: it has none, or is not in native byte order."""
     if dtype.kind in "UT":
         return _NUMBERS[STRINGS.name]
     number = _NUMBERS.get(dtype.name) if dtype.isnative else None
@@ -40,7 +40,8 @@ def plain_array(array: np.ndarray) -> np.ndarray:
     """`array` itself when it is C-contiguous, aligned and in native byte order, else a copy that is.  Of strings one of
     dtype object.
 
-    Raises RelvmTypeError: its dtype has no row in csrc/dtypes.def; an object that is no str; elements that are masked.
+    Raises RelvmTypeError: its dtype has no row in csrc/tables/dtypes.def; an object that is no str; elements that are
+    masked.
     """
     if isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):

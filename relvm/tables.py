@@ -1,4 +1,4 @@
-"""The rows of csrc/*.def: the tables that the C runtime compiles in and Python reads; neither repeats the other."""
+"""The files of csrc: the tables that the C runtime compiles in and Python reads, and the sources."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_RUNTIME = ("core", "threads", "loader", "builtins", "vm")  # folders of csrc: what the runtime is compiled from
+_INCLUDED = ("include", "tables", "codegen", *_RUNTIME)
+
+
 def csrc_directory() -> Path:
-    """Where the .def tables and C headers are: inside the installed package, or beside it in a checkout."""
+    """Return the folder of the C sources: inside the installed package, or beside it in a checkout."""
     from pathlib import Path  # a deployed program does without: its memory is counted
 
     return Path(_csrc())
@@ -24,15 +28,31 @@ def _csrc() -> str:
     return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(package), "csrc")
 
 
-def _read(file: str) -> str:
-    with open(os.path.join(_csrc(), file), encoding="utf-8") as opened:
+def runtime_sources() -> list[Path]:
+    """Return the C files of the runtime, in a fixed order."""
+    return [path for folder in _RUNTIME for path in sorted((csrc_directory() / folder).glob("*.c"))]
+
+
+def header_files() -> list[Path]:
+    """Return the headers and tables that C code includes, in a fixed order.  Their names are unique."""
+    folders = [csrc_directory() / folder for folder in _INCLUDED]
+    return [path for folder in folders for path in sorted([*folder.glob("*.h"), *folder.glob("*.def")])]
+
+
+def include_flags() -> list[str]:
+    """Return the compiler options to compile generated C and the runtime."""
+    return [f"-I{csrc_directory() / folder}" for folder in _INCLUDED]
+
+
+def _read(folder: str, file: str) -> str:
+    with open(os.path.join(_csrc(), folder, file), encoding="utf-8") as opened:
         return opened.read()
 
 
 def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
     """The rows `macro(field, ...)` of one table, in order, as frozen objects; each also has `index`, its row number."""
     row_type = make_dataclass(macro.title().replace("_", "") + "Row", ["index", *fields.split()], frozen=True)
-    text = re.sub(r"/\*.*?\*/", "", _read(file), flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/", "", _read("tables", file), flags=re.DOTALL)
     text = re.sub(r'"\s+"', "", text)  # adjacent string literals are one, as in C
     rows = re.findall(rf'^{macro}\(((?:"[^"]*"|[^")])*)\)', text, flags=re.MULTILINE)
     values = [re.findall(r'"([^"]*)"|(\w+)', row) for row in rows]
@@ -54,11 +74,11 @@ SHAPE_CODES = read_table("shape_codes.def", "SHAPE_CODE", "name number meaning")
 TYPE_CODES = read_table("type_codes.def", "TYPE_CODE", "name number operands meaning")
 DIM_OPERATORS = read_table("dim_operators.def", "DIM_OPERATOR", "name number form")
 CPU_FEATURES = read_table("cpu_features.def", "FEATURE", "name option macro level word bit state")
-LETTERS = read_table("letters.def", "LETTERS", "case first last step there")
-PATTERNS = read_table("patterns.def", "PATTERN", "name number operands meaning")
-PRIM_OPERATORS = read_table("prim_operators.def", "PRIM_OPERATOR", "name function operands result form fails meaning")
+LETTERS = read_table("unicode_case.def", "LETTERS", "case first last step there")
+PATTERNS = read_table("regex_opcodes.def", "PATTERN", "name number operands meaning")
+PRIM_OPERATORS = read_table("scalar_operators.def", "PRIM_OPERATOR", "name function operands result form fails meaning")
 
-ABI_VERSION = int(re.search(r"#define RVM_ABI_VERSION (\d+)", _read("relvm.h")).group(1))
+ABI_VERSION = int(re.search(r"#define RVM_ABI_VERSION (\d+)", _read("include", "relvm.h")).group(1))
 
 
 def numbers(table: tuple[Any, ...]) -> dict[str, int]:

@@ -82,7 +82,7 @@ def test_every_command_is_described(site: Path) -> None:
 
 
 def test_every_table_is_shown(site: Path) -> None:
-    """But for letters.def: the letters that have another case."""
+    """But for unicode_case.def: the letters that have another case."""
     declared = {id(value) for name, value in vars(tables).items() if name.isupper() and isinstance(value, tuple)}
     assert {id(rows) for rows, _ in declarations.TABLES.values()} == declared - {id(tables.LETTERS)}
     text = " ".join(text_of(page) for page in [site / "executable.html", *(site / "reference").glob("*.html")])

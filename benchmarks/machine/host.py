@@ -20,7 +20,7 @@ from relvm.ir.expr import constant
 from relvm.ir.types import TensorType
 from relvm.runtime.executable import load
 from relvm.runtime.packed_func import register_func
-from relvm.tables import csrc_directory
+from relvm.tables import include_flags, runtime_sources
 
 CALLS, CALLBACKS = 2000, 50
 _OPERATORS = ("add(%s, x)", "exp(%s)", "multiply(%s, x)", "tanh(%s)")
@@ -106,9 +106,12 @@ def library_bytes() -> int:
     """Of the runtime as a shared library, stripped."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder, "librelvm.so")
-        sources = sorted(csrc_directory().glob("*.c"))
+        sources = runtime_sources()
         flags = ["-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-s", "-fvisibility=hidden", "-DRVM_SHARED"]
-        subprocess.run(["gcc", *flags, *map(str, sources), "-o", str(library), "-lm", "-ldl", "-lpthread"], check=True)
+        subprocess.run(
+            ["gcc", *flags, *include_flags(), *map(str, sources), "-o", str(library), "-lm", "-ldl", "-lpthread"],
+            check=True,
+        )
         return library.stat().st_size
 
 

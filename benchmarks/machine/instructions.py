@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benchmarks.machine.programs import MODES, PROGRAMS, ROWS, UNROLLED, Program, program_executable, row_executable
 from relvm.runtime.executable import Executable
+from relvm.tables import include_flags, runtime_sources
 
 ROOT = Path(__file__).parents[2]
 ROUNDS, FIB = 1000, (15, 16, 1973, 3193)  # fib(15) and fib(16) make so many calls
@@ -25,8 +26,8 @@ ROUNDS, FIB = 1000, (15, 16, 1973, 3193)  # fib(15) and fib(16) make so many cal
 def _runner() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "relvm_run")
-        sources = [ROOT / "examples" / "c" / "relvm_run.c", *sorted((ROOT / "csrc").glob("*.c"))]
-        flags = ["-std=gnu11", "-O2", "-DNDEBUG", f"-I{ROOT / 'csrc'}"]
+        sources = [ROOT / "examples" / "c" / "relvm_run.c", *runtime_sources()]
+        flags = ["-std=gnu11", "-O2", "-DNDEBUG", *include_flags()]
         libraries = ["-lm", "-ldl", "-lpthread"]
         subprocess.run(["gcc", *flags, *map(str, sources), "-o", str(program), *libraries], check=True)
         yield program

@@ -1,4 +1,4 @@
-"""Writes the C source of relvm._native, the cffi binding of csrc/relvm.h and what it includes.
+"""Writes the C source of relvm._native, the cffi binding of csrc/include/relvm.h and what it includes.
 
 Run by CMakeLists.txt:  python ffi_build.py OUTPUT.c
 """
@@ -41,7 +41,7 @@ def _marked(header: Path) -> str:
 
 def main(output: str) -> None:
     builder = FFI()
-    builder.cdef(declarations(Path(__file__).parents[1]))
+    builder.cdef(declarations(Path(__file__).parents[1] / "include"))
     builder.cdef(CALLBACKS)
     builder.set_source("relvm._native", '#include "relvm.h"', py_limited_api=True)
     builder.emit_c_code(output)

@@ -1,4 +1,4 @@
-"""Directives that show what the project declares: the tables of csrc/*.def, the operators, the commands.
+"""Directives that show what the project declares: the tables of csrc/tables/*.def, the operators, the commands.
 
     {relvm-table} opcodes      a table of csrc/, one row a row
     {relvm-operators}          a section for each operator, from its @op

@@ -8,7 +8,7 @@ from enum import Enum
 
 from relvm.errors import RelvmArgumentError, expect_choice
 from relvm.quoting import c_identifier
-from relvm.tables import csrc_directory
+from relvm.tables import header_files
 
 _CHOICES = {
     "runtime": ("bare", "hosted"),
@@ -96,7 +96,7 @@ class AotConfig:
                 expect_choice(option, got, choices)
         if not _is_name(self.name):
             raise RelvmArgumentError(f"name={self.name!r}: expected {_NAME}")
-        if self.name in _HEADERS_OF_C or (csrc_directory() / f"{self.name}.h").exists():
+        if self.name in _HEADERS_OF_C or any(path.name == f"{self.name}.h" for path in header_files()):
             raise RelvmArgumentError(f"name={self.name!r}: a header that is needed is called {self.name}.h")
         if not isinstance(self.unpacked, bool):
             raise RelvmArgumentError(f"unpacked={self.unpacked!r}: expected True or False")

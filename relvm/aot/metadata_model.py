@@ -15,7 +15,7 @@ from relvm.ir.expr import constant_key
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, format_dim
 from relvm.quoting import c_identifier
 
-VERSION = 1  # RVM_METADATA_VERSION in csrc/relvm_metadata.h
+VERSION = 1  # RVM_METADATA_VERSION in csrc/include/relvm_metadata.h
 _NUMBERS = {"i": "i64", "f": "f64", "b": "bool"}
 
 
@@ -30,7 +30,7 @@ class TensorInfo:
     shape
         Each dimension: a number, or its text ("n", "n * 2") where it depends on sizes.  A number has none.
     dtype
-        The name in csrc/dtypes.def.
+        The name in csrc/tables/dtypes.def.
     """
 
     name: str
@@ -49,7 +49,7 @@ class SizeInfo:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What is known of an export from outside; in C it is constants of the types of csrc/relvm_metadata.h.
+    """What is known of an export from outside; in C it is constants of the types of csrc/include/relvm_metadata.h.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Program -> text.  relvm/bytecode/asm_parser.py reads it back; both take the instruction set from csrc/*.def.
+"""Program -> text.  relvm/bytecode/asm_parser.py reads it back; both take the instruction set from csrc/tables/*.def.
 
     c0 = tensor f32 (2,) [1.0, 2.0]                a constant; a long one is `base64` and lines that begin with `|`
     f0 = packed test.add

@@ -27,7 +27,8 @@ class Shape(tuple):
 
 
 class Argument(NamedTuple):
-    """One argument of a call instruction.  kind: a row name of csrc/arguments.def.   payload: what its row says."""
+    """One argument of a call instruction.  kind: a row name of csrc/tables/arguments.def.   payload: what its row
+    says."""
 
     kind: str
     payload: int
@@ -65,7 +66,7 @@ NIL = Argument("NIL", 0)
 class Instruction(NamedTuple):
     """One instruction.
 
-    op: a row name of csrc/opcodes.def.
+    op: a row name of csrc/tables/opcodes.def.
     operands: one for each letter of the row's operands.  An int for `d`, `r`, `f` and `p` (-1: no destination); for `j`
     the index of the target in the function's code, which the encoding turns into a distance in words; for `A` a tuple
     of Argument.
@@ -93,7 +94,7 @@ def tail_call(callee: int, *arguments: Argument) -> Instruction:
 
 
 def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
-    """R[destination] = the value of row `row` of csrc/prim_operators.def for the arguments."""
+    """R[destination] = the value of row `row` of csrc/tables/scalar_operators.def for the arguments."""
     return Instruction("prim", (destination, row, arguments))
 
 
@@ -126,7 +127,7 @@ class FunctionEntry:
     name
         Unique in the program.
     kind
-        A row name of csrc/kinds.def.
+        A row name of csrc/tables/kinds.def.
     parameters
         Their names; None: any number, for packed functions only.
     registers
@@ -157,7 +158,7 @@ class NativeCode:
     """A shared library.
 
     triple: its target, "x86_64-linux-gnu".  cpu: the features that the processor must have, words of
-    csrc/cpu_features.def or x86-64 levels: "x86-64-v3 avxvnni"; empty: none beyond the architecture's base.
+    csrc/tables/cpu_features.def or x86-64 levels: "x86-64-v3 avxvnni"; empty: none beyond the architecture's base.
     abi_version: RVM_ABI_VERSION of the runtime that it is for.
     """
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from relvm.cli.models import build_model, expect_writable, read_module
 from relvm.cli.output import note
+from relvm.compiler.export_library import export_library
 from relvm.errors import RelvmFormatError
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
@@ -19,7 +20,9 @@ def compile_model(options: argparse.Namespace) -> int:
     expect_writable("-o", options.output)
     extra = {"debug": options.debug, "portable": options.portable}
     executable = build_model(read_module(options), options, options.exec_mode, **extra)
-    write = executable.export_library if suffix == ".so" else executable.save
-    write(options.output)
+    if suffix == ".so":
+        export_library(executable, options.output)
+    else:
+        executable.save(options.output)
     note(f"wrote {options.output}, {Path(options.output).stat().st_size:,} bytes")
     return 0

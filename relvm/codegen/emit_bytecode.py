@@ -30,7 +30,7 @@ from relvm.lir.routine import (
 from relvm.tables import PRIM_OPERATORS, numbers
 
 _ROWS = numbers(PRIM_OPERATORS)
-_IMMEDIATE_LIMIT = 1 << 28  # csrc/arguments.def
+_IMMEDIATE_LIMIT = 1 << 28  # csrc/tables/arguments.def
 
 
 @dataclass(frozen=True)

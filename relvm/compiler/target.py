@@ -31,7 +31,7 @@ def parse_target(text: str) -> Target:
 
     "c", "numpy"; "native" and the names of x86-64 levels, which are "c -march=" and that; "c" with options of gcc and
     clang that say which processors: -march=, -mcpu= and -mtune= with a level or processor that the compiler knows,
-    -mFEATURE and -mno-FEATURE with a row of csrc/cpu_features.def.
+    -mFEATURE and -mno-FEATURE with a row of csrc/tables/cpu_features.def.
 
     Raises
     ------

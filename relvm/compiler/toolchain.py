@@ -30,7 +30,7 @@ from relvm.compiler.disk_cache import cache_place, limit_bytes, touch, write
 from relvm.compiler.target import HERE, Target, described, own_options
 from relvm.errors import RelvmToolchainError
 from relvm.runtime.trust import is_built_here, record_built
-from relvm.tables import csrc_directory
+from relvm.tables import include_flags, runtime_sources
 
 # -fwrapv: integers wrap as NumPy's.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
 # Routines without vectors: values are stored as two words, and to load them as one makes the processor wait.
@@ -180,7 +180,7 @@ def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes
     RelvmToolchainError
         The compiler failed.
     """
-    sources = sorted(csrc_directory().glob("*.c"))
+    sources = runtime_sources()
     texts = [source.read_text() for source in sources]  # all of them: one may include another
     runtime = _digest(compiler, (texts, tuple(flags)))
 
@@ -241,7 +241,7 @@ def _compile_file(compiler: Compiler, source: Path, flags: Sequence[str]) -> byt
 
 
 def _object(compiler: Compiler, source: str, flags: Sequence[str], folder: Path) -> bytes:
-    run_compiler(compiler, [*flags, f"-I{csrc_directory()}", "-c", source, "-o", "unit.o"], folder)
+    run_compiler(compiler, [*flags, *include_flags(), "-c", source, "-o", "unit.o"], folder)
     return Path(folder, "unit.o").read_bytes()
 
 

@@ -200,7 +200,8 @@ class Builder:
         return self.emit(OpCall(found, args, bound), name)
 
     def prim(self, function: str, *args: Expr, name: str | None = None) -> Var:
-        """Arithmetic on scalars, `args`, by its function in csrc/prim_operators.def; `name` is the variable's."""
+        """Arithmetic on scalars, `args`, by its function in csrc/tables/scalar_operators.def; `name` is the
+        variable's."""
         return self.emit(PrimCall(function, args), name)
 
     def tuple_(self, *fields: Expr, name: str | None = None) -> Var:

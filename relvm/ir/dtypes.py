@@ -1,4 +1,4 @@
-"""The element types of tensors and scalars: the rows of csrc/dtypes.def as objects of the compiler."""
+"""The element types of tensors and scalars: the rows of csrc/tables/dtypes.def as objects of the compiler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relvm.tables import DTYPES
 
 @dataclass(frozen=True)
 class DType:
-    """One row of csrc/dtypes.def.
+    """One row of csrc/tables/dtypes.def.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def dtype_of(source: str | DType | np.dtype | type) -> DType:
     Raises
     ------
     RelvmTypeError
-        No row of csrc/dtypes.def has it.
+        No row of csrc/tables/dtypes.def has it.
     """
     if isinstance(source, DType):
         return source

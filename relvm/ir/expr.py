@@ -138,8 +138,8 @@ class PackedRef(Expr):
 
 @node
 class Constant(Expr):
-    """A tensor known at compile time.  value: read-only, C-contiguous, of a dtype in csrc/dtypes.def; of strings an
-    array of objects that are str."""
+    """A tensor known at compile time.  value: read-only, C-contiguous, of a dtype in csrc/tables/dtypes.def; of strings
+    an array of objects that are str."""
 
     value: np.ndarray
     type: Type | None = _typed()
@@ -267,7 +267,8 @@ class Fused(Expr):
 
 @node
 class PrimCall(Expr):
-    """Arithmetic on unboxed scalars.  function: of csrc/prim_operators.def; the operands' types choose its row."""
+    """Arithmetic on unboxed scalars.  function: of csrc/tables/scalar_operators.def; the operands' types choose its
+    row."""
 
     function: str
     args: tuple[Expr, ...]
@@ -309,8 +310,8 @@ class KernelRun(Expr):
 
 @node
 class BuiltinCall(Expr):
-    """A call of a runtime builtin, by its name in csrc/builtins.def.  The machine, where the row's signature has `ctx`,
-    is not among args."""
+    """A call of a runtime builtin, by its name in csrc/tables/builtins.def.  The machine, where the row's signature has
+    `ctx`, is not among args."""
 
     name: str
     args: tuple[Expr, ...]

@@ -1,4 +1,4 @@
-"""Arithmetic on unboxed scalars: the rows of csrc/prim_operators.def, their types and their meaning."""
+"""Arithmetic on unboxed scalars: the rows of csrc/tables/scalar_operators.def, their types and their meaning."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def scalar_dtype(value: Scalar) -> DType:
 
 
 def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
-    """The value of a row, as prim.h has it.
+    """The value of a row, as scalar_ops.h has it.
 
     Raises
     ------

@@ -141,7 +141,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     Parameters
     ----------
     function
-        add, sub, mul, floordiv, mod, min or max (csrc/dim_operators.def); floordiv and mod round towards minus
+        add, sub, mul, floordiv, mod, min or max (csrc/tables/dim_operators.def); floordiv and mod round towards minus
         infinity.
 
     Raises

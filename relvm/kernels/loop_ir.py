@@ -269,7 +269,7 @@ class Address:
 
 @dataclass(frozen=True, eq=False)
 class Invoke(Statement):
-    """A call of a C function of csrc/tile.h or csrc/byte_tile.h."""
+    """A call of a C function of csrc/codegen/gemm_f32.h or csrc/codegen/gemm_int8.h."""
 
     function: str
     args: tuple[Scalar | Address, ...]
@@ -277,8 +277,8 @@ class Invoke(Statement):
 
 @dataclass(frozen=True, eq=False)
 class Fail(Statement):
-    """The kernel ends with an error.  status: a row of csrc/status.def.  message: a %lld for each of `values`, all
-    i64."""
+    """The kernel ends with an error.  status: a row of csrc/tables/status.def.  message: a %lld for each of `values`,
+    all i64."""
 
     status: str
     message: str

@@ -168,7 +168,8 @@ class Alias:
 
 @dataclass(frozen=True)
 class Builtin:
-    """The builtin of that name (csrc/builtins.def) on the same arguments, then these attributes, dtypes or integers."""
+    """The builtin of that name (csrc/tables/builtins.def) on the same arguments, then these attributes, dtypes or
+    integers."""
 
     name: str
     attributes: tuple[str, ...] = ()

@@ -12,7 +12,10 @@ from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local
 from relvm.kernels.loop_scope import Joined, Scope, leaves_of, prepare, store_all, work_of
 from relvm.kernels.lowering_rules import LoopAxis, part_loops
 
-_TILE, _LEAST = 16, 8  # elements of a side of a tile, as csrc/tile.h has it, and of the loops for which there are tiles
+_TILE, _LEAST = (
+    16,
+    8,
+)  # elements of a side of a tile, as csrc/codegen/gemm_f32.h has it, and of the loops for which there are tiles
 
 
 def across_of(joined: list[Joined], leaves: list[Leaf]) -> Joined | None:

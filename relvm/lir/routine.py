@@ -87,7 +87,7 @@ class TailCallStatement:
 @dataclass(frozen=True)
 class PrimStatement:
     """anylist_setitem(r, destination, row(args...)): arithmetic on unboxed scalars.  row: of
-    csrc/prim_operators.def."""
+    csrc/tables/scalar_operators.def."""
 
     row: str
     args: tuple[Operand, ...]

@@ -19,8 +19,8 @@ from relvm.kernels.lowering_rules import Product, strides_of
 from relvm.ops.matmul import batch_start, each_axis
 
 MOST = 256  # elements of a query, and of a value: what a block of rows needs lies on the stack
-ABSENT = ("nan", "zero", "no_nan")  # by their numbers in csrc/attention.h
-_ROWS, _KEYS, _PANEL, _STEP = 96, 320, 64, 16  # as csrc/attention.h has them
+ABSENT = ("nan", "zero", "no_nan")  # by their numbers in csrc/codegen/attention.h
+_ROWS, _KEYS, _PANEL, _STEP = 96, 320, 64, 16  # as csrc/codegen/attention.h has them
 
 Shape = tuple[AnyDim, ...]
 

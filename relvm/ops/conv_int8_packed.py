@@ -1,7 +1,7 @@
 """Convolutions of bytes by weights that lie as products read them: a word is four channels of one place.
 
 The depth of the product goes through the window positions, and at each through the channels, filled up to a multiple of
-four by weights of 0: csrc/byte_tile.h has what makes words of four rows of bytes.
+four by weights of 0: csrc/codegen/gemm_int8.h has what makes words of four rows of bytes.
 """
 
 from __future__ import annotations

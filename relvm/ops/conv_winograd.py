@@ -1,4 +1,4 @@
-"""Convolutions by windows of 3 x 3 on tiles of the result, which take fewer products (csrc/winograd.h)."""
+"""Convolutions by windows of 3 x 3 on tiles of the result, which take fewer products (csrc/codegen/winograd.h)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local
 from relvm.kernels.lowering_rules import Product, clip
 from relvm.ops.convolution import numpy_conv, walked_axes
 
-_LANES, _MOST_TILES = 16, 64  # as in csrc/winograd.h
+_LANES, _MOST_TILES = 16, 64  # as in csrc/codegen/winograd.h
 _MOST_BYTES = 384 << 10  # of a block's transformed elements: they are on the C stack, and best in the second cache
 _LEAST_GROUPS = 12  # of a part of a block, which each part transforms for itself: that takes as long as 3 of them
 

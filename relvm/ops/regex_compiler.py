@@ -39,7 +39,7 @@ class Set:
 
 @dataclass(frozen=True)
 class Place:
-    """No character, where something holds (csrc/patterns.def)."""
+    """No character, where something holds (csrc/tables/regex_opcodes.def)."""
 
     what: int
 
@@ -90,7 +90,7 @@ _PLACES = {"A": _START, "z": _END, "b": _EDGE, "B": _NO_EDGE}
 
 
 def program_of(pattern: str) -> np.ndarray:
-    """The program of a pattern: i64[n, 3], rows of csrc/patterns.def.
+    """The program of a pattern: i64[n, 3], rows of csrc/tables/regex_opcodes.def.
 
     Raises
     ------

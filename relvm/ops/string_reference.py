@@ -34,7 +34,7 @@ def _letters(case: str) -> dict[int, int]:
 
 
 def in_case(text: str, *, upper: bool) -> str:
-    """The text with each letter in that case, as csrc/letters.def says."""
+    """The text with each letter in that case, as csrc/tables/unicode_case.def says."""
     return text.translate(_letters("upper" if upper else "lower"))
 
 
@@ -67,8 +67,8 @@ SET, RANGE, SPLIT, JUMP, PLACE, MATCH = (_CODES[name] for name in ("SET", "RANGE
 
 
 def longest_match(program: list[list[int]], text: str, start: int = 0) -> int:
-    """Where the longest match of a pattern's program (csrc/patterns.def) that begins at `start` ends, -1: there is
-    none."""
+    """Where the longest match of a pattern's program (csrc/tables/regex_opcodes.def) that begins at `start` ends, -1:
+    there is none."""
     points = [None, *map(ord, text), None]
     found, now = -1, _led_to(program, {0}, points[start], points[start + 1])
     for end in range(start, len(text) + 1):

@@ -1,4 +1,5 @@
-"""Tensors of strings: builtins move them, compare them and look into them (csrc/builtins_string.c, builtins_text.c).
+"""Tensors of strings: builtins move them, compare them and look into them (csrc/builtins/string_ops.c,
+string_convert.c).
 
 Operators that move elements take strings as they take numbers; relvm/passes/lower_string_moves.py makes of them what
 string_positions and string_take do.
@@ -147,7 +148,7 @@ def string_case(x: TensorType, *, upper: int) -> TensorType:
     """The strings in lower case, or in upper case.
 
     x: str.   upper: 1, or 0 for lower case.   Result: the type of x.  A letter becomes another one, as
-    csrc/letters.def says, never several.
+    csrc/tables/unicode_case.def says, never several.
     Raises RelvmTypeError: another dtype.   Source: Unicode's simple case mappings; ONNX StringNormalizer-10.
     """
     expect_strings("string_case", x=x)

@@ -1,4 +1,4 @@
-"""A machine's debugger: what csrc/debugger.c tells Python of between the instructions of a run."""
+"""A machine's debugger: what csrc/vm/debugger.c tells Python of between the instructions of a run."""
 
 from __future__ import annotations
 

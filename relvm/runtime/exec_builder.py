@@ -280,7 +280,7 @@ class ExecBuilder:
         self.emit("reset", target)
 
     def emit(self, op: str, *operands: Any) -> None:
-        """Any instruction of csrc/opcodes.def.
+        """Any instruction of csrc/tables/opcodes.def.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class ExecBuilder:
         operands
             One for each letter of its row.  d: a register or None.  r: a register.  f: a function's name, or what `f`
             made of it.  j: a label, or a distance in instructions.  A: a sequence of operands.  p: a row of
-            csrc/prim_operators.def, by its name or number.
+            csrc/tables/scalar_operators.def, by its name or number.
 
         Raises
         ------

@@ -329,7 +329,7 @@ class Executable:
         return ffi.string(lib.rvm_executable_function_name(self.pointer, index)).decode()
 
     def function_kind(self, index: int) -> str:
-        """The kind of the function at `index`: a row name of csrc/kinds.def."""
+        """The kind of the function at `index`: a row name of csrc/tables/kinds.def."""
         return KINDS[lib.rvm_executable_function_kind(self.pointer, index)].name
 
     @property

@@ -83,8 +83,9 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
     name
         As programs call it.
     address
-        Of a `rvm_status f(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)` as csrc/relvm.h
-        has it (self: NULL), e.g. `ctypes.cast(library.f, ctypes.c_void_p).value`.  Its library must stay loaded.
+        Of a `rvm_status f(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)` as
+        csrc/include/relvm.h has it (self: NULL), e.g. `ctypes.cast(library.f, ctypes.c_void_p).value`.  Its library
+        must stay loaded.
     override
         Take the name from the function that has it.
 

@@ -16,7 +16,7 @@ _CLASSES = tuple(getattr(errors, row.python_class, RelvmError) for row in STATUS
 
 
 def failure(status: int, value: Any, where: str = "") -> RelvmError:
-    """The exception of a failed call: of the class that csrc/status.def names, the machine's trace as a note.
+    """The exception of a failed call: of the class that csrc/tables/status.def names, the machine's trace as a note.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
 )
 from relvm.frontend.text import parse_module
-from relvm.tables import csrc_directory
+from relvm.tables import include_flags
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="a library is made by a C compiler, and there is none")
 
@@ -260,7 +260,7 @@ int32_t negative(void *self, const rvm_value *arguments, int32_t count, rvm_valu
 
 def test_a_registered_function_takes_the_place_of_a_kernel(tmp_path: Path) -> None:
     (tmp_path / "negative.c").write_text(NEGATIVE)
-    command = [*expect_compiler().command, "-shared", "-fPIC", f"-I{csrc_directory()}", "negative.c", "-o", "n.so"]
+    command = [*expect_compiler().command, "-shared", "-fPIC", *include_flags(), "negative.c", "-o", "n.so"]
     subprocess.run(command, cwd=tmp_path, check=True)
     function = ctypes.CDLL(str(tmp_path / "n.so")).negative
     program = build("def main(x: f32[4]) -> f32[4] { return relu(x) }", "replaced")

@@ -1,4 +1,4 @@
-"""csrc/relvm_stack.h: blocks are aligned and apart, freed in order or not at all."""
+"""csrc/include/relvm_stack.h: blocks are aligned and apart, freed in order or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from relvm.compiler.toolchain import expect_compiler, find_compiler
-from relvm.tables import csrc_directory
+from relvm.tables import include_flags
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="a C test, and there is no C compiler")
 
@@ -71,7 +71,7 @@ int main(void) {
 def test_blocks_are_aligned_and_freed_in_order(tmp_path: Path) -> None:
     (tmp_path / "stack.c").write_text(PROGRAM)
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-fsanitize=address,undefined"]
-    command = [*expect_compiler().command, *flags, f"-I{csrc_directory()}", "stack.c", "-o", "stack"]
+    command = [*expect_compiler().command, *flags, *include_flags(), "stack.c", "-o", "stack"]
     subprocess.run(command, cwd=tmp_path, check=True)
     done = subprocess.run(["./stack"], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stdout + done.stderr

@@ -1,9 +1,9 @@
-/* steps.h: programs of the steps that bytecode becomes (decode.c), of which each comes to the same result run plainly, watched
+/* steps.h: programs of the steps that bytecode becomes (predecode.c), of which each comes to the same result run plainly, watched
    by an instrument, and step by step.  Whatever stops a run, at any step and in place of any call, the machine is as before. */
 #ifndef RELVM_TEST_STEPS_H
 #define RELVM_TEST_STEPS_H
 
-#include "prim.h"
+#include "scalar_ops.h"
 #include "run.h"
 
 enum { MOST_STOPS = 24 };

@@ -26,7 +26,7 @@ def parameters_of(text: str) -> dict[str, list[str]]:
 DECLARED = {
     name: parameters
     for header in HEADERS
-    for name, parameters in parameters_of((ROOT / "csrc" / header).read_text()).items()
+    for name, parameters in parameters_of((ROOT / "csrc" / "include" / header).read_text()).items()
     if name not in HELPERS | ELSEWHERE
 }
 CASES = (HERE / "test_api.c").read_text()
@@ -37,7 +37,7 @@ def test_the_headers_are_read() -> None:
     assert DECLARED["rvm_fail"] == ["result", "status", "format"]
     assert DECLARED["rvm_cpu_features"] == []
     assert DECLARED["rvm_stack_free"] == ["stack", "block"]
-    text = "\n".join((ROOT / "csrc" / header).read_text() for header in HEADERS)
+    text = "\n".join((ROOT / "csrc" / "include" / header).read_text() for header in HEADERS)
     named = set(re.findall(r"^[a-z][^(\n]*\b(r(?:el)?vm_\w+)\(", text, flags=re.MULTILINE))
     assert named == set(DECLARED) | HELPERS | ELSEWHERE
 

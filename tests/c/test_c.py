@@ -22,16 +22,16 @@ from relvm.frontend.text import parse_module
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
 from relvm.runtime.executable import Executable
-from relvm.tables import BUILTINS
+from relvm.tables import BUILTINS, include_flags, runtime_sources
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-SOURCES = sorted((ROOT / "csrc").glob("*.c"))
+SOURCES = runtime_sources()
 TESTS = sorted(HERE.glob("test_*.c"))
 COMPILER = shutil.which("gcc") or shutil.which("clang")
 
 WARNINGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
-INCLUDES = ["-I", str(ROOT / "csrc"), "-I", str(HERE)]
+INCLUDES = [*include_flags(), f"-I{HERE}"]
 LIBRARIES = ["-lpthread", "-ldl", "-lm"]
 # Threads are watched for races, all else for memory errors, leaks and undefined behaviour.
 SANITIZERS = {"test_threads": "thread", "test_workers": "thread"}

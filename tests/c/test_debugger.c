@@ -1,6 +1,6 @@
 /* Debuggers: where runs stop, what can be seen there, and that they leave nothing behind. */
 #include "allocation.h"
-#include "prim.h"
+#include "scalar_ops.h"
 #include "run.h"
 
 static image program;

@@ -1,5 +1,5 @@
 /* Limits: of a run's memory, steps and time, and of what an executable may have and call. */
-#include "prim.h"
+#include "scalar_ops.h"
 #include "run.h"
 
 static image program;

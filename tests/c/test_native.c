@@ -2,7 +2,7 @@
    The library is native_library.c, its path the first argument. */
 #include <pthread.h>
 
-#include "prim.h"
+#include "scalar_ops.h"
 #include "run.h"
 
 #if defined(__x86_64__)

@@ -1,7 +1,7 @@
 /* The memory of objects: what is kept of dead ones, where, and how much. */
 #include "allocation.h"
 #include "check.h"
-#include "objects.h"
+#include "object_freelist.h"
 #include "value.h"
 
 enum { MANY = 5000 };

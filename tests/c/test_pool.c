@@ -1,7 +1,7 @@
 /* Storages: what is kept of dead ones, and how much. */
 #include "allocation.h"
 #include "check.h"
-#include "pool.h"
+#include "storage_pool.h"
 
 static rvm_value storage(rvm_pool *pool, int64_t size_bytes) {
   rvm_value value;

@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "image.h"
-#include "pool.h"
+#include "storage_pool.h"
 
 enum { TENSORS = 200, THREADS = 4, STORAGES = 500 };
 

@@ -44,7 +44,7 @@ def mutants(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[Mutant, str]
     found: dict[Mutant, str] = {}
     sources = [source for source in SOURCES if source.stem not in MUTATED]
     for stem in MUTATED:
-        text, more = instrument((ROOT / "csrc" / f"{stem}.c").read_text(), len(found) + 1, WALKS, ORDERS)
+        text, more = instrument((ROOT / "csrc" / "loader" / f"{stem}.c").read_text(), len(found) + 1, WALKS, ORDERS)
         found |= dict.fromkeys(more, stem)
         sources.append(folder / f"{stem}.c")
         sources[-1].write_text(text)

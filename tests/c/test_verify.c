@@ -2,7 +2,7 @@
 
 #include "check.h"
 #include "image.h"
-#include "prim.h"
+#include "scalar_ops.h"
 
 typedef void build_code(image *to);
 

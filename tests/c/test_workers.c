@@ -1,5 +1,5 @@
 /* Loops shared among threads: every number is done once, whoever asks, however many threads there are. */
-#include "workers.h"
+#include "thread_pool.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -19,12 +19,14 @@ from pathlib import Path
 
 import seeds
 
+from relvm.tables import include_flags, runtime_sources
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-FLAGS = ["-std=gnu11", "-g", "-O1", f"-I{ROOT / 'csrc'}", f"-I{HERE}", "-fsanitize=address,undefined"]
+FLAGS = ["-std=gnu11", "-g", "-O1", *include_flags(), f"-I{HERE}", "-fsanitize=address,undefined"]
 FLAGS += ["-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 LINK = ["-Wl,--wrap=malloc,--wrap=calloc,--wrap=free", "-lpthread", "-ldl", "-lm"]
-RUNTIME = sorted((ROOT / "csrc").glob("*.c"))
+RUNTIME = runtime_sources()
 FUZZER = [source for source in sorted(HERE.glob("*.c")) if source.name not in ("driver.c", "afl_mutator.c")]
 ASAN = (
     "detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=4:malloc_context_size=8:abort_on_error=1:symbolize=0"
@@ -65,7 +67,7 @@ def _afl(folder: Path, seconds: int) -> None:
     program, mutator = folder / "afl", folder / "afl_mutator.so"
     _compile("afl-clang-fast", "-fsanitize=fuzzer", *RUNTIME, *FUZZER, *LINK, "-o", program)
     sources = [HERE / "afl_mutator.c", HERE / "mutator.c", HERE / "generator.c", HERE / "arguments.c"]
-    include = [f"-I{ROOT / 'csrc'}", f"-I{HERE}"]
+    include = [*include_flags(), f"-I{HERE}"]
     subprocess.run(
         ["clang", "-std=gnu11", "-O2", "-shared", "-fPIC", *include, *sources, *RUNTIME, "-o", mutator, "-ldl", "-lm"],
         check=True,

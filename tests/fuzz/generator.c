@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "native.h"
-#include "prim.h"
+#include "scalar_ops.h"
 #include "verify.h"
 
 enum { MOST_REGISTERS = 16, MOST_DEPTH = 3 };
@@ -60,7 +60,7 @@ static const struct {
   char result;
 } operators[] = {
 #define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) {#operands, #result[0]},
-#include "prim_operators.def"
+#include "scalar_operators.def"
 #undef PRIM_OPERATOR
 };
 

@@ -7,7 +7,7 @@
 #include "executable.h"
 #include "fuzz.h"
 #include "generator.h"
-#include "prim.h"
+#include "scalar_ops.h"
 #include "verify.h"
 
 enum { MOST_SECTIONS = 12, MOST_BYTES = 1 << 15 };

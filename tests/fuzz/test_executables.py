@@ -15,13 +15,13 @@ import seeds
 from c_compiler import run_compiler
 from limits import FIRST, SECONDS
 
-from relvm.tables import STATUS
+from relvm.tables import STATUS, include_flags, runtime_sources
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 COMPILER = shutil.which("gcc")
 
-FLAGS = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(ROOT / "csrc"), "-I", str(HERE)]
+FLAGS = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", *include_flags(), "-I", str(HERE)]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 LINK = ["-Wl,--wrap=malloc,--wrap=calloc,--wrap=free", "-lpthread", "-ldl", "-lm"]
 
@@ -36,7 +36,7 @@ def compile_c(*arguments: object) -> None:
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program of driver.c.  The runtime is compiled to say where it is; the fuzzer itself is not."""
     folder = tmp_path_factory.mktemp("fuzz")
-    sources = [*sorted((ROOT / "csrc").glob("*.c")), *engines.FUZZER, HERE / "driver.c"]
+    sources = [*runtime_sources(), *engines.FUZZER, HERE / "driver.c"]
     objects = [folder / f"{source.stem}.o" for source in sources]
 
     def compile_one(source: Path, made: Path) -> None:

@@ -110,7 +110,7 @@ def _host() -> tuple[cffi.FFI, Any]:
     """What kernels ask of a machine: to keep the message of a failure."""
     ffi = cffi.FFI()
     for name in ("relvm_values.h", "relvm_metadata.h", "relvm.h"):
-        header = (csrc_directory() / name).read_text()
+        header = (csrc_directory() / "include" / name).read_text()
         ffi.cdef(header.partition("/* [begin cffi] */")[2].partition("/* [end cffi] */")[0])
     ffi.cdef("int relvm_native_open(const void *api); int harness_open(int (*open)(const void *api));")
     ffi.cdef("extern char harness_message[512];")

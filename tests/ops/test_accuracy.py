@@ -1,4 +1,5 @@
-"""Functions of f32 that csrc/kernel_math.h has: 2 units in the last place over all floats, and their special values."""
+"""Functions of f32 that csrc/codegen/kernel_math.h has: 2 units in the last place over all floats, and their special
+values."""
 
 from __future__ import annotations
 

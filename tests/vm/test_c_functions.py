@@ -13,7 +13,7 @@ from modes import WAYS
 from relvm import vm
 from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError
 from relvm.frontend.text import parse_module
-from relvm.tables import csrc_directory
+from relvm.tables import include_flags
 
 SOURCE = """
 #include "relvm.h"
@@ -35,7 +35,7 @@ rvm_status sum(void *self, const rvm_value *arguments, int32_t count, rvm_value 
 def address(tmp_path_factory) -> int:
     folder: Path = tmp_path_factory.mktemp("c")
     (folder / "sum.c").write_text(SOURCE)
-    command = ["cc", "-shared", "-fPIC", f"-I{csrc_directory()}", "sum.c", "-o", "sum.so"]
+    command = ["cc", "-shared", "-fPIC", *include_flags(), "sum.c", "-o", "sum.so"]
     subprocess.run(command, cwd=folder, check=True)
     library = ctypes.CDLL(str(folder / "sum.so"))
     return ctypes.cast(library.sum, ctypes.c_void_p).value

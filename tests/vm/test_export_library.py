@@ -19,7 +19,7 @@ from relvm.compiler import toolchain
 from relvm.errors import RelvmFormatError, RelvmToolchainError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
 from relvm.runtime.file_io import LIBRARY_SECTION, map_executable
-from relvm.tables import STATUS, TAGS, numbers
+from relvm.tables import STATUS, TAGS, include_flags, numbers, runtime_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = (ROOT / "examples" / "c" / "model.relvm").read_text()
@@ -46,7 +46,7 @@ def compile_example(folder: Path, *flags: str) -> Path:
     """The example, linked to libmodel.so in that folder."""
     program = folder / "relvm_module"
     warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    places = [f"-I{ROOT / 'csrc'}", f"-L{folder}", "-lmodel", f"-Wl,-rpath,{folder}"]
+    places = [f"-I{ROOT / 'csrc' / 'include'}", f"-L{folder}", "-lmodel", f"-Wl,-rpath,{folder}"]
     command = [
         COMPILER,
         *warnings,
@@ -106,7 +106,7 @@ def test_the_runtime_is_compiled_once(tmp_path: Path, monkeypatch, cache: Path) 
     executable = vm.build(parse_module(MODEL), target="numpy")
     for name in ("first.so", "again.so"):
         vm.export_library(executable, tmp_path / name)
-    assert sorted(path.name for path in compiled) == sorted(path.name for path in (ROOT / "csrc").glob("*.c"))
+    assert sorted(path.name for path in compiled) == sorted(path.name for path in runtime_sources())
     damaged = next((cache / "compiled").iterdir())
     damaged.write_bytes(damaged.read_bytes()[:-1])
     vm.export_library(executable, tmp_path / "again.so")
@@ -119,7 +119,7 @@ def test_only_the_interface_is_exported(library: Path) -> None:
         pytest.skip("no nm")
     listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True)
     names = {line.split()[-1] for line in listed.stdout.splitlines()}
-    text = re.sub(r"/\*.*?\*/", "", (ROOT / "csrc" / "relvm.h").read_text(), flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/", "", (ROOT / "csrc" / "include" / "relvm.h").read_text(), flags=re.DOTALL)
     declared = set(re.findall(r"^[a-z][\w ]*[ *](rvm_\w+|relvm_\w+)\(", text, flags=re.MULTILINE))
     assert names == declared and "relvm_module_load" in names
 
@@ -166,7 +166,7 @@ def test_python_runs_nothing_of_the_library(executable: vm.Executable, tmp_path:
         f'#include "{source}"\n#include <stdlib.h>\n'
         "__attribute__((constructor)) static void start(void) { abort(); }\n"
     )
-    command = [COMPILER, "-shared", "-fPIC", "-w", f"-I{ROOT / 'csrc'}", "evil.c", "-o", "evil.so"]
+    command = [COMPILER, "-shared", "-fPIC", "-w", *include_flags(), "evil.c", "-o", "evil.so"]
     subprocess.run(command, cwd=tmp_path, check=True)
     opened = subprocess.run([sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(tmp_path / 'evil.so')!r})"])
     assert opened.returncode != 0

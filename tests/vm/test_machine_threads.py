@@ -14,7 +14,7 @@ from modes import MODES
 from relvm import vm
 from relvm.errors import RelvmBusyError, RelvmInterrupted
 from relvm.frontend.text import parse_module
-from relvm.tables import csrc_directory
+from relvm.tables import include_flags
 
 # meet(): returns when two threads are inside it at once; fails when the other does not come in 30 seconds.
 SOURCE = """
@@ -45,7 +45,7 @@ def all_done(threads: list[threading.Thread]) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_two_machines_run_at_once(tmp_path: Path, mode: str) -> None:
     (tmp_path / "meet.c").write_text(SOURCE)
-    command = ["cc", "-std=gnu11", "-shared", "-fPIC", f"-I{csrc_directory()}", "meet.c", "-o", "meet.so"]
+    command = ["cc", "-std=gnu11", "-shared", "-fPIC", *include_flags(), "meet.c", "-o", "meet.so"]
     subprocess.run(command, cwd=tmp_path, check=True)
     library = ctypes.CDLL(str(tmp_path / "meet.so"))
     vm.register_c_func("test.threads.meet", ctypes.cast(library.meet, ctypes.c_void_p).value, override=True)

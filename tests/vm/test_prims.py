@@ -1,4 +1,5 @@
-"""Arithmetic on unboxed scalars: the reference, bytecode and compiled code agree on every row of prim_operators.def."""
+"""Arithmetic on unboxed scalars: the reference, bytecode and compiled code agree on every row of
+scalar_operators.def."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def text(size: int) -> np.ndarray:
 ONES = np.ones(1 << 22, np.uint8)
 PIECES = np.ones((1 << 21, 1, 2), np.uint8)  # along the second axis they are copied two bytes at a time
 DEEP = (1,) * 62
-# a*b, as rows of csrc/patterns.def
+# a*b, as rows of csrc/tables/regex_opcodes.def
 AB = np.array(
     [
         [_PATTERNS["SPLIT"], 1, 4],

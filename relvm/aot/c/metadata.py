@@ -1,4 +1,4 @@
-"""Metadata printed as constants in C, of the types of csrc/relvm_metadata.h."""
+"""Metadata printed as constants in C, of the types of csrc/include/relvm_metadata.h."""
 
 from __future__ import annotations
 

@@ -21,18 +21,18 @@ from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.aot.metadata_model import Metadata, metadata_of
 from relvm.codegen.c.kernel import is_exact, kernel_prototype, print_kernel
 from relvm.errors import RelvmMemoryError
-from relvm.tables import csrc_directory
+from relvm.tables import csrc_directory, header_files
 
 # Which header has what kernels call, by the names.
 _NARROW = r"(b?f16|f8e\w+|f6e\w+|f4e\w+|[iu][24])"
 _HEADERS = {
     "attention.h": r"rvm_attention\(",
-    "byte_tile.h": r"rvm_(tile|taps)_bytes\(|rvm_words_of_",
+    "gemm_int8.h": r"rvm_(tile|taps)_bytes\(|rvm_words_of_",
     "kernel_math.h": r"rvm_((exp|log|log1p|tanh|erf|sin|cos)_f32|bits_of_\w+|\w+_of_bits)\(",
-    "kernel_numbers.h": r"rvm_([iu](8|16|32|64)_of_f(32|64)|saturate_\w+|power_\w+)\(",
-    "narrow.h": rf"rvm_(\w+_of_{_NARROW}|{_NARROW}_of_\w+|odd_f32_of_f64)\(",
+    "kernel_conversions.h": r"rvm_([iu](8|16|32|64)_of_f(32|64)|saturate_\w+|power_\w+)\(",
+    "small_floats.h": rf"rvm_(\w+_of_{_NARROW}|{_NARROW}_of_\w+|odd_f32_of_f64)\(",
     "packed.h": r"rvm_kernel_check\(",
-    "tile.h": r"rvm_(tile|taps|columns)_f32\(|rvm_copy_bytes\(|rvm_transposed_tile\(",
+    "gemm_f32.h": r"rvm_(tile|taps|columns)_f32\(|rvm_copy_bytes\(|rvm_transposed_tile\(",
     "winograd.h": r"rvm_winograd_",
 }
 EXACT = "exact_"  # in the name of the file of kernels in which no product and sum may be rounded together
@@ -55,7 +55,7 @@ _QUIET = "\n".join(
         "#endif",
     ]
 )
-_INCLUDE = re.compile(r'^#include "([a-z_]+\.(?:h|def))"$', re.MULTILINE)
+_INCLUDE = re.compile(r'^#include "([a-z_0-9]+\.(?:h|def))"$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ def _add_included(files: dict[str, str], *, is_bare: bool) -> None:
 
 def _shared(name: str, *, is_bare: bool) -> str:
     """A file of csrc."""
-    directory = csrc_directory()
-    bare = directory / "bare" / name
-    return (bare if is_bare and bare.exists() else directory / name).read_text()
+    bare = csrc_directory() / "codegen" / "bare" / name
+    path = bare if is_bare and bare.exists() else next(path for path in header_files() if path.name == name)
+    return path.read_text().replace('#include "../tables/', '#include "')
 
 
 def _expect_constants(names: Names, config: AotConfig) -> int:
@@ -183,7 +183,7 @@ def _model(
     functions: list[str],
 ) -> str:
     calls, pool_bytes = module.calls, placements[module.functions[-1].name].size_bytes
-    headers = [f"{config.name}_internal.h", "prim_values.h"]
+    headers = [f"{config.name}_internal.h", "scalar_ops_values.h"]
     headers += ["packed.h"] if config.interface == "packed" else []
     headers += [f"{config.name}_metadata.h"] if config.runtime == "hosted" else []
     parts = [

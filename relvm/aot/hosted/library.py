@@ -14,7 +14,7 @@ from relvm.aot.metadata_model import VERSION, Metadata, SizeInfo, TensorInfo
 from relvm.errors import RelvmFormatError, expect_type
 from relvm.runtime.status import failure
 
-_SYMBOL = "relvm_aot_library"  # csrc/relvm.h
+_SYMBOL = "relvm_aot_library"  # csrc/include/relvm.h
 
 
 class AotLibrary:

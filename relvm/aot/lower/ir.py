@@ -13,7 +13,8 @@ from relvm.kernels.loop_ir import Kernel
 
 @dataclass(frozen=True, eq=False)
 class ScalarVar:
-    """A variable that holds a scalar.  letter: i (int64), f (double) or b (bool), as in csrc/prim_operators.def."""
+    """A variable that holds a scalar.  letter: i (int64), f (double) or b (bool), as in
+    csrc/tables/scalar_operators.def."""
 
     name: str
     letter: str
@@ -72,7 +73,8 @@ class WriteItem:
 
 @dataclass(frozen=True)
 class Compute:
-    """target = a row of csrc/prim_operators.def of the arguments, or ARITHMETIC_ERROR where that has no value."""
+    """target = a row of csrc/tables/scalar_operators.def of the arguments, or ARITHMETIC_ERROR where that has no
+    value."""
 
     target: ScalarVar
     row: str

@@ -1,8 +1,8 @@
-"""Routines printed as C: one function each, with the native signature of csrc/native.h.
+"""Routines printed as C: one function each, with the native signature of csrc/codegen/native.h.
 
-Every statement is one line: a call of a small helper of csrc/driver.h with the operands spelled out.  The compiler has
-little to do per statement, so building stays linear and fast in the length of a function, and a reader can follow it
-beside the routine's own text.
+Every statement is one line: a call of a small helper of csrc/codegen/native_function.h with the operands spelled out.
+The compiler has little to do per statement, so building stays linear and fast in the length of a function, and a reader
+can follow it beside the routine's own text.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ _UNARY = 11
 
 _ROUNDINGS = frozenset(("rint", "round", "floor", "ceil", "trunc", "rvm_saturate_u8", "rvm_saturate_i8"))
 _FLOAT_TILES = ("rvm_tile_f32", "rvm_columns_f32", "rvm_taps_f32", "rvm_attention", "rvm_winograd")
-_VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # of csrc/kernel_math.h
+_VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # of csrc/codegen/kernel_math.h
 
 
 def print_kernel(kernel: Kernel, symbol: str) -> str:
@@ -267,7 +267,7 @@ class KernelBody:
 
     def convert(self, convert: Convert) -> str:
         """Narrow floats go by way of f32 (but f64 to f16, rounded once), integers of less than a byte by way of i8: see
-        csrc/narrow.h."""
+        csrc/core/small_floats.h."""
         source, target = convert.operand.dtype, convert.dtype
         if target.is_narrow_float:
             if (source, target) == (F64, F16):
@@ -317,7 +317,8 @@ class KernelBody:
 
 
 def _function(name: str, dtype: DType) -> str:
-    """The C function: the runtime's own by its name, else of csrc/kernel_math.h where that has it, else of <math.h>."""
+    """The C function: the runtime's own by its name, else of csrc/codegen/kernel_math.h where that has it, else of
+    <math.h>."""
     if dtype.name != "f32" or name.startswith("rvm_"):
         return name
     return f"rvm_{name}_f32" if name in _VECTORS else f"{name}f"

@@ -20,7 +20,7 @@ from relvm.errors import RelvmUnsupportedError
 from relvm.kernels.loop_ir import Kernel
 from relvm.lir.passes.scalar_functions import scalar_routines
 from relvm.lir.routine import LirModule, used_functions
-from relvm.tables import csrc_directory
+from relvm.tables import header_files
 
 _OPEN = """const rvm_native_api *rvm_api;
 
@@ -37,7 +37,7 @@ _FOR_HEADERS = "/* headers of relvm: "
 _KERNELS, _EXACT, _ROUTINES = "/* unit: kernels */", "/* unit: exact kernels */", "/* unit: routines */"
 _UNIT_KERNELS = 10
 # Of what takes long to compile, or what few need, where one of these is called.
-_HEADERS = {"byte_tile.h": ("rvm_tile_bytes", "rvm_taps_bytes"), "peak.h": ("rvm_multiply_adds",)}
+_HEADERS = {"gemm_int8.h": ("rvm_tile_bytes", "rvm_taps_bytes"), "peak_flops.h": ("rvm_multiply_adds",)}
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class CSource:
 def headers_digest() -> str:
     """What the C is compiled with: the SHA-256 of relvm's headers and tables, in hexadecimal."""
     digest = hashlib.sha256()
-    for header in sorted([*csrc_directory().glob("*.h"), *csrc_directory().glob("*.def")]):
+    for header in header_files():
         digest.update(header.read_bytes())
     return digest.hexdigest()
 
@@ -120,7 +120,7 @@ def print_c(
     named = {} if places else {routine.name: routine for routine in printed}
     scalars = {} if places else scalar_routines(replace(module, routines=tuple(printed)))
     symbols = [kernel_symbol(kernel.name) for kernel in module.kernels]
-    parts = [_ROUTINES, '#include <math.h>\n\n#include "driver.h"']
+    parts = [_ROUTINES, '#include <math.h>\n\n#include "native_function.h"']
     parts.append("\n".join([*map(kernel_prototype, symbols), *map(print_prototype, printed)]))
     parts.append("\n".join(map(print_declarations, scalars.values())))
     called = {name for r in named.values() if r.name not in scalars for name in used_functions(r, module.functions)}

@@ -105,7 +105,7 @@ class FunctionCode:
         return {register: number for number in range(instruction) for register in self.written(number)}
 
     def _operands(self, instruction: int) -> dict[str, Any]:
-        """By their letters in csrc/opcodes.def."""
+        """By their letters in csrc/tables/opcodes.def."""
         made = self.code[instruction]
         return dict(zip(_LETTERS[made.op], made.operands, strict=True))
 

@@ -19,7 +19,7 @@ from relvm.lir.routine import CallStatement, LirModule, Register, Routine
 from relvm.runtime.executable import Executable
 from relvm.runtime.virtual_machine import VirtualMachine, thread_count
 
-_NUMBERS = 192  # RVM_PEAK_NUMBERS of csrc/peak.h
+_NUMBERS = 192  # RVM_PEAK_NUMBERS of csrc/codegen/peak_flops.h
 _STEPS = 500_000  # some milliseconds
 _PARTS = 8  # for each thread, so that none waits long for another
 _COPIED_BYTES = 64_000_000  # several times what most caches have

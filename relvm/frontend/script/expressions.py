@@ -69,7 +69,7 @@ _OPERATORS: dict[type, tuple[str, Callable]] = {
 }
 
 
-# The same on scalars of the program: functions of csrc/prim_operators.def.
+# The same on scalars of the program: functions of csrc/tables/scalar_operators.def.
 _PRIM_FUNCTIONS: dict[type, str] = {
     ast.Add: "add",
     ast.Sub: "sub",

@@ -26,7 +26,11 @@ from relvm.kernels.loop_ir import (
 
 _ROOM = 16384  # elements of a block of the input, which is to stay in the first or second cache
 _WIDEST = 256  # places of a row of the result in a block
-_LANES, _ROWS, _SLACK = 16, 7, 64  # csrc/tile.h reads and writes so many at a time: in columns, rows of them, on a line
+_LANES, _ROWS, _SLACK = (
+    16,
+    7,
+    64,
+)  # csrc/codegen/gemm_f32.h reads and writes so many at a time: in columns, rows of them, on a line
 
 
 class _Shape:

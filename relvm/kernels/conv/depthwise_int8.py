@@ -1,7 +1,7 @@
 """The loop nest of depthwise convolutions of bytes: a word is what four positions of the window meet along a row.
 
 The words of the input rows that a row of the result sees lie in a ring; a row of the window is as many words of weights
-as it has fours (csrc/byte_tile.h).
+as it has fours (csrc/codegen/gemm_int8.h).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local
 
 _STRIP = 128  # places of a row that are taken at a time
 _BLOCK = 4096  # places that are finished at a time, of as many whole rows: the few behind whole vectors take long
-_SLACK = 64  # csrc/byte_tile.h reads and writes so many at a time
+_SLACK = 64  # csrc/codegen/gemm_int8.h reads and writes so many at a time
 _MOST_BYTES = 64 << 10  # of a ring, which is to stay in the first or second cache
 
 

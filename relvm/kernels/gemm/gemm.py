@@ -1,8 +1,8 @@
 """The loop nest of matrix products, which convolutions share: blocked for registers and caches.
 
 The right matrix is taken a panel of some columns at a time, from where it lies ready (packed) or copied to where it is
-read in order; a tile of ROWS rows of the result is added up beside it in registers (csrc/tile.h).  The order of
-additions is that of the plain loops.
+read in order; a tile of ROWS rows of the result is added up beside it in registers (csrc/codegen/gemm_f32.h).  The
+order of additions is that of the plain loops.
 Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.
 """
 
@@ -60,7 +60,7 @@ class Bytes:
     """A left matrix of bytes, of rows that lie in memory: column c of a row is buffer.flat[start + row * row_step + c].
 
     The product goes four columns at a time: its depth is counted in words, and the right matrix is of words, as
-    csrc/byte_tile.h says.
+    csrc/codegen/gemm_int8.h says.
 
     depth: of the rows, in bytes.   flip: which bits of four bytes are inverted before they are multiplied.   is_signed:
     they are signed then, and the right matrix is not; else the other way round.

@@ -1,4 +1,5 @@
-"""Products of matrices of bytes with zero points, by products of signed bytes and unsigned ones (csrc/byte_tile.h).
+"""Products of matrices of bytes with zero points, by products of signed bytes and unsigned ones
+(csrc/codegen/gemm_int8.h).
 
     sum of (a - a_zero) (b - b_zero) = sum of a b - a_zero * (sum of b) - b_zero * (sum of a) + depth * a_zero * b_zero
 

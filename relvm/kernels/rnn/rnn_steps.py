@@ -17,7 +17,7 @@ from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local
 # direction -> for each direction, whether the last step comes first
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
-_ROWS = 4  # sequences that go together at most: as fast as the 6 of csrc/tile.h, and more parts for threads
+_ROWS = 4  # sequences that go together at most: as fast as the 6 of csrc/codegen/gemm_f32.h, and more parts for threads
 _COLUMNS, _STEP = 64, 16  # of a tile: at most, and what their number is a multiple of
 _UNROLLED = 4  # rows of r that one pass over the sums of one sequence adds
 

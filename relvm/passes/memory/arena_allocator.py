@@ -11,7 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-ALIGNMENT = 64  # of storages, and of what is placed in them, in bytes: RVM_ALIGNMENT in csrc/base.h
+ALIGNMENT = 64  # of storages, and of what is placed in them, in bytes: RVM_ALIGNMENT in csrc/core/base.h
 
 _REPAIRS = 24  # most orders tried beyond the sorted ones
 _PLACEMENTS = 50_000  # most placements made by them

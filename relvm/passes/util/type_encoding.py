@@ -1,4 +1,4 @@
-"""Types as the builtin match_type reads them (csrc/type_codes.def)."""
+"""Types as the builtin match_type reads them (csrc/tables/type_codes.def)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from relvm.ir.type_inference import infer_types
 from relvm.ir.verifier import Stage, verify
 from relvm.kernels.loop_ir import Buffer, Kernel, KernelBuilder
 from relvm.passes.memory.plan_memory import plan_memory
-from relvm.tables import csrc_directory
+from relvm.tables import include_flags
 
 X = np.random.default_rng(1).standard_normal((3, 5)).astype(np.float32)
 
@@ -197,7 +197,7 @@ def axpy(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The name under which a kernel in C is registered."""
     folder: Path = tmp_path_factory.mktemp("c")
     (folder / "axpy.c").write_text(SOURCE)
-    command = ["cc", "-shared", "-fPIC", f"-I{csrc_directory()}", "axpy.c", "-o", "axpy.so"]
+    command = ["cc", "-shared", "-fPIC", *include_flags(), "axpy.c", "-o", "axpy.so"]
     subprocess.run(command, cwd=folder, check=True)
     address = ctypes.cast(ctypes.CDLL(str(folder / "axpy.so")).axpy, ctypes.c_void_p).value
     vm.register_c_func("test.kernels.axpy", address, override=True)

@@ -1,4 +1,4 @@
-"""The reader of csrc/*.def."""
+"""The reader of csrc/tables/*.def."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ TABLES = {
     "type_codes.def": ("TYPE_CODE", tables.TYPE_CODES),
     "dim_operators.def": ("DIM_OPERATOR", tables.DIM_OPERATORS),
     "cpu_features.def": ("FEATURE", tables.CPU_FEATURES),
-    "patterns.def": ("PATTERN", tables.PATTERNS),
-    "prim_operators.def": ("PRIM_OPERATOR", tables.PRIM_OPERATORS),
+    "regex_opcodes.def": ("PATTERN", tables.PATTERNS),
+    "scalar_operators.def": ("PRIM_OPERATOR", tables.PRIM_OPERATORS),
 }
 
 
 def test_every_table_is_read() -> None:
-    assert {path.name for path in csrc_directory().glob("*.def")} == {*TABLES, "letters.def"}
+    assert {path.name for path in (csrc_directory() / "tables").glob("*.def")} == {*TABLES, "unicode_case.def"}
 
 
 def test_letters_have_the_case_that_unicode_gives_them() -> None:
@@ -49,14 +49,17 @@ def test_letters_have_the_case_that_unicode_gives_them() -> None:
 @pytest.mark.parametrize("file", TABLES)
 def test_no_row_is_lost(file: str) -> None:
     macro, rows = TABLES[file]
-    text = (csrc_directory() / file).read_text()
+    text = (csrc_directory() / "tables" / file).read_text()
     assert len(rows) == len(re.findall(rf"^{macro}\(", text, flags=re.MULTILINE))
     assert [row.index for row in rows] == list(range(len(rows)))
     assert len(numbers(rows)) == len(rows)
 
 
 def test_fields_are_words_numbers_and_joined_strings(tmp_path, monkeypatch) -> None:
-    (tmp_path / "t.def").write_text('/* ROW(no, 1, "row") */\nROW(a, 12, "x, (y) "\n    "z")\nROW(b, c_t, "")\n')
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "t.def").write_text(
+        '/* ROW(no, 1, "row") */\nROW(a, 12, "x, (y) "\n    "z")\nROW(b, c_t, "")\n'
+    )
     monkeypatch.setattr(tables, "_csrc", lambda: str(tmp_path))
     first, second = read_table("t.def", "ROW", "name value text")
     assert (first.name, first.value, first.text) == ("a", 12, "x, (y) z")
@@ -64,7 +67,8 @@ def test_fields_are_words_numbers_and_joined_strings(tmp_path, monkeypatch) -> N
 
 
 def test_a_row_with_too_few_fields_is_refused(tmp_path, monkeypatch) -> None:
-    (tmp_path / "t.def").write_text("ROW(a)\n")
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "t.def").write_text("ROW(a)\n")
     monkeypatch.setattr(tables, "_csrc", lambda: str(tmp_path))
     with pytest.raises(TypeError):
         read_table("t.def", "ROW", "name value")

@@ -1,0 +1,344 @@
+/* list.c: lists of values.  A list never changes while two know of it; rvm_builtin_list_push changes one that only
+   its caller has.  Where a list is expected, a tuple is one. */
+#include <string.h>
+
+#include "builtins.h"
+#include "strings.h"
+
+/* ---- lists ---- */
+
+RVM_BUILTIN(make_list) {
+  RVM_CHECK(make_list, "a*");
+  return rvm_list_of(count, arguments, result);
+}
+
+RVM_BUILTIN(list_length) {
+  RVM_CHECK(list_length, "l");
+  int32_t size;
+  rvm_value_items(arguments[0], &size);
+  *result = rvm_int(size);
+  return RVM_OK;
+}
+
+/* The index counted from the front: INDEX_ERROR unless it is in -size to size - 1 + `past`. */
+static rvm_status from_the_front(const char *name, int64_t index, int32_t size, int32_t past, int64_t *place,
+                                 rvm_value *result) {
+  *place = index < 0 ? index + size : index;
+  if (*place >= 0 && *place < size + (int64_t)past) return RVM_OK;
+  return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.%s: index %lld, the list has %d items", name, (long long)index,
+                  size);
+}
+
+RVM_BUILTIN(list_item) {
+  RVM_CHECK(list_item, "li");
+  int32_t size;
+  int64_t place;
+  const rvm_value *items = rvm_value_items(arguments[0], &size);
+  rvm_status status = from_the_front("list_item", arguments[1].as.i, size, 0, &place, result);
+  if (status) return status;
+  *result = items[place];
+  rvm_retain(*result);
+  return RVM_OK;
+}
+
+/* Adds `count` items to a list that has room for them. */
+static rvm_status add_items(rvm_machine *machine, rvm_list *list, const rvm_value *items, int64_t count, rvm_value *error) {
+  enum { CHUNK = 4096 };
+  for (int64_t first = 0; first < count; first += CHUNK) {
+    int64_t end = count - first < CHUNK ? count : first + CHUNK;
+    for (int64_t i = first; i < end; i++) rvm_list_add(list, items[i]);
+    rvm_status status = rvm_spend(machine, end - first, error);
+    if (status) return status;
+  }
+  return RVM_OK;
+}
+
+/* The items of `list` before `place`, then `added` where there is one, then those from `next` on, in a new list. */
+static rvm_status changed(rvm_value list, int64_t place, const rvm_value *added, int64_t next, rvm_value *result) {
+  int32_t size;
+  const rvm_value *items = rvm_value_items(list, &size);
+  int64_t length = place + (added != NULL) + (size - next);
+  if (length > INT32_MAX) return rvm_out_of_memory(result);
+  rvm_machine *machine = rvm_machine_running();
+  rvm_value made;
+  rvm_status status = rvm_list_room(length, &made);
+  *result = made;
+  if (status) return status;
+  status = add_items(machine, made.as.list, items, place, result);
+  if (!status && added) rvm_list_add(made.as.list, *added);
+  if (!status && next < size) status = add_items(machine, made.as.list, items + next, size - next, result);
+  if (status) rvm_release(&made);
+  return status;
+}
+
+RVM_BUILTIN(list_append) {
+  RVM_CHECK(list_append, "la");
+  int32_t size;
+  rvm_value_items(arguments[0], &size);
+  return changed(arguments[0], size, &arguments[1], size, result);
+}
+
+/* Room for one more item, or OUT_OF_MEMORY: half as much again, so that n pushes cost O(n). */
+static rvm_status grow(rvm_list *list, rvm_value *result) {
+  if (list->size < list->capacity) return RVM_OK;
+  int64_t capacity = list->capacity + list->capacity / 2 + 4;
+  rvm_value *items = list->size < INT32_MAX ? rvm_grow(list->items, list->size, capacity, sizeof *items) : NULL;
+  if (!items) return rvm_out_of_memory(result);
+  list->items = items;
+  list->capacity = capacity;
+  return RVM_OK;
+}
+
+/* A list without other holders is in nothing that the item is made of; but it may be the item. */
+RVM_BUILTIN(list_push) {
+  RVM_CHECK(list_push, "la");
+  rvm_value list = arguments[0], item = arguments[1];
+  int is_item = rvm_value_is_object(item) && item.as.object == list.as.object;
+  if (list.tag != RVM_TAG_LIST || list.as.list->base.references != 1 || is_item)
+    return rvm_builtin_list_append(self, arguments, count, result);
+  const rvm_list *grown = list.as.list;
+  rvm_status status = grown->size < grown->capacity ? RVM_OK : rvm_spend(rvm_machine_running(), grown->size / 4, result);
+  if (status || (status = grow(list.as.list, result))) return status;
+  rvm_list_add(list.as.list, item);
+  rvm_retain(list);
+  *result = list;
+  return RVM_OK;
+}
+
+/* The list, argument 0, changed at the index that is argument 1: `added` stands before that item; NULL: the item goes. */
+static rvm_status changed_at(const char *name, const rvm_value *arguments, const rvm_value *added, rvm_value *result) {
+  int32_t size;
+  int64_t place;
+  rvm_value_items(arguments[0], &size);
+  rvm_status status = from_the_front(name, arguments[1].as.i, size, added != NULL, &place, result);
+  return status ? status : changed(arguments[0], place, added, place + (added == NULL), result);
+}
+
+RVM_BUILTIN(list_insert) {
+  RVM_CHECK(list_insert, "lia");
+  return changed_at("list_insert", arguments, &arguments[2], result);
+}
+
+RVM_BUILTIN(list_erase) {
+  RVM_CHECK(list_erase, "li");
+  return changed_at("list_erase", arguments, NULL, result);
+}
+
+/* ---- no value ---- */
+
+RVM_BUILTIN(is_null) {
+  RVM_CHECK(is_null, "a");
+  *result = rvm_bool(arguments[0].tag == RVM_TAG_NIL);
+  return RVM_OK;
+}
+
+/* ---- lists of tensors ---- */
+
+/* Elements of a tensor before an axis, and from it on. */
+static int64_t product(const int64_t *dims, int32_t first, int32_t end) {
+  int64_t total = 1;
+  for (int32_t i = first; i < end; i++) total *= dims[i];
+  return total;
+}
+
+static rvm_status axis_from_the_front(const char *name, int64_t axis, int32_t rank, int32_t *place, rvm_value *result) {
+  if (axis < -(int64_t)rank || axis >= rank)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: axis %lld, outside [-%d, %d)", name, (long long)axis, rank,
+                    rank);
+  *place = (int32_t)(axis < 0 ? axis + rank : axis);
+  return RVM_OK;
+}
+
+rvm_status rvm_machine_tensor_new(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims,
+                              rvm_value *result) {
+  int64_t size_bytes;
+  if (!rvm_dims_size_bytes(dtype, rank, dims, &size_bytes))
+    return rvm_fail(result, RVM_SHAPE_ERROR, "a tensor's size exceeds 64 bits");
+  if (dtype == RVM_DTYPE_str) return rvm_tensor_new(dtype, rank, dims, result);
+  rvm_value storage;
+  rvm_status status = rvm_storage_new(rvm_machine_pool(machine), size_bytes, result);
+  if (status) return status;
+  storage = *result;
+  status = rvm_tensor_view(dtype, rank, dims, storage.as.storage->bytes, storage.as.object, result);
+  rvm_release(&storage);
+  return status;
+}
+
+rvm_status rvm_copy_elements(rvm_machine *machine, int32_t dtype, void *to, const void *from, size_t bytes, rvm_value *error) {
+  enum { CHUNK_BYTES = 1 << 20 };
+  const char *source = from;
+  rvm_status status = RVM_OK;
+  for (size_t done = 0, part; done < bytes && !status; done += part) {
+    part = bytes - done < CHUNK_BYTES ? bytes - done : CHUNK_BYTES;
+    memcpy((char *)to + done, source + done, part);
+    if (dtype == RVM_DTYPE_str) rvm_strings_retain((rvm_string **)((char *)to + done), (int64_t)(part / sizeof(rvm_string *)));
+    status = rvm_spend(machine, 1 + (int64_t)(part / 64), error);
+  }
+  return status;
+}
+
+/* What all tensors of a list have in common: TYPE_ERROR or SHAPE_ERROR unless they can be joined along `axis`, which is
+   their own, or a new one where they are `stacked`.   dims: of the result, with room for one more. */
+static rvm_status check_parts(const char *name, const rvm_value *items, int32_t size, int stacked, int32_t axis,
+                              int64_t *dims, rvm_value *result) {
+  rvm_machine *machine = rvm_machine_running();
+  const rvm_tensor *first = items[0].as.tensor;
+  int32_t rank = first->dl.ndim;
+  char text[RVM_DESCRIPTION_BYTES];
+  for (int32_t i = 0, j = 0; i < rank + stacked; i++) dims[i] = stacked && i == axis ? size : first->dl.shape[j++];
+  for (int32_t k = 1; k < size; k++) {
+    const rvm_tensor *part = items[k].as.tensor;
+    if (items[k].tag != RVM_TAG_TENSOR || part->dtype != first->dtype || part->dl.ndim != rank)
+      return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: item %d is %s, item 0 a tensor of rank %d and dtype %s",
+                      name, k, rvm_value_describe(items[k], text), rank, rvm_dtype_name(first->dtype));
+    for (int32_t i = 0; i < rank; i++) {
+      if (!stacked && i == axis) continue;
+      if (part->dl.shape[i] != first->dl.shape[i])
+        return rvm_fail(result, RVM_SHAPE_ERROR,
+                        "vm.builtin.%s: dimension %d of item %d is %lld, of item 0 %lld", name, i, k,
+                        (long long)part->dl.shape[i], (long long)first->dl.shape[i]);
+    }
+    if (!stacked && !rvm_add(dims[axis], part->dl.shape[axis], &dims[axis]))
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: the size exceeds 64 bits", name);
+    rvm_status status = rvm_spend(machine, 1 + rank / 8, result);
+    if (status) return status;
+  }
+  return RVM_OK;
+}
+
+/* Writes the elements of the parts one behind the other, for each place before `axis`.  dims: of the tensor `made`, of `rank` axes. */
+static rvm_status copy_parts(rvm_machine *machine, const rvm_value *items, int32_t size, int stacked, int32_t axis,
+                             const int64_t *dims, int32_t rank, rvm_tensor *made, rvm_value *error) {
+  int64_t step_bytes = product(dims, axis + 1, rank) * rvm_dtype_size_bytes(made->dtype);
+  int64_t outer = rvm_tensor_size_bytes(made) > 0 ? product(dims, 0, axis) : 0;
+  unsigned char *to = made->dl.data;
+  rvm_status status = RVM_OK;
+  for (int64_t o = 0; o < outer; o++) {
+    for (int32_t k = 0; k < size && !status; k++) {
+      const rvm_dltensor *part = &items[k].as.tensor->dl;
+      size_t bytes = (size_t)((stacked ? 1 : part->shape[axis]) * step_bytes);
+      const unsigned char *from = (const unsigned char *)part->data + (size_t)o * bytes;
+      status = bytes > 0 ? rvm_copy_elements(machine, made->dtype, to, from, bytes, error) : rvm_spend(machine, 1, error);
+      to += bytes;
+    }
+    if (status) return status;
+  }
+  return status;
+}
+
+static rvm_status join(const char *name, const rvm_value *arguments, int stacked, rvm_value *result) {
+  int32_t size, axis;
+  char text[RVM_DESCRIPTION_BYTES];
+  const rvm_value *items = rvm_value_items(arguments[1], &size);
+  if (size == 0) return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.%s: the list has no items", name);
+  if (items[0].tag != RVM_TAG_TENSOR)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: item 0 is %s, expected a tensor", name,
+                    rvm_value_describe(items[0], text));
+  int32_t rank = items[0].as.tensor->dl.ndim, dtype = items[0].as.tensor->dtype;
+  rvm_status status = axis_from_the_front(name, arguments[2].as.i, rank + stacked, &axis, result);
+  if (status) return status;
+  int64_t dims[RVM_MOST_RANK + 1];
+  rvm_machine *machine = arguments[0].as.machine;
+  rvm_value made;
+  if ((status = check_parts(name, items, size, stacked, axis, dims, result))) return status;
+  status = rvm_machine_tensor_new(machine, dtype, rank + stacked, dims, &made);
+  *result = made;
+  if (status) return status;
+  status = copy_parts(machine, items, size, stacked, axis, dims, rank + stacked, made.as.tensor, result);
+  if (status) rvm_release(&made);
+  return status;
+}
+
+RVM_BUILTIN(list_concat) {
+  RVM_CHECK(list_concat, "cli");
+  return join("list_concat", arguments, 0, result);
+}
+
+RVM_BUILTIN(list_stack) {
+  RVM_CHECK(list_stack, "cli");
+  return join("list_stack", arguments, 1, result);
+}
+
+/* Adds to a list the `size` positions of a tensor from `first` on along an axis, which goes where it is `dropped`. */
+static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, int64_t first, int64_t size,
+                           int dropped, rvm_list *list, rvm_value *error) {
+  int32_t rank = tensor->dl.ndim;
+  int64_t dims[RVM_MOST_RANK];
+  for (int32_t i = 0, j = 0; i < rank; i++) {
+    if (i != axis) dims[j++] = tensor->dl.shape[i];
+    if (i == axis && !dropped) dims[j++] = size;
+  }
+  rvm_value part;
+  rvm_status status = rvm_machine_tensor_new(machine, tensor->dtype, rank - dropped, dims, &part);
+  if (status) {
+    *error = part;
+    return status;
+  }
+  int64_t outer = rvm_tensor_size_bytes(part.as.tensor) > 0 ? product(tensor->dl.shape, 0, axis) : 0;
+  if (outer > 0) {
+    size_t step = (size_t)(product(tensor->dl.shape, axis + 1, rank) * rvm_dtype_size_bytes(tensor->dtype));
+    size_t part_bytes = (size_t)size * step, row_bytes = (size_t)tensor->dl.shape[axis] * step;
+    const unsigned char *from = (const unsigned char *)tensor->dl.data + (size_t)first * step;
+    unsigned char *to = part.as.tensor->dl.data;
+    for (int64_t o = 0; o < outer && !status; o++)
+      status = rvm_copy_elements(machine, tensor->dtype, to + (size_t)o * part_bytes, from + (size_t)o * row_bytes,
+                                 part_bytes, error);
+  }
+  if (!status) rvm_list_add(list, part);
+  rvm_release(&part);
+  return status ? status : rvm_spend(machine, 1 + rank / 8, error);
+}
+
+/* The parts of a tensor along an axis: part k has sizes[k] positions, or `each` where there are no sizes, the last what is
+   left. */
+static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, const int64_t *sizes,
+                        int64_t number, int64_t each, int dropped, rvm_value *result) {
+  int64_t extent = tensor->dl.shape[axis], first = 0;
+  if (number > INT32_MAX) return rvm_out_of_memory(result);
+  rvm_value list;
+  rvm_status status = rvm_list_room(number, &list);
+  *result = list;
+  for (int64_t k = 0; k < number && !status; k++) {
+    int64_t size = sizes ? sizes[k] : each < extent - first ? each : extent - first;
+    status = add_part(machine, tensor, axis, first, size, dropped, list.as.list, result);
+    first += size;
+    if (status) rvm_release(&list);
+  }
+  return status;
+}
+
+RVM_BUILTIN(list_split) {
+  RVM_CHECK(list_split, "ctzi");
+  const rvm_tensor *tensor = arguments[1].as.tensor;
+  int32_t axis;
+  rvm_status status = axis_from_the_front("list_split", arguments[3].as.i, tensor->dl.ndim, &axis, result);
+  if (status) return status;
+  rvm_machine *machine = arguments[0].as.machine;
+  int64_t extent = tensor->dl.shape[axis], total = 0;
+  if (arguments[2].tag == RVM_TAG_INT) {
+    int64_t each = arguments[2].as.i;
+    if (each <= 0)
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: parts of %lld, expected at least 1",
+                      (long long)each);
+    return split(machine, tensor, axis, NULL, extent / each + (extent % each != 0), each, 0, result);
+  }
+  const rvm_shape *sizes = arguments[2].as.shape;
+  if ((status = rvm_spend(machine, sizes->rank, result))) return status;
+  for (int32_t k = 0; k < sizes->rank; k++) {
+    if (sizes->dims[k] < 0 || !rvm_add(total, sizes->dims[k], &total))
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: part %d of %lld", k, (long long)sizes->dims[k]);
+  }
+  if (total != extent)
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: parts of %lld together, the axis has %lld",
+                    (long long)total, (long long)extent);
+  return split(machine, tensor, axis, sizes->dims, sizes->rank, 0, 0, result);
+}
+
+RVM_BUILTIN(list_unstack) {
+  RVM_CHECK(list_unstack, "cti");
+  const rvm_tensor *tensor = arguments[1].as.tensor;
+  int32_t axis;
+  rvm_status status = axis_from_the_front("list_unstack", arguments[2].as.i, tensor->dl.ndim, &axis, result);
+  if (status) return status;
+  return split(arguments[0].as.machine, tensor, axis, NULL, tensor->dl.shape[axis], 1, 1, result);
+}

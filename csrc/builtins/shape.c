@@ -1,0 +1,322 @@
+/* shape.c: the builtins that state and compute shapes: what a value must be, and the values of symbolic
+   dimensions, which a function keeps in its heap, a 1-d i64 tensor with a slot for each. */
+#include <stdio.h>
+#include <string.h>
+
+#include "builtins.h"
+
+enum {
+#define SHAPE_CODE(name, number, meaning) SHAPE_##name = number,
+#include "shape_codes.def"
+#undef SHAPE_CODE
+#define DIM_OPERATOR(name, number, form) DIM_##name = number,
+#include "dim_operators.def"
+#undef DIM_OPERATOR
+};
+
+/* Slot `index` of the heap. */
+static rvm_status heap_slot(rvm_value heap, int64_t index, int64_t **slot, rvm_value *result) {
+  int64_t slots = heap.tag == RVM_TAG_TENSOR ? heap.as.tensor->dl.shape[0] : 0;
+  if (index < 0 || index >= slots)
+    return rvm_fail(result, RVM_INDEX_ERROR, "shape heap: slot %lld of %lld", (long long)index, (long long)slots);
+  *slot = (int64_t *)heap.as.tensor->dl.data + index;
+  return RVM_OK;
+}
+
+/* The number that a `code value` pair stands for: the immediate, or what the heap slot holds. */
+static rvm_status read_dim(rvm_value heap, int64_t code, int64_t value, int64_t *dim, rvm_value *result) {
+  *dim = value;
+  if (code == SHAPE_EQUAL) return RVM_OK;
+  if (code != SHAPE_EQUAL_HEAP)
+    return rvm_fail(result, RVM_TYPE_ERROR, "shape code %lld states no number", (long long)code);
+  int64_t *slot;
+  rvm_status status = heap_slot(heap, value, &slot, result);
+  if (!status) *dim = *slot;
+  return status;
+}
+
+/* Matches `got` with a `code value` pair; `agrees`: whether it is what the pair asks for, which `expected` is. */
+static rvm_status match_dim(rvm_value heap, int64_t code, int64_t value, int64_t got, int *agrees, int64_t *expected,
+                            rvm_value *result) {
+  rvm_status status;
+  *agrees = 1;
+  if (code == SHAPE_ANY) return RVM_OK;
+  if (code == SHAPE_STORE) {
+    int64_t *slot;
+    if (!(status = heap_slot(heap, value, &slot, result))) *slot = got;
+    return status;
+  }
+  status = read_dim(heap, code, value, expected, result);
+  *agrees = status || *expected == got;
+  return status;
+}
+
+/* The `rank` pairs of ints that begin at `arguments`. */
+static rvm_status check_pairs(enum rvm_builtin builtin, const rvm_value *arguments, int64_t rank, int32_t left,
+                              rvm_value *result) {
+  if (rank < 0 || rank > left / 2 || left != rank * 2) return rvm_fail_count(builtin, left, result);
+  return rvm_check_arguments(builtin, "i*", arguments, left, result);
+}
+
+static rvm_status done(rvm_value *result) {
+  *result = (rvm_value){.tag = RVM_TAG_NIL};
+  return RVM_OK;
+}
+
+/* Whether the arguments are right and the shape is as it should be; what is to be kept then is. */
+static int shape_matches(const rvm_value *arguments, int32_t count) {
+  const rvm_value value = arguments[0], heap = arguments[1];
+  int is_tensor = value.tag == RVM_TAG_TENSOR, has_heap = heap.tag != RVM_TAG_NIL;
+  if (!is_tensor && value.tag != RVM_TAG_SHAPE) return 0;
+  const int64_t *dims = is_tensor ? value.as.tensor->dl.shape : value.as.shape->dims;
+  int32_t rank = is_tensor ? value.as.tensor->dl.ndim : value.as.shape->rank;
+  if (count != 4 + 2 * (int64_t)rank || arguments[2].tag != RVM_TAG_INT || arguments[2].as.i != rank ||
+      arguments[count - 1].tag != RVM_TAG_STRING || (has_heap && !rvm_is_heap(heap)))
+    return 0;
+  int64_t *slots = has_heap ? heap.as.tensor->dl.data : NULL;
+  uint64_t slot_count = has_heap ? (uint64_t)heap.as.tensor->dl.shape[0] : 0;
+  for (int32_t i = 0; i < rank; i++) {
+    const rvm_value *pair = arguments + 3 + 2 * i;
+    int64_t operand = pair[1].as.i;
+    if (pair[0].tag != RVM_TAG_INT || pair[1].tag != RVM_TAG_INT) return 0;
+    switch (pair[0].as.i) {
+      case SHAPE_ANY: continue;
+      case SHAPE_EQUAL: break;
+      case SHAPE_STORE:
+        if ((uint64_t)operand >= slot_count) return 0;
+        slots[operand] = dims[i];
+        continue;
+      case SHAPE_EQUAL_HEAP:
+        if ((uint64_t)operand >= slot_count) return 0;
+        operand = slots[operand];
+        break;
+      default: return 0;
+    }
+    if (operand != dims[i]) return 0;
+  }
+  return 1;
+}
+
+RVM_BUILTIN(match_shape) {
+  if (count >= 4 && shape_matches(arguments, count)) return done(result);
+  RVM_CHECK(match_shape, "ahia*");
+  char text[RVM_DESCRIPTION_BYTES];
+  rvm_value value = arguments[0], heap = arguments[1];
+  int64_t rank = arguments[2].as.i;
+  const rvm_value *pairs = arguments + 3, *where = arguments + count - 1;
+  rvm_status status;
+  if ((status = check_pairs(RVM_BUILTIN_match_shape, pairs, rank, count - 4, result)) ||
+      (status = rvm_check_arguments(RVM_BUILTIN_match_shape, "g", where, 1, result)))
+    return status;
+  const char *name = where->as.string->bytes;
+  if (value.tag != RVM_TAG_TENSOR && value.tag != RVM_TAG_SHAPE)
+    return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tensor or a shape, got %s", name,
+                    rvm_value_describe(value, text));
+  int is_tensor = value.tag == RVM_TAG_TENSOR;
+  const int64_t *dims = is_tensor ? value.as.tensor->dl.shape : value.as.shape->dims;
+  int32_t got_rank = is_tensor ? value.as.tensor->dl.ndim : value.as.shape->rank;
+  if (rank != got_rank)
+    return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected rank %lld, got %d", name, (long long)rank, got_rank);
+  for (int32_t i = 0; i < got_rank; i++) {
+    int agrees;
+    int64_t expected;
+    if ((status = match_dim(heap, pairs[2 * i].as.i, pairs[2 * i + 1].as.i, dims[i], &agrees, &expected, result)))
+      return status;
+    if (!agrees)
+      return rvm_fail(result, RVM_SHAPE_ERROR, "%s: expected dimension %d to be %lld, got %lld", name, i,
+                      (long long)expected, (long long)dims[i]);
+  }
+  return done(result);
+}
+
+RVM_BUILTIN(match_prim_value) {
+  RVM_CHECK(match_prim_value, "ahiig");
+  const char *name = arguments[4].as.string->bytes;
+  char text[RVM_DESCRIPTION_BYTES];
+  if (arguments[0].tag != RVM_TAG_INT)
+    return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected int, got %s", name, rvm_value_describe(arguments[0], text));
+  int agrees;
+  int64_t expected, got = arguments[0].as.i;
+  rvm_status status = match_dim(arguments[1], arguments[2].as.i, arguments[3].as.i, got, &agrees, &expected, result);
+  if (status) return status;
+  if (agrees) return done(result);
+  return rvm_fail(result, RVM_SHAPE_ERROR, "%s: expected %lld, got %lld", name, (long long)expected, (long long)got);
+}
+
+RVM_BUILTIN(read_dim) {
+  RVM_CHECK(read_dim, "hii");
+  int64_t dim;
+  rvm_status status = read_dim(arguments[0], arguments[1].as.i, arguments[2].as.i, &dim, result);
+  if (!status) *result = rvm_int(dim);
+  return status;
+}
+
+RVM_BUILTIN(make_shape) {
+  RVM_CHECK(make_shape, "hia*");
+  int64_t rank = arguments[1].as.i;
+  const rvm_value *pairs = arguments + 2;
+  rvm_status status = check_pairs(RVM_BUILTIN_make_shape, pairs, rank, count - 2, result);
+  if (status || (status = rvm_shape_room((int32_t)rank, result))) return status;
+  rvm_value shape = *result;
+  for (int32_t i = 0; i < rank && !status; i++)
+    status = read_dim(arguments[0], pairs[2 * i].as.i, pairs[2 * i + 1].as.i, &shape.as.shape->dims[i], result);
+  if (status) rvm_release(&shape);
+  return status;
+}
+
+/* ---- arithmetic ---- */
+
+/* Rounded towards minus infinity; 0 when it does not exist. */
+static int floor_divide(int64_t a, int64_t b, int64_t *quotient) {
+  if (b == 0 || (a == INT64_MIN && b == -1)) return 0;
+  *quotient = a / b - (a % b != 0 && (a < 0) != (b < 0));
+  return 1;
+}
+
+/* The remainder that goes with floor_divide: it has the sign of b. */
+static int floor_remainder(int64_t a, int64_t b, int64_t *remainder) {
+  if (b == 0) return 0;
+  *remainder = b == -1 ? 0 : a % b;
+  if (*remainder != 0 && (*remainder < 0) != (b < 0)) *remainder += b;
+  return 1;
+}
+
+static int compute(int64_t operation, int64_t a, int64_t b, int64_t *dim) {
+  switch (operation) {
+    case DIM_add: return rvm_add(a, b, dim);
+    case DIM_sub: return rvm_subtract(a, b, dim);
+    case DIM_mul: return rvm_multiply(a, b, dim);
+    case DIM_floordiv: return floor_divide(a, b, dim);
+    case DIM_mod: return floor_remainder(a, b, dim);
+    case DIM_min: *dim = a < b ? a : b; return 1;
+    default: *dim = a > b ? a : b; return 1;
+  }
+}
+
+RVM_BUILTIN(compute_dim) {
+  RVM_CHECK(compute_dim, "hiiiiii");
+  static const char *const names[] = {
+#define DIM_OPERATOR(name, number, form) [number] = #name,
+#include "dim_operators.def"
+#undef DIM_OPERATOR
+  };
+  rvm_value heap = arguments[0];
+  int64_t operation = arguments[2].as.i, a, b, dim;
+  if (operation < 0 || operation >= (int64_t)(sizeof names / sizeof *names))
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.compute_dim: no operator %lld", (long long)operation);
+  int64_t *slot;
+  rvm_status status;
+  if ((status = read_dim(heap, arguments[3].as.i, arguments[4].as.i, &a, result)) ||
+      (status = read_dim(heap, arguments[5].as.i, arguments[6].as.i, &b, result)) ||
+      (status = heap_slot(heap, arguments[1].as.i, &slot, result)))
+    return status;
+  if (!compute(operation, a, b, &dim))
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.compute_dim: %s of %lld and %lld overflows or divides by zero",
+                    names[operation], (long long)a, (long long)b);
+  *slot = dim;
+  return done(result);
+}
+
+/* ---- what a value must be ---- */
+
+RVM_BUILTIN(check_tensor_info) {
+  RVM_CHECK(check_tensor_info, "aiDg");
+  rvm_value value = arguments[0];
+  int64_t rank = arguments[1].as.i;
+  int any_dtype = arguments[2].tag == RVM_TAG_NIL;
+  const rvm_tensor *tensor = value.as.tensor;
+  if (value.tag == RVM_TAG_TENSOR && (rank < 0 || rank == tensor->dl.ndim) &&
+      (any_dtype || arguments[2].as.i == tensor->dtype))
+    return done(result);
+  char expected_rank[32] = "", got[RVM_DESCRIPTION_BYTES];
+  if (rank >= 0) snprintf(expected_rank, sizeof expected_rank, " of rank %lld", (long long)rank);
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tensor%s%s%s, got %s", arguments[3].as.string->bytes,
+                  expected_rank,
+                  any_dtype   ? ""
+                  : rank >= 0 ? " and dtype "
+                              : " of dtype ",
+                  any_dtype ? "" : rvm_dtype_name(arguments[2].as.i), rvm_value_describe(value, got));
+}
+
+RVM_BUILTIN(check_shape_info) {
+  RVM_CHECK(check_shape_info, "aig");
+  rvm_value value = arguments[0];
+  int64_t rank = arguments[1].as.i;
+  const char *name = arguments[2].as.string->bytes;
+  char got[RVM_DESCRIPTION_BYTES];
+  if (value.tag != RVM_TAG_SHAPE)
+    return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a shape, got %s", name, rvm_value_describe(value, got));
+  if (rank < 0 || rank == value.as.shape->rank) return done(result);
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a shape of rank %lld, got rank %d", name, (long long)rank,
+                  value.as.shape->rank);
+}
+
+RVM_BUILTIN(check_tuple_info) {
+  RVM_CHECK(check_tuple_info, "aig");
+  rvm_value value = arguments[0];
+  const char *name = arguments[2].as.string->bytes;
+  char got[RVM_DESCRIPTION_BYTES];
+  int32_t size;
+  if (value.tag != RVM_TAG_TUPLE && value.tag != RVM_TAG_LIST)
+    return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple, got %s", name, rvm_value_describe(value, got));
+  rvm_value_items(value, &size);
+  if (arguments[1].as.i == size) return done(result);
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple of %lld items, got %d", name,
+                  (long long)arguments[1].as.i, size);
+}
+
+RVM_BUILTIN(check_func_info) {
+  RVM_CHECK(check_func_info, "ag");
+  char got[RVM_DESCRIPTION_BYTES];
+  if (arguments[0].tag == RVM_TAG_FUNCTION || arguments[0].tag == RVM_TAG_CLOSURE) return done(result);
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a function, got %s", arguments[1].as.string->bytes,
+                  rvm_value_describe(arguments[0], got));
+}
+
+RVM_BUILTIN(check_pure_func_info) {
+  RVM_CHECK(check_pure_func_info, "ag");
+  char got[RVM_DESCRIPTION_BYTES];
+  const char *name = arguments[1].as.string->bytes;
+  if (rvm_is_pure(arguments[0])) return done(result);
+  if (arguments[0].tag != RVM_TAG_FUNCTION && arguments[0].tag != RVM_TAG_CLOSURE)
+    return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a function, got %s", name,
+                    rvm_value_describe(arguments[0], got));
+  return rvm_fail(result, RVM_TYPE_ERROR,
+                  "%s: expected a function without effects, got %s, which may have some; a type with => takes it", name,
+                  rvm_value_describe(arguments[0], got));
+}
+
+RVM_BUILTIN(check_prim_value_info) {
+  RVM_CHECK(check_prim_value_info, "adg");
+  rvm_value value = arguments[0];
+  int64_t dtype = arguments[1].as.i;
+  const char *name = arguments[2].as.string->bytes;
+  int64_t tag = dtype == RVM_DTYPE_bool ? RVM_TAG_BOOL : dtype <= RVM_DTYPE_u64 ? RVM_TAG_INT : RVM_TAG_FLOAT;
+  char got[RVM_DESCRIPTION_BYTES];
+  if (value.tag != tag)
+    return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a scalar of dtype %s, got %s", name, rvm_dtype_name(dtype),
+                    rvm_value_describe(value, got));
+  if (tag != RVM_TAG_INT || rvm_dtype_holds(dtype, value.as.i)) return done(result);
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s: %lld is out of the range of dtype %s", name, (long long)value.as.i,
+                  rvm_dtype_name(dtype));
+}
+
+/* SHAPE_ERROR with `message`, in which the two sizes take the places of the first two {}. */
+static rvm_status fail_sizes(const char *message, int64_t left, int64_t right, rvm_value *result) {
+  const char *first = strstr(message, "{}"), *second = first ? strstr(first + 2, "{}") : NULL;
+  if (!second) return rvm_fail(result, RVM_SHAPE_ERROR, "%s", message);
+  return rvm_fail(result, RVM_SHAPE_ERROR, "%.*s%lld%.*s%lld%s", (int)(first - message), message, (long long)left,
+                  (int)(second - first - 2), first + 2, (long long)right, second + 2);
+}
+
+RVM_BUILTIN(check_equal) {
+  RVM_CHECK(check_equal, "iig");
+  int64_t left = arguments[0].as.i, right = arguments[1].as.i;
+  return left == right ? done(result) : fail_sizes(arguments[2].as.string->bytes, left, right, result);
+}
+
+RVM_BUILTIN(check_at_most) {
+  RVM_CHECK(check_at_most, "iig");
+  int64_t left = arguments[0].as.i, right = arguments[1].as.i;
+  return left <= right ? done(result) : fail_sizes(arguments[2].as.string->bytes, left, right, result);
+}

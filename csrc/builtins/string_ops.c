@@ -1,0 +1,232 @@
+/* string_ops.c: builtins that move, compare and find strings. */
+#include "builtins.h"
+#include "string_builtins.h"
+
+rvm_status rvm_expect_dtype(const char *name, int32_t index, rvm_value value, int32_t dtype, rvm_value *result) {
+  if (value.as.tensor->dtype == dtype) return RVM_OK;
+  char text[RVM_DESCRIPTION_BYTES];
+  return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: expected argument %d to be a tensor of dtype %s, got %s", name,
+                  index + 1, rvm_dtype_name(dtype), rvm_value_describe(value, text));
+}
+
+int64_t rvm_tensor_count(const rvm_tensor *tensor) {
+  int64_t count = 0;
+  rvm_dims_product(tensor->dl.ndim, tensor->dl.shape, &count);
+  return count;
+}
+
+/* ---- moving ---- */
+
+RVM_BUILTIN(string_positions) {
+  RVM_CHECK(string_positions, "tt*");
+  const rvm_tensor *tensor = arguments[0].as.tensor;
+  int64_t first = 0, size = rvm_tensor_count(tensor);
+  for (int32_t k = 1; k < count; k++)
+    if (!rvm_add(first, rvm_tensor_count(arguments[k].as.tensor), &first)) return rvm_out_of_memory(result);
+  rvm_status status = rvm_tensor_new(RVM_DTYPE_i64, tensor->dl.ndim, tensor->dl.shape, result);
+  if (status) return status;
+  enum { CHUNK = 1 << 16 };
+  rvm_machine *machine = rvm_machine_running();
+  rvm_value made = *result;
+  int64_t *positions = made.as.tensor->dl.data;
+  for (int64_t i = 0; i < size && !status; i++) {
+    positions[i] = first + i;
+    if ((i + 1) % CHUNK == 0) status = rvm_spend(machine, CHUNK / 8, result);
+  }
+  if (!status) status = rvm_spend(machine, size % CHUNK / 8, result);
+  if (status) rvm_release(&made);
+  return status;
+}
+
+/* The element at a position in the tensors laid one behind the other; NULL and 0: there is none. */
+static int string_at(const rvm_value *tensors, int32_t count, int64_t position, rvm_string **string) {
+  *string = NULL;
+  for (int32_t k = 0; k < count && position >= 0; k++) {
+    int64_t size = rvm_tensor_count(tensors[k].as.tensor);
+    if (position < size) {
+      *string = rvm_tensor_strings(tensors[k].as.tensor)[position];
+      return 1;
+    }
+    position -= size;
+  }
+  return position == -1;
+}
+
+RVM_BUILTIN(string_take) {
+  RVM_CHECK(string_take, "tt*");
+  rvm_status status = rvm_expect_dtype("string_take", 0, arguments[0], RVM_DTYPE_i64, result);
+  for (int32_t k = 1; k < count && !status; k++)
+    status = rvm_expect_dtype("string_take", k, arguments[k], RVM_DTYPE_str, result);
+  if (status) return status;
+  const rvm_tensor *places = arguments[0].as.tensor;
+  const int64_t *positions = places->dl.data;
+  rvm_value taken;
+  status = rvm_tensor_new(RVM_DTYPE_str, places->dl.ndim, places->dl.shape, &taken);
+  *result = taken;
+  if (status) return status;
+  rvm_string **elements = rvm_tensor_strings(taken.as.tensor), *string;
+  rvm_machine *machine = rvm_machine_running();
+  int64_t size = rvm_tensor_count(places);
+  for (int64_t i = 0; i < size && !status; i++) {
+    if (string_at(arguments + 1, count - 1, positions[i], &string)) {
+      rvm_string_share(&elements[i], string);
+      status = rvm_spend(machine, count, result);
+    } else {
+      status = rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.string_take: there is no string at %lld",
+                        (long long)positions[i]);
+    }
+  }
+  if (status) rvm_release(&taken);
+  return status;
+}
+
+/* ---- under broadcasting ---- */
+
+/* Two tensors of strings and the dimensions that they broadcast to, which are to be freed. */
+typedef struct pair {
+  const rvm_dltensor *x, *y;
+  int32_t rank;
+  int64_t *dims;
+} pair;
+
+static int64_t dim_from_the_end(const rvm_dltensor *tensor, int32_t axis) {
+  return axis < tensor->ndim ? tensor->shape[tensor->ndim - 1 - axis] : 1;
+}
+
+static rvm_status broadcast(const char *name, const rvm_value *arguments, pair *both, rvm_value *result) {
+  rvm_status status = rvm_expect_dtype(name, 0, arguments[0], RVM_DTYPE_str, result);
+  if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_str, result);
+  if (status) return status;
+  const rvm_dltensor *x = &arguments[0].as.tensor->dl, *y = &arguments[1].as.tensor->dl;
+  int32_t rank = x->ndim > y->ndim ? x->ndim : y->ndim;
+  int64_t *dims = rvm_allocate((size_t)(rank + 1) * sizeof *dims);
+  if (!dims) return rvm_out_of_memory(result);
+  for (int32_t axis = 0; axis < rank; axis++) {
+    int64_t a = dim_from_the_end(x, axis), b = dim_from_the_end(y, axis);
+    if (a != b && a != 1 && b != 1) {
+      rvm_free(dims);
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: dimensions of %lld and %lld do not broadcast", name,
+                      (long long)a, (long long)b);
+    }
+    dims[rank - 1 - axis] = a == 1 ? b : a;
+  }
+  *both = (pair){x, y, rank, dims};
+  return RVM_OK;
+}
+
+/* The cost of one element of the result, which is made of two strings of so many bytes. */
+static int64_t broadcast_cost(const pair *both, int64_t length) { return 1 + both->rank / 4 + length / 64; }
+
+/* The string of `tensor` that element `index` of the result of a broadcast is made of. */
+static rvm_text broadcast_text(const pair *both, const rvm_dltensor *tensor, int64_t index) {
+  int64_t place = 0, stride = 1;
+  for (int32_t axis = 0; axis < tensor->ndim; axis++) {
+    int64_t dim = both->dims[both->rank - 1 - axis], own = dim_from_the_end(tensor, axis);
+    if (own != 1) place += index % dim * stride;
+    index /= dim;
+    stride *= own;
+  }
+  return rvm_string_text(((rvm_string **)tensor->data)[place]);
+}
+
+RVM_BUILTIN(string_equal) {
+  RVM_CHECK(string_equal, "tt");
+  pair both;
+  rvm_status status = broadcast("string_equal", arguments, &both, result);
+  if (status) return status;
+  rvm_machine *machine = rvm_machine_running();
+  rvm_value made;
+  status = rvm_tensor_new(RVM_DTYPE_bool, both.rank, both.dims, &made);
+  *result = made;
+  int64_t size = status ? 0 : rvm_tensor_count(made.as.tensor);
+  for (int64_t i = 0; i < size && !status; i++) {
+    rvm_text x = broadcast_text(&both, both.x, i), y = broadcast_text(&both, both.y, i);
+    ((uint8_t *)made.as.tensor->dl.data)[i] = (uint8_t)rvm_text_equals(x, y);
+    status = rvm_spend(machine, broadcast_cost(&both, x.length == y.length ? x.length : 0), result);
+    if (status) rvm_release(&made);
+  }
+  rvm_free(both.dims);
+  return status;
+}
+
+/* A string of two. */
+static rvm_status join(rvm_text first, rvm_text second, rvm_string **element, rvm_value *error) {
+  if (second.length == 0) return rvm_string_set(element, first, error);
+  if (first.length == 0) return rvm_string_set(element, second, error);
+  rvm_buffer buffer = {0};
+  rvm_status status = rvm_buffer_add(&buffer, first, error);
+  if (!status) status = rvm_buffer_add(&buffer, second, error);
+  if (!status) status = rvm_string_set(element, (rvm_text){buffer.bytes, buffer.length}, error);
+  rvm_free(buffer.bytes);
+  return status;
+}
+
+RVM_BUILTIN(string_concat) {
+  RVM_CHECK(string_concat, "tt");
+  pair both;
+  rvm_status status = broadcast("string_concat", arguments, &both, result);
+  if (status) return status;
+  rvm_machine *machine = rvm_machine_running();
+  rvm_value joined;
+  status = rvm_tensor_new(RVM_DTYPE_str, both.rank, both.dims, &joined);
+  *result = joined;
+  int64_t size = status ? 0 : rvm_tensor_count(joined.as.tensor);
+  for (int64_t i = 0; i < size && !status; i++) {
+    rvm_string **element = &rvm_tensor_strings(joined.as.tensor)[i];
+    rvm_text x = broadcast_text(&both, both.x, i), y = broadcast_text(&both, both.y, i);
+    status = rvm_spend(machine, broadcast_cost(&both, x.length + y.length), result);
+    if (!status) status = join(x, y, element, result);
+    if (status) rvm_value_release(&joined);
+  }
+  rvm_free(both.dims);
+  return status;
+}
+
+/* ---- finding ---- */
+
+/* The place of a string among the keys, -1: it is none of them.  The table has each key once: INDEX_ERROR where it does not. */
+static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *keys, const rvm_tensor *table, int64_t *found,
+                       rvm_value *error) {
+  int64_t slots = table->dl.shape[0], key_count = keys->dl.shape[0];
+  const int64_t *places = table->dl.data;
+  int64_t slot = slots > 0 ? (int64_t)rvm_crc32c(0, text.bytes, text.length) % slots : 0;
+  rvm_status status = rvm_spend(machine, 1 + text.length / 64, error);
+  *found = -1;
+  for (int64_t k = 0; k < slots && !status; k++, slot = slot + 1 < slots ? slot + 1 : 0) {
+    int64_t place = places[slot];
+    if (place == -1) return RVM_OK;
+    if (place < 0 || place >= key_count || k == key_count)
+      return rvm_fail(error, RVM_INDEX_ERROR, "vm.builtin.string_lookup: the table is none of these %lld keys",
+                      (long long)key_count);
+    rvm_text key = rvm_string_text(rvm_tensor_strings(keys)[place]);
+    if (rvm_text_equals(text, key)) {
+      *found = place;
+      return RVM_OK;
+    }
+    status = rvm_spend(machine, 1 + (key.length == text.length ? key.length / 64 : 0), error);
+  }
+  return status;
+}
+
+RVM_BUILTIN(string_lookup) {
+  RVM_CHECK(string_lookup, "ttt");
+  static const int32_t dtypes[] = {RVM_DTYPE_str, RVM_DTYPE_str, RVM_DTYPE_i64};
+  rvm_status status = RVM_OK;
+  for (int32_t k = 0; k < 3 && !status; k++) status = rvm_expect_dtype("string_lookup", k, arguments[k], dtypes[k], result);
+  if (status) return status;
+  const rvm_tensor *x = arguments[0].as.tensor, *keys = arguments[1].as.tensor, *table = arguments[2].as.tensor;
+  if (keys->dl.ndim != 1 || table->dl.ndim != 1)
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.string_lookup: keys of rank %d and a table of rank %d, expected 1",
+                    keys->dl.ndim, table->dl.ndim);
+  rvm_machine *machine = rvm_machine_running();
+  rvm_value made;
+  status = rvm_tensor_new(RVM_DTYPE_i64, x->dl.ndim, x->dl.shape, &made);
+  *result = made;
+  int64_t size = status ? 0 : rvm_tensor_count(x);
+  for (int64_t i = 0; i < size && !status; i++) {
+    rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
+    status = find(machine, text, keys, table, (int64_t *)made.as.tensor->dl.data + i, result);
+    if (status) rvm_release(&made);
+  }
+  return status;
+}

@@ -1,0 +1,63 @@
+/* kernel_conversions.h: numbers in generated kernels: conversions that C leaves undefined, and powers of integers. */
+#ifndef RELVM_KERNEL_NUMBERS_H
+#define RELVM_KERNEL_NUMBERS_H
+
+#include <stdint.h>
+
+#include "kernel_math.h"
+
+/* Float to integer as NumPy has it on x86-64: towards zero; what does not fit, NaN included, is the type's smallest value
+   (64 and 32 bits) or the low bits of the 32-bit result (narrower types). */
+static inline int64_t rvm_i64_of_f64(double x) {
+  return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+}
+static inline int32_t rvm_i32_of_f64(double x) {
+  return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
+}
+static inline int32_t rvm_i32_of_f32(float x) {
+  return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;
+}
+static inline uint64_t rvm_u64_of_f64(double x) {
+  return x >= 9223372036854775808.0 && x < 18446744073709551616.0 ? (uint64_t)x : (uint64_t)rvm_i64_of_f64(x);
+}
+static inline int64_t rvm_i64_of_f32(float x) { return rvm_i64_of_f64(x); }
+static inline uint64_t rvm_u64_of_f32(float x) { return rvm_u64_of_f64(x); }
+static inline uint32_t rvm_u32_of_f64(double x) { return (uint32_t)rvm_i64_of_f64(x); }
+static inline uint32_t rvm_u32_of_f32(float x) { return (uint32_t)rvm_i64_of_f64(x); }
+#define RVM_NARROW(name, type)                                                        \
+  static inline type rvm_##name##_of_f64(double x) { return (type)rvm_i32_of_f64(x); } \
+  static inline type rvm_##name##_of_f32(float x) { return (type)rvm_i32_of_f32(x); }
+RVM_NARROW(i16, int16_t)
+RVM_NARROW(i8, int8_t)
+RVM_NARROW(u16, uint16_t)
+RVM_NARROW(u8, uint8_t)
+#undef RVM_NARROW
+
+/* The nearest number of the type, with a fraction that towards zero; NaN is 0.  What is converted fits, so that this needs
+   no more than three comparisons.  Of two choices that follow each other the C compiler makes branches, and no vectors: the
+   first is made by bits. */
+static inline uint8_t rvm_saturate_u8(float x) {
+  const float above = rvm_f32_of_bits(rvm_bits_of_f32(x) & -(int32_t)(x > 0.0f));
+  return (uint8_t)(int32_t)(above < 255.0f ? above : 255.0f);
+}
+static inline int8_t rvm_saturate_i8(float x) {
+  float within = x > -128.0f ? x : -128.0f;
+  within = within < 127.0f ? within : 127.0f;
+  return (int8_t)(int32_t)(x == x ? within : 0.0f);
+}
+
+/* base to the power of exponent modulo 2^64. */
+static inline uint64_t rvm_power_u64(uint64_t base, uint64_t exponent) {
+  uint64_t power = 1;
+  for (; exponent; exponent >>= 1, base *= base)
+    if (exponent & 1) power *= base;
+  return power;
+}
+/* The same for signed numbers; a negative exponent gives the true value rounded towards zero, and 0 for a base of 0. */
+static inline int64_t rvm_power_i64(int64_t base, int64_t exponent) {
+  if (exponent >= 0) return (int64_t)rvm_power_u64((uint64_t)base, (uint64_t)exponent);
+  if (base == -1) return exponent % 2 ? -1 : 1;
+  return base == 1;
+}
+
+#endif

@@ -1,0 +1,360 @@
+/* native_function.h: what generated routines include: one small function per kind of statement. */
+#ifndef RELVM_DRIVER_H
+#define RELVM_DRIVER_H
+
+#include "native.h"
+#include "scalar_ops.h"
+
+#define RVM_NIL ((rvm_value){.tag = RVM_TAG_NIL})
+#define RVM_INT(value) ((rvm_value){.tag = RVM_TAG_INT, .as.i = value})
+#define RVM_BOOL(value) ((rvm_value){.tag = RVM_TAG_BOOL, .as.i = value})
+#define RVM_FLOAT(value) ((rvm_value){.tag = RVM_TAG_FLOAT, .as.f = value})
+#define RVM_CONTEXT(ctx) ((rvm_value){.tag = RVM_TAG_CONTEXT, .as.machine = ctx})
+
+/* Leaves the routine with the error in its result register. */
+#define RVM_TRY(call)                              \
+  do {                                             \
+    rvm_status status_ = (call);                   \
+    if (status_ != RVM_OK) return status_;         \
+  } while (0)
+
+/* The same of an instruction of a routine that is built for debugging. */
+#define RVM_TRY_AT(place, call)                    \
+  do {                                             \
+    rvm_status status_ = (call);                   \
+    if (status_ != RVM_OK) {                       \
+      rvm_head(ctx)->failed_at = (place);          \
+      return status_;                              \
+    }                                              \
+  } while (0)
+
+#define RVM_HELPER static __attribute__((noinline, unused)) rvm_status
+
+/* Puts the error of a failed call where the machine looks for it. */
+RVM_HELPER rvm_failed(rvm_value error, rvm_status status, rvm_value *failure) {
+  rvm_api->release(failure);
+  *failure = error;
+  return status;
+}
+
+static inline rvm_machine_head *rvm_head(rvm_machine *ctx) { return (rvm_machine_head *)ctx; }
+static inline int rvm_is_watched(rvm_machine *ctx) { return rvm_head(ctx)->watched_kinds != 0; }
+static inline int rvm_is_object(rvm_value value) { return value.tag >= RVM_TAG_TENSOR; }
+static inline void rvm_retain(rvm_value value) {
+  if (rvm_is_object(value) && value.as.object->references >= 0) value.as.object->references++;
+}
+
+RVM_HELPER rvm_poll(rvm_machine *ctx, rvm_value *failure) {
+  rvm_value error = RVM_NIL;
+  rvm_status status = rvm_api->poll(ctx, &error);
+  return status == RVM_OK ? RVM_OK : rvm_failed(error, status, failure);
+}
+
+/* Every entry of a routine counts towards the poll for interruption, as does every kernel. */
+static inline rvm_status rvm_enter(rvm_machine *ctx, rvm_value *failure) {
+  return --rvm_head(ctx)->fuel > 0 ? RVM_OK : rvm_poll(ctx, failure);
+}
+
+/* Before each statement of a routine that is built for debugging. */
+static inline rvm_status rvm_step(rvm_machine *ctx, const rvm_value *r, int32_t function, int32_t instruction,
+                                  rvm_value *failure) {
+  if (!(rvm_head(ctx)->watched_kinds & RVM_WATCH_STEPS)) return RVM_OK;
+  rvm_value error = RVM_NIL;
+  rvm_status status = rvm_api->step(ctx, r, function, instruction, &error);
+  return status == RVM_OK ? RVM_OK : rvm_failed(error, status, failure);
+}
+
+/* Values are written and read as two words: to read one as a whole right after that makes the processor wait. */
+#define RVM_WORDS(value) ((rvm_value){.tag = (value).tag, .as.i = (value).as.i})
+#define RVM_R(index) RVM_WORDS(r[index]) /* anylist_getitem */
+
+static inline void rvm_move(rvm_value *destination, const rvm_value *value) {
+  destination->tag = value->tag;
+  destination->as.i = value->as.i;
+}
+
+static __attribute__((noinline, unused)) void rvm_release(int64_t tag, rvm_object *object) {
+  rvm_value value = {.tag = tag, .as.object = object};
+  rvm_api->release(&value);
+}
+
+/* anylist_setitem */
+static inline void rvm_put(rvm_value *destination, rvm_value value) {
+  rvm_value old = RVM_WORDS(*destination);
+  rvm_move(destination, &value);
+  if (rvm_is_object(old)) rvm_release(old.tag, old.as.object);
+}
+
+/* anylist_resetitem */
+static inline void rvm_reset(rvm_value *place) {
+  rvm_value old = RVM_WORDS(*place);
+  place->tag = RVM_TAG_NIL;
+  if (rvm_is_object(old)) rvm_release(old.tag, old.as.object);
+}
+
+/* Puts the result of a call, which nobody else has, where it is wanted; NULL: nowhere. */
+static inline void rvm_take(rvm_value *destination, rvm_value *result) {
+  if (destination)
+    rvm_put(destination, RVM_WORDS(*result));
+  else
+    rvm_reset(result);
+}
+
+/* anylist_setitem_call_packed, or call_packed where `destination` is NULL: the arguments are borrowed. */
+RVM_HELPER rvm_call(rvm_machine *ctx, rvm_value callee, const rvm_value *arguments, int32_t count, rvm_value *destination,
+                    rvm_value *failure) {
+  rvm_value result = RVM_NIL;
+  rvm_status status = rvm_api->call(ctx, callee, arguments, count, &result);
+  if (status != RVM_OK) return rvm_failed(result, status, failure);
+  rvm_take(destination, &result);
+  return RVM_OK;
+}
+
+/* The same of a builtin that calls nothing. */
+RVM_HELPER rvm_builtin(rvm_machine *ctx, rvm_value callee, enum rvm_builtin builtin, const rvm_value *arguments,
+                       int32_t count, rvm_value *destination, rvm_value *failure) {
+  if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
+  rvm_value result = RVM_NIL;
+  rvm_status status = rvm_api->builtins[builtin](NULL, arguments, count, &result);
+  if (status != RVM_OK) return rvm_failed(result, status, failure);
+  rvm_take(destination, &result);
+  return RVM_OK;
+}
+
+static inline rvm_status rvm_copy(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value *destination,
+                                  rvm_value *failure) {
+  if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, &value, 1, destination, failure);
+  rvm_retain(value);
+  rvm_put(destination, value);
+  return RVM_OK;
+}
+
+static inline rvm_status rvm_item(rvm_machine *ctx, rvm_value callee, rvm_value tuple, rvm_value index,
+                                  rvm_value *destination, rvm_value *failure) {
+  if (rvm_is_watched(ctx) || tuple.tag != RVM_TAG_TUPLE || index.tag != RVM_TAG_INT ||
+      (uint64_t)index.as.i >= (uint64_t)tuple.as.tuple->size)
+    return rvm_call(ctx, callee, (const rvm_value[]){tuple, index}, 2, destination, failure);
+  rvm_value item = RVM_WORDS(tuple.as.tuple->items[index.as.i]);
+  rvm_retain(item);
+  rvm_put(destination, item);
+  return RVM_OK;
+}
+
+/* check_prim_value_info */
+static inline rvm_status rvm_check_prim(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value dtype, rvm_value where,
+                                        rvm_value *failure) {
+  int is_right = (dtype.as.i == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) ||
+                 (dtype.as.i == RVM_DTYPE_f64 && value.tag == RVM_TAG_FLOAT) ||
+                 (dtype.as.i == RVM_DTYPE_bool && value.tag == RVM_TAG_BOOL);
+  if (is_right && !rvm_is_watched(ctx)) return RVM_OK;
+  return rvm_call(ctx, callee, (const rvm_value[]){value, dtype, where}, 3, NULL, failure);
+}
+
+/* check_tensor_info */
+static inline rvm_status rvm_check_tensor(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value rank,
+                                          rvm_value dtype, rvm_value where, rvm_value *failure) {
+  int is_right = value.tag == RVM_TAG_TENSOR && (rank.as.i < 0 || rank.as.i == value.as.tensor->dl.ndim) &&
+                 (dtype.tag == RVM_TAG_NIL || dtype.as.i == value.as.tensor->dtype);
+  if (is_right && !rvm_is_watched(ctx)) return RVM_OK;
+  return rvm_call(ctx, callee, (const rvm_value[]){value, rank, dtype, where}, 4, NULL, failure);
+}
+
+static inline const char *rvm_stack(void) {
+#if defined(__x86_64__) || defined(__aarch64__) /* a frame pointer would cost a register */
+  const char *here;
+#ifdef __x86_64__
+  __asm__("mov %%rsp, %0" : "=r"(here));
+#else
+  __asm__("mov %0, sp" : "=r"(here));
+#endif
+  return here;
+#else
+  return (const char *)__builtin_frame_address(0);
+#endif
+}
+
+/* Whether a call has to go by way of the function table: an instrument sees it, or it is refused. */
+static inline int rvm_is_slow(rvm_machine *ctx) {
+  const rvm_machine_head *head = rvm_head(ctx);
+  return head->watched_kinds != 0 || head->frame_count + head->nesting >= head->frame_limit ||
+         rvm_stack() < head->lowest;
+}
+
+/* The registers of a callee, at the top; NULL: it has to be called by way of the function table. */
+static inline rvm_value *rvm_open(rvm_machine *ctx, int32_t registers) {
+  rvm_machine_head *head = rvm_head(ctx);
+  rvm_value *window = head->top;
+  if (rvm_is_slow(ctx) || head->stack_end - window < registers) return NULL;
+  head->top = window + registers;
+  return window;
+}
+
+static inline void rvm_pass(rvm_value *place, rvm_value value) {
+  rvm_move(place, &value);
+  rvm_retain(value);
+}
+
+/* Runs a routine in an open window. */
+#define RVM_RUN(ctx, routine, window, status)                                                    \
+  do {                                                                                           \
+    rvm_machine_head *head_ = rvm_head(ctx);                                                     \
+    int64_t nesting_ = head_->nesting;                                                           \
+    head_->nesting = nesting_ + 1;                                                               \
+    (status) = (routine)(ctx, window, head_->constants, head_->function_values);                 \
+    head_->nesting = nesting_;                                                                   \
+  } while (0)
+
+static __attribute__((noinline, unused)) void rvm_reset_all(rvm_value *values, int32_t count) {
+  for (int32_t i = 0; i < count; i++) rvm_reset(&values[i]);
+}
+
+/* The result of a routine of `count` parameters, whose other registers hold nothing any more. */
+static inline void rvm_close(rvm_machine *ctx, rvm_value *window, int32_t count, rvm_value *destination) {
+  rvm_value result = RVM_WORDS(window[count]);
+  window[count].tag = RVM_TAG_NIL;
+  rvm_head(ctx)->top = window;
+  rvm_take(destination, &result);
+}
+
+/* What comes of a routine that failed, or goes on with a tail call. */
+RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_value *window, rvm_status status,
+                           rvm_value *destination, rvm_value *failure) {
+  rvm_value result = RVM_NIL;
+  if (status == RVM_TAIL_CALL) {
+    status = rvm_api->finish_tail_call(ctx, window, function->registers, &result);
+  } else {
+    result = window[function->parameter_count];
+    window[function->parameter_count].tag = RVM_TAG_NIL;
+    rvm_reset_all(window, function->registers);
+    rvm_head(ctx)->top = window;
+    rvm_api->trace(result, function->name, rvm_head(ctx)->failed_at);
+    rvm_head(ctx)->failed_at = -1;
+  }
+  if (status != RVM_OK) return rvm_failed(result, status, failure);
+  rvm_take(destination, &result);
+  return RVM_OK;
+}
+
+/* vm.builtin.invoke_closure, `builtin`, of a routine of this machine, or a closure of one. */
+RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *arguments, int32_t count, rvm_value *destination,
+                      rvm_value *failure) {
+  rvm_value callee = RVM_WORDS(arguments[1]), *window;
+  const rvm_function *function;
+  int32_t given = count - 2, captured = 0;
+  if (callee.tag == RVM_TAG_CLOSURE) {
+    function = callee.as.closure->function;
+    captured = callee.as.closure->captured_count;
+  } else if (callee.tag == RVM_TAG_FUNCTION) {
+    function = callee.as.function;
+  } else {
+    return rvm_call(ctx, builtin, arguments, count, destination, failure);
+  }
+  if (!function->routine || function->machine != ctx || given + captured != function->parameter_count ||
+      !(window = rvm_open(ctx, function->registers)))
+    return rvm_call(ctx, builtin, arguments, count, destination, failure);
+  for (int32_t i = 0; i < given; i++) rvm_pass(&window[i], RVM_WORDS(arguments[2 + i]));
+  for (int32_t i = 0; i < captured; i++) rvm_pass(&window[given + i], RVM_WORDS(callee.as.closure->captured[i]));
+  rvm_status status;
+  RVM_RUN(ctx, function->routine, window, status);
+  if (status != RVM_OK) return rvm_close_other(ctx, function, window, status, destination, failure);
+  for (int32_t i = 0; i < function->registers; i++)
+    if (i != given + captured) rvm_reset(&window[i]);
+  rvm_close(ctx, window, given + captured, destination);
+  return RVM_OK;
+}
+
+/* call_cpacked of a kernel: directly, or as the function `callee` of the table where an instrument is to see it. */
+RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments, int32_t count,
+                      rvm_value *failure) {
+  if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, NULL, failure);
+  rvm_value result = RVM_NIL;
+  if ((rvm_head(ctx)->fuel -= RVM_LONG_CALL_COST) <= 0) RVM_TRY(rvm_poll(ctx, failure));
+  rvm_status status = kernel(ctx, arguments, count, &result);
+  return status == RVM_OK ? RVM_OK : rvm_failed(result, status, failure);
+}
+
+/* Arithmetic on unboxed scalars: one function for each row, computed here where the operands are what the row takes. */
+RVM_HELPER rvm_prim_failed(int32_t row, rvm_value a, rvm_value b, rvm_value *failure) {
+  rvm_value error = RVM_NIL;
+  rvm_status status = rvm_api->prim_fail(row, a, b, &error);
+  return rvm_failed(error, status, failure);
+}
+
+#define PRIM_OPERATOR(name, function, operands, out, form, fails, meaning)                                        \
+  static inline rvm_status rvm_set_##name(rvm_value a, rvm_value b, rvm_value *destination, rvm_value *failure) { \
+    rvm_value result;                                                                                             \
+    if (!rvm_prim_##name(a, b, &result)) return rvm_prim_failed(RVM_PRIM_##name, a, b, failure);                  \
+    rvm_put(destination, result);                                                                                 \
+    return RVM_OK;                                                                                                \
+  }
+#include "scalar_operators.def"
+#undef PRIM_OPERATOR
+
+RVM_HELPER rvm_read_condition(rvm_value condition, int32_t *truth, rvm_value *failure) {
+  rvm_value error = RVM_NIL;
+  rvm_status status = rvm_api->truth(condition, truth, &error);
+  return status == RVM_OK ? RVM_OK : rvm_failed(error, status, failure);
+}
+
+/* if bool(call_packed("vm.builtin.read_if_cond", condition)) */
+static inline rvm_status rvm_condition(rvm_value condition, int32_t *truth, rvm_value *failure) {
+  if (condition.tag == RVM_TAG_BOOL) {
+    *truth = (int32_t)condition.as.i;
+    return RVM_OK;
+  }
+  return rvm_read_condition(condition, truth, failure);
+}
+
+/* ---- scalar functions: what they fail with is left in the machine's head ---- */
+
+RVM_HELPER rvm_scalar_poll(rvm_machine *ctx) { return rvm_api->poll(ctx, &rvm_head(ctx)->error); }
+
+static inline rvm_status rvm_scalar_enter(rvm_machine *ctx) {
+  return --rvm_head(ctx)->fuel > 0 ? RVM_OK : rvm_scalar_poll(ctx);
+}
+
+static inline rvm_value rvm_scalar_error(rvm_machine *ctx) {
+  rvm_value error = rvm_head(ctx)->error;
+  rvm_head(ctx)->error.tag = RVM_TAG_NIL;
+  return error;
+}
+
+RVM_HELPER rvm_scalar_prim_failed(rvm_machine *ctx, int32_t row, rvm_value a, rvm_value b) {
+  return rvm_api->prim_fail(row, a, b, &rvm_head(ctx)->error);
+}
+
+RVM_HELPER rvm_scalar_tail_call(rvm_machine *ctx, int32_t place, const rvm_value *arguments, int32_t count) {
+  rvm_value error = RVM_NIL;
+  rvm_status status = rvm_api->tail_call(ctx, rvm_head(ctx)->function_values[place], arguments, count, &error);
+  if (status > RVM_OK) rvm_head(ctx)->error = error;
+  return status;
+}
+
+/* A result that is to be of one tag, or the error in its place. */
+RVM_HELPER rvm_scalar_result(rvm_machine *ctx, rvm_status status, int64_t tag, rvm_value *result) {
+  if (status == RVM_OK && result->tag == tag) return RVM_OK;
+  if (status == RVM_OK) {
+    rvm_api->release(result);
+    status = rvm_api->fail(result, RVM_TYPE_ERROR, "a call that was to give a scalar gave none");
+  }
+  rvm_head(ctx)->error = *result;
+  return status;
+}
+
+/* A call by way of the function table. */
+RVM_HELPER rvm_scalar_call(rvm_machine *ctx, int32_t place, const rvm_value *arguments, int32_t count, int64_t tag,
+                           rvm_value *result) {
+  rvm_status status = rvm_api->call(ctx, rvm_head(ctx)->function_values[place], arguments, count, result);
+  return rvm_scalar_result(ctx, status, tag, result);
+}
+
+/* What a scalar function came to that has no result yet: it failed, or goes on with a tail call. */
+RVM_HELPER rvm_scalar_end(rvm_machine *ctx, const char *name, rvm_status status, int64_t tag, rvm_value *result) {
+  if (status != RVM_TAIL_CALL) {
+    rvm_api->trace(rvm_head(ctx)->error, name, -1);
+    return status;
+  }
+  return rvm_scalar_result(ctx, rvm_api->finish_tail_call(ctx, rvm_head(ctx)->top, 0, result), tag, result);
+}
+
+#endif

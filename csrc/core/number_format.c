@@ -1,0 +1,198 @@
+/* number_format.c: numbers as text, whatever the locale: printf and strtod see no decimal point. */
+#include "number_format.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "small_floats.h"
+
+/* ---- numbers to text ---- */
+
+enum { MOST_DIGITS = 17, EXPONENT_BYTES = 16 };
+
+/* What the dtypes of floats have: decimal digits that every one of them keeps, those that tell all of them apart, and the
+   smallest normal number. */
+static const struct {
+  int32_t dtype, kept, needed;
+  double normal;
+} floats[] = {{RVM_DTYPE_f16, 3, 5, 6.103515625e-05}, {RVM_DTYPE_f32, 6, 9, 0x1p-126}, {RVM_DTYPE_f64, 15, 17, 0x1p-1022}};
+
+/* The nearest number of the dtype to 0.DIGITS * 10^exponent. */
+static double number_of(int32_t dtype, const char *digits, int32_t exponent) {
+  char text[MOST_DIGITS + EXPONENT_BYTES];
+  snprintf(text, sizeof text, "%se%d", digits, exponent - (int32_t)strlen(digits));
+  if (dtype == RVM_DTYPE_f64) return strtod(text, NULL);
+  float nearest = strtof(text, NULL);
+  return dtype == RVM_DTYPE_f16 ? rvm_f32_of_f16(rvm_f16_of_f32(nearest)) : nearest;
+}
+
+/* Makes the digits the next larger ones: 199 is followed by 200, and 999 by 100 of the next exponent. */
+static void next_digits(char *digits, int32_t *exponent) {
+  int32_t i = (int32_t)strlen(digits) - 1;
+  for (; i >= 0 && digits[i] == '9'; i--) digits[i] = '0';
+  if (i >= 0) {
+    digits[i]++;
+  } else {
+    digits[0] = '1';
+    ++*exponent;
+  }
+}
+
+/* A number above 0 as the fewest digits that give it back: 0.DIGITS * 10^exponent. */
+static void shortest(int32_t dtype, double value, char digits[MOST_DIGITS + 1], int32_t *exponent) {
+  size_t row = dtype == RVM_DTYPE_f16 ? 0 : dtype == RVM_DTYPE_f32 ? 1 : 2;
+  int32_t count = value < floats[row].normal ? 1 : floats[row].kept;
+  for (; count <= floats[row].needed; count++) {
+    char text[MOST_DIGITS + EXPONENT_BYTES];
+    snprintf(text, sizeof text, "%.*e", (int)count - 1, value);
+    int32_t written = 0;
+    const char *at = text;
+    for (; *at != 'e'; at++)
+      if (*at >= '0' && *at <= '9') digits[written++] = *at;
+    digits[written] = '\0';
+    *exponent = (int32_t)strtol(at + 1, NULL, 10) + 1;
+    if (number_of(dtype, digits, *exponent) == value) break;
+    next_digits(digits, exponent); /* of a power of two the numbers above are farther apart than those below */
+    if (number_of(dtype, digits, *exponent) == value) break;
+  }
+  for (size_t length = strlen(digits); length > 1 && digits[length - 1] == '0'; length--) digits[length - 1] = '\0';
+}
+
+static int32_t float_write(int32_t dtype, double value, char text[RVM_NUMBER_BYTES]) {
+  const char *sign = signbit(value) ? "-" : "";
+  double size = fabs(value);
+  if (isnan(value)) return snprintf(text, RVM_NUMBER_BYTES, "nan");
+  if (isinf(value)) return snprintf(text, RVM_NUMBER_BYTES, "%sinf", sign);
+  if (value == 0) return snprintf(text, RVM_NUMBER_BYTES, "%s0.0", sign);
+  char digits[MOST_DIGITS + 1];
+  int32_t exponent = 0;
+  shortest(dtype, size, digits, &exponent);
+  int32_t count = (int32_t)strlen(digits);
+  if (size < 1e-4 || size >= 1e16)
+    return snprintf(text, RVM_NUMBER_BYTES, "%s%c%s%se%+03d", sign, digits[0], count > 1 ? "." : "", digits + 1,
+                    exponent - 1);
+  if (exponent <= 0) return snprintf(text, RVM_NUMBER_BYTES, "%s0.%.*s%s", sign, -exponent, "000", digits);
+  if (count <= exponent)
+    return snprintf(text, RVM_NUMBER_BYTES, "%s%s%.*s.0", sign, digits, exponent - count, "0000000000000000");
+  return snprintf(text, RVM_NUMBER_BYTES, "%s%.*s.%s", sign, exponent, digits, digits + exponent);
+}
+
+int32_t rvm_number_write(int32_t dtype, const void *element, char text[RVM_NUMBER_BYTES]) {
+  uint64_t bits = 0;
+  memcpy(&bits, element, (size_t)rvm_dtype_size_bytes(dtype)); /* little-endian */
+  switch (dtype) {
+    case RVM_DTYPE_bool: return snprintf(text, RVM_NUMBER_BYTES, bits ? "True" : "False");
+    case RVM_DTYPE_i8: return snprintf(text, RVM_NUMBER_BYTES, "%d", (int8_t)bits);
+    case RVM_DTYPE_i16: return snprintf(text, RVM_NUMBER_BYTES, "%d", (int16_t)bits);
+    case RVM_DTYPE_i32: return snprintf(text, RVM_NUMBER_BYTES, "%" PRId32, (int32_t)bits);
+    case RVM_DTYPE_i64: return snprintf(text, RVM_NUMBER_BYTES, "%" PRId64, (int64_t)bits);
+    case RVM_DTYPE_f16: return float_write(dtype, rvm_f32_of_f16((uint16_t)bits), text);
+    case RVM_DTYPE_f32: return float_write(dtype, *(const float *)element, text);
+    case RVM_DTYPE_f64: return float_write(dtype, *(const double *)element, text);
+  }
+  return snprintf(text, RVM_NUMBER_BYTES, "%" PRIu64, bits);
+}
+
+/* ---- text to numbers ---- */
+
+static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static int is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* Whether the text is `word`, which is in small letters, in letters of any case. */
+static int is_word(rvm_text text, const char *word) {
+  if (text.length != (int64_t)strlen(word)) return 0;
+  for (int64_t i = 0; i < text.length; i++)
+    if ((text.bytes[i] | 0x20) != word[i]) return 0;
+  return 1;
+}
+
+static int32_t integer_read(rvm_text text, int negative, int is_signed, void *element) {
+  uint64_t size = 0, most = is_signed ? (uint64_t)INT64_MAX + (uint64_t)negative : negative ? 0 : UINT64_MAX;
+  if (text.length == 0) return 0;
+  for (int64_t i = 0; i < text.length; i++) {
+    uint64_t digit = (uint64_t)(text.bytes[i] - '0');
+    if (!is_digit(text.bytes[i]) || digit > most || size > (most - digit) / 10) return 0;
+    size = size * 10 + digit;
+  }
+  size = negative ? 0 - size : size;
+  memcpy(element, &size, sizeof size);
+  return 1;
+}
+
+/* More digits than tell any two numbers of f64 and what is half way between them apart; and where exponents end to matter. */
+enum { USED_DIGITS = 800, FAR = 1000000 };
+
+/* DIGITS [. DIGITS] [e EXPONENT] as digits without a point and an exponent: 0, it is none. */
+static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BYTES + 2]) {
+  int64_t exponent = 0, i = 0;
+  int32_t used = 0, digits = 0, behind_point = 0, left_out = 0;
+  for (; i < text.length && (is_digit(text.bytes[i]) || (text.bytes[i] == '.' && !behind_point)); i++) {
+    if (text.bytes[i] == '.') {
+      behind_point = 1;
+      continue;
+    }
+    digits = 1;
+    exponent -= behind_point;
+    if (used == 0 && text.bytes[i] == '0') continue;
+    if (used < USED_DIGITS) {
+      buffer[used++] = text.bytes[i];
+      continue;
+    }
+    left_out |= text.bytes[i] != '0';
+    exponent++;
+  }
+  if (!digits) return 0;
+  if (i < text.length) {
+    if ((text.bytes[i++] | 0x20) != 'e') return 0;
+    int negative = i < text.length && text.bytes[i] == '-';
+    i += i < text.length && (text.bytes[i] == '-' || text.bytes[i] == '+');
+    int64_t stated = 0;
+    if (i == text.length) return 0;
+    for (; i < text.length; i++) {
+      if (!is_digit(text.bytes[i])) return 0;
+      if (stated < INT64_MAX / 100) stated = stated * 10 + (text.bytes[i] - '0');
+    }
+    exponent += negative ? -stated : stated;
+  }
+  if (used == 0) buffer[used++] = '0';
+  if (left_out) buffer[used - 1] |= 1; /* what follows the digits is not 0: never half way */
+  exponent = exponent < -FAR ? -FAR : exponent > FAR ? FAR : exponent;
+  snprintf(buffer + used, EXPONENT_BYTES, "e%d", (int)exponent);
+  return 1;
+}
+
+static int32_t float_read(rvm_text text, int negative, int32_t dtype, void *element) {
+  char buffer[USED_DIGITS + EXPONENT_BYTES + 2];
+  int is_double = dtype == RVM_DTYPE_f64;
+  double value = is_word(text, "inf") || is_word(text, "infinity") ? (double)INFINITY : (double)NAN;
+  float narrow = (float)value;
+  if (isnan(value) && !is_word(text, "nan")) {
+    if (!decimal_read(text, buffer)) return 0;
+    if (is_double)
+      value = strtod(buffer, NULL);
+    else
+      narrow = strtof(buffer, NULL);
+  }
+  value = negative ? -value : value;
+  narrow = negative ? -narrow : narrow;
+  memcpy(element, is_double ? (void *)&value : (void *)&narrow, is_double ? sizeof value : sizeof narrow);
+  return 1;
+}
+
+int32_t rvm_number_read(rvm_text text, int32_t dtype, void *element) {
+  while (text.length > 0 && is_space(text.bytes[text.length - 1])) text.length--;
+  for (; text.length > 0 && is_space(text.bytes[0]); text.length--) text.bytes++;
+  int negative = text.length > 0 && text.bytes[0] == '-';
+  if (text.length > 0 && (text.bytes[0] == '-' || text.bytes[0] == '+')) {
+    text.bytes++;
+    text.length--;
+  }
+  if (dtype > RVM_DTYPE_u64) return float_read(text, negative, dtype, element);
+  int64_t integer;
+  if (!integer_read(text, negative, dtype != RVM_DTYPE_u64, &integer)) return 0;
+  if (dtype != RVM_DTYPE_u64 && !rvm_dtype_holds(dtype, integer)) return 0;
+  memcpy(element, &integer, (size_t)rvm_dtype_size_bytes(dtype)); /* little-endian */
+  return 1;
+}

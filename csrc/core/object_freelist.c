@@ -1,0 +1,73 @@
+#include "object_freelist.h"
+
+#include <string.h>
+
+typedef struct rvm_dead_object {
+  struct rvm_dead_object *next;
+} dead_object;
+
+/* Of the machines that this thread is inside of, the one that it entered last. */
+static _Thread_local rvm_objects *innermost;
+
+void rvm_objects_enter(rvm_objects *objects) {
+  objects->outer = innermost;
+  innermost = objects;
+}
+
+/* Machines may be left in another order than the one they were entered in. */
+void rvm_objects_leave(rvm_objects *objects) {
+  for (rvm_objects **place = &innermost; *place; place = &(*place)->outer) {
+    if (*place != objects) continue;
+    *place = objects->outer;
+    return;
+  }
+}
+
+/* The first one kept of a class that has any. */
+static void *take(rvm_objects *objects, int32_t class) {
+  dead_object *block = objects->kept[class];
+  RVM_UNPOISON(block, (size_t)class * RVM_OBJECT_STEP);
+  objects->kept[class] = block->next;
+  objects->kept_bytes -= class * RVM_OBJECT_STEP;
+  return block;
+}
+
+void rvm_objects_close(rvm_objects *objects) {
+  rvm_objects_leave(objects);
+  for (int32_t class = 1; class <= RVM_OBJECT_CLASSES; class++)
+    while (objects->kept[class]) rvm_free(take(objects, class));
+}
+
+/* 0: of what is not kept. */
+static int32_t class_of(size_t size_bytes) {
+  if (size_bytes > RVM_OBJECT_CLASSES * RVM_OBJECT_STEP) return 0;
+  return (int32_t)((size_bytes + RVM_OBJECT_STEP - 1) / RVM_OBJECT_STEP);
+}
+
+void *rvm_object_allocate(size_t size_bytes, int32_t *class) {
+  rvm_objects *objects = innermost;
+  *class = class_of(size_bytes);
+  if (*class == 0) return rvm_allocate(size_bytes);
+  if (objects && objects->kept[*class]) return take(objects, *class);
+  return rvm_allocate((size_t)*class * RVM_OBJECT_STEP);
+}
+
+void *rvm_object_allocate_zeroed(size_t size_bytes, int32_t *class) {
+  *class = class_of(size_bytes);
+  if (*class == 0) return rvm_allocate_zeroed(size_bytes);
+  void *object = rvm_object_allocate(size_bytes, class);
+  return object ? memset(object, 0, size_bytes) : NULL;
+}
+
+void rvm_object_free(void *object, int32_t class) {
+  rvm_objects *objects = innermost;
+  if (class == 0 || !objects || objects->kept_bytes + class * RVM_OBJECT_STEP > RVM_KEPT_OBJECT_BYTES) {
+    rvm_free(object);
+    return;
+  }
+  dead_object *block = object;
+  block->next = objects->kept[class];
+  objects->kept[class] = block;
+  objects->kept_bytes += class * RVM_OBJECT_STEP;
+  RVM_POISON(block, (size_t)class * RVM_OBJECT_STEP);
+}

@@ -1,0 +1,152 @@
+#include "storage_pool.h"
+
+#include <stdatomic.h>
+
+/* Blocks are of few sizes, eight from each power of two to the next; what is kept of a size is a list.  Storages die on any
+   thread: they are pushed onto `returned`, and the pool's user, who alone looks at all else, takes all of that at once. */
+enum { STEPS = 8, SMALLEST_LOG2 = 7, CLASSES = (57 - SMALLEST_LOG2) * STEPS };
+
+struct rvm_pool {
+  rvm_storage *kept[CLASSES];
+  int64_t live_count;
+  int32_t is_zeroed;
+  rvm_pool_sizes sizes;
+  _Atomic(rvm_storage *) returned; /* CLOSED: the pool is, and storages are not returned */
+  atomic_llong left;               /* once it is closed: how many are alive.  The last one's end is the pool's */
+};
+
+static rvm_storage closed_mark;
+#define CLOSED (&closed_mark)
+
+/* The size with header and alignment, and that of its block: (STEPS + step) << shift, step from 1 to STEPS. */
+static int64_t block_bytes(int64_t size_bytes, int32_t *class) {
+  int64_t least = ((int64_t)1 << SMALLEST_LOG2) + 1, whole = size_bytes + (int64_t)sizeof(rvm_storage) + RVM_ALIGNMENT;
+  uint64_t last = (uint64_t)((whole < least ? least : whole) - 1);
+  int32_t log2 = 63 - __builtin_clzll(last), shift = log2 - 3;
+  *class = (log2 - SMALLEST_LOG2) * STEPS + (int32_t)(last >> shift & (STEPS - 1));
+  return (int64_t)((last >> shift) + 1) << shift;
+}
+
+static int64_t class_bytes(int32_t class) {
+  return (int64_t)(STEPS + class % STEPS + 1) << (class / STEPS + SMALLEST_LOG2 - 3);
+}
+
+static void push(rvm_pool *pool, rvm_storage *storage) {
+  int64_t size_bytes = class_bytes(storage->class);
+  storage->next = pool->kept[storage->class];
+  pool->kept[storage->class] = storage;
+  pool->live_count--;
+  pool->sizes.live_bytes -= size_bytes;
+  pool->sizes.kept_bytes += size_bytes;
+}
+
+/* Keeps what has been returned; `mark` takes its place. */
+static void collect(rvm_pool *pool, rvm_storage *mark) {
+  rvm_storage *storage = atomic_exchange_explicit(&pool->returned, mark, memory_order_acquire), *next;
+  for (; storage; storage = next) {
+    next = storage->next;
+    push(pool, storage);
+  }
+}
+
+static void block_free(rvm_storage *storage) {
+  RVM_UNPOISON(storage->bytes, (size_t)storage->size_bytes);
+  rvm_free(storage);
+}
+
+/* Frees what is kept, the largest first, until `size_bytes` more do not exceed `limit`. */
+static void make_room(rvm_pool *pool, int64_t size_bytes, int64_t limit) {
+  for (int32_t class = CLASSES - 1; class >= 0 && pool->sizes.kept_bytes > 0; class--) {
+    while (pool->kept[class]) {
+      rvm_storage *storage = pool->kept[class];
+      if (pool->sizes.live_bytes + pool->sizes.kept_bytes + size_bytes <= limit) return;
+      pool->kept[class] = storage->next;
+      pool->sizes.kept_bytes -= class_bytes(class);
+      block_free(storage);
+    }
+  }
+}
+
+rvm_pool *rvm_pool_new(int32_t is_zeroed) {
+  rvm_pool *pool = rvm_allocate_zeroed(sizeof *pool);
+  if (pool) pool->is_zeroed = is_zeroed;
+  return pool;
+}
+
+void rvm_pool_close(rvm_pool *pool) {
+  if (!pool) return;
+  collect(pool, CLOSED);
+  make_room(pool, 0, 0);
+  if (atomic_fetch_add(&pool->left, pool->live_count) + pool->live_count == 0) rvm_free(pool);
+}
+
+void rvm_pool_trim(rvm_pool *pool) {
+  collect(pool, NULL);
+  make_room(pool, 0, 0);
+}
+
+rvm_pool_sizes rvm_pool_measure(rvm_pool *pool) {
+  collect(pool, NULL);
+  return pool->sizes;
+}
+
+/* What may be held: a quarter more than was ever alive, without which sizes that do not fit each other push each other
+   out in every run. */
+static int64_t limit(const rvm_pool *pool) { return pool->sizes.peak_bytes + pool->sizes.peak_bytes / 4; }
+
+/* A block from the system, for which there is room. */
+static rvm_storage *block_new(rvm_pool *pool, int64_t size_bytes) {
+  int64_t live = pool->sizes.live_bytes + size_bytes;
+  make_room(pool, size_bytes, live > limit(pool) ? live : limit(pool));
+  void *(*allocate)(size_t) = pool->is_zeroed ? rvm_allocate_zeroed : rvm_allocate;
+  rvm_storage *storage = allocate((size_t)size_bytes);
+  if (storage || pool->sizes.kept_bytes == 0) return storage;
+  make_room(pool, 0, 0);
+  return allocate((size_t)size_bytes);
+}
+
+rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result) {
+  if (size_bytes > RVM_LARGEST_BYTES)
+    return rvm_fail(result, RVM_OUT_OF_MEMORY, "storage: no memory for %lld bytes", (long long)size_bytes);
+  int32_t class;
+  int64_t whole = block_bytes(size_bytes, &class);
+  if (!pool->kept[class] && atomic_load_explicit(&pool->returned, memory_order_relaxed)) collect(pool, NULL);
+  /* Where something would have to go first, the next larger one will do: sizes that take turns settle. */
+  if (!pool->kept[class] && pool->sizes.live_bytes + pool->sizes.kept_bytes + whole > limit(pool))
+    for (int32_t larger = class + 1; larger < CLASSES; larger++)
+      if (pool->kept[larger]) {
+        class = larger;
+        whole = class_bytes(larger);
+        break;
+      }
+  rvm_storage *storage = pool->kept[class];
+  if (storage) {
+    RVM_UNPOISON(storage->bytes, (size_t)(whole - ((char *)storage->bytes - (char *)storage)));
+    pool->kept[class] = storage->next;
+    pool->sizes.kept_bytes -= whole;
+  } else if (!(storage = block_new(pool, whole))) {
+    return rvm_out_of_memory(result);
+  }
+  pool->live_count++;
+  pool->sizes.live_bytes += whole;
+  if (pool->sizes.live_bytes > pool->sizes.peak_bytes) pool->sizes.peak_bytes = pool->sizes.live_bytes;
+  *storage = (rvm_storage){.base = {.tag = RVM_TAG_STORAGE, .references = 1},
+                           .class = class,
+                           .size_bytes = size_bytes,
+                           .bytes = (unsigned char *)rvm_align((int64_t)(intptr_t)(storage + 1)),
+                           .pool = pool};
+  *result = rvm_object_value(&storage->base);
+  return RVM_OK;
+}
+
+void rvm_storage_free(rvm_storage *storage) {
+  rvm_pool *pool = storage->pool;
+  RVM_POISON(storage->bytes, (size_t)storage->size_bytes);
+  storage->next = atomic_load_explicit(&pool->returned, memory_order_relaxed);
+  while (storage->next != CLOSED)
+    if (atomic_compare_exchange_weak_explicit(&pool->returned, &storage->next, storage, memory_order_release,
+                                              memory_order_relaxed))
+      return;
+  block_free(storage);
+  if (atomic_fetch_sub(&pool->left, 1) == 1) rvm_free(pool);
+}

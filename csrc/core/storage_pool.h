@@ -1,0 +1,28 @@
+/* storage_pool.h: the memory of storages.  A machine keeps that of dead ones for its next ones. */
+#ifndef RELVM_POOL_H
+#define RELVM_POOL_H
+
+#include "value.h"
+
+typedef struct rvm_pool rvm_pool;
+
+typedef struct rvm_pool_sizes {
+  int64_t live_bytes, kept_bytes; /* of storages, and of what is kept for more */
+  int64_t peak_bytes;             /* the most that was ever live; live and kept together never exceed that and a quarter */
+} rvm_pool_sizes;
+
+/* is_zeroed: memory from the system is zeroed, so that nobody reads what was in it before. */
+rvm_pool *rvm_pool_new(int32_t is_zeroed);
+/* Frees what is kept. */
+void rvm_pool_trim(rvm_pool *pool); /* NULL: no memory */
+/* Ends the use of a pool.  Storages that are still alive stay so. */
+void rvm_pool_close(rvm_pool *pool);
+rvm_pool_sizes rvm_pool_measure(rvm_pool *pool);
+
+/* The bytes are zeros, or those of an earlier storage of the pool, where it is zeroed; else anything.  These and the three above:
+   one thread at a time. */
+rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result);
+/* Of a storage without references.  On any thread. */
+void rvm_storage_free(rvm_storage *storage);
+
+#endif

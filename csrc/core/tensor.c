@@ -1,0 +1,162 @@
+/* tensor.c: tensors and shapes. */
+#include <string.h>
+
+#include "object_freelist.h"
+#include "strings.h"
+
+static const struct {
+  const char *name;
+  rvm_dltype dl;
+} dtypes[] = {
+#define DTYPE(name, code, bits, ctype, numpy) {#name, {code, bits, 1}},
+#include "dtypes.def"
+#undef DTYPE
+};
+
+const char *rvm_dtype_name(int64_t dtype) { return dtypes[dtype].name; }
+
+int32_t rvm_dtype_size_bytes(int64_t dtype) { return (dtypes[dtype].dl.bits + 7) / 8; }
+
+int32_t rvm_dtype_holds(int64_t dtype, int64_t value) {
+  int bits = rvm_dtype_size_bytes(dtype) * 8;
+  if (dtype >= RVM_DTYPE_u8) return value >= 0 && (bits == 64 || value < (int64_t)1 << bits);
+  return bits == 64 || (value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1));
+}
+
+/* The dimensions other than 0 have to fit for themselves: NumPy takes no array of shape (2^62, 0) either. */
+static int32_t dims_product(int32_t rank, const int64_t *dims, int64_t unit, int64_t *product) {
+  int is_empty = 0;
+  for (int32_t i = 0; i < rank; i++) {
+    if (dims[i] < 0 || (dims[i] > 0 && !rvm_multiply(unit, dims[i], &unit))) return 0;
+    if (dims[i] == 0) is_empty = 1;
+  }
+  *product = is_empty ? 0 : unit;
+  return 1;
+}
+
+int32_t rvm_dims_product(int32_t rank, const int64_t *dims, int64_t *product) {
+  return dims_product(rank, dims, 1, product);
+}
+
+int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes) {
+  return dims_product(rank, dims, rvm_dtype_size_bytes(dtype), size_bytes);
+}
+
+int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor) {
+  if (!tensor || tensor->base.tag != RVM_TAG_TENSOR) return -1;
+  int64_t size_bytes = 0;
+  rvm_dims_size_bytes(tensor->dtype, tensor->dl.ndim, tensor->dl.shape, &size_bytes);
+  return size_bytes;
+}
+
+/* Checks what a caller says of a tensor; the size of its elements. */
+static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes,
+                               rvm_value *result) {
+  if (dtype < 0 || dtype >= RVM_DTYPE_COUNT)
+    return rvm_fail(result, RVM_TYPE_ERROR, "tensor: no dtype has number %d", dtype);
+  if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: negative rank %d", rank);
+  if (!dims && rank > 0) return rvm_fail(result, RVM_ARGUMENT_ERROR, "tensor: dims is NULL, expected %d dimensions", rank);
+  if (rvm_dims_size_bytes(dtype, rank, dims, size_bytes)) return RVM_OK;
+  return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: a dimension is negative, or the size exceeds 64 bits");
+}
+
+/* A tensor whose dimensions stand right behind it, then, when `size_bytes` >= 0, its zeroed and aligned elements. */
+static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *dims, void *data, int64_t size_bytes,
+                                  rvm_value *result) {
+  if (rank > RVM_MOST_RANK)
+    return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: rank %d, expected at most %d", rank, RVM_MOST_RANK);
+  size_t header_bytes = sizeof(rvm_tensor) + (size_t)rank * sizeof *dims;
+  if (size_bytes > RVM_LARGEST_BYTES)
+    return rvm_fail(result, RVM_OUT_OF_MEMORY, "tensor: no memory for %lld bytes", (long long)size_bytes);
+  int32_t class;
+  rvm_tensor *tensor = size_bytes < 0
+                           ? rvm_object_allocate(header_bytes, &class)
+                           : rvm_object_allocate_zeroed(header_bytes + RVM_ALIGNMENT + (size_t)size_bytes, &class);
+  if (!tensor) return rvm_out_of_memory(result);
+  int64_t *own_dims = (int64_t *)(tensor + 1);
+  if (rank > 0) memcpy(own_dims, dims, (size_t)rank * sizeof *dims);
+  if (size_bytes >= 0) data = (void *)rvm_align((int64_t)(intptr_t)(own_dims + rank));
+  *tensor =
+      (rvm_tensor){.base = {.tag = RVM_TAG_TENSOR, .references = 1},
+                   .dtype = dtype,
+                   .memory_class = class,
+                   .dl = {.data = data, .device_type = 1, .ndim = rank, .dtype = dtypes[dtype].dl, .shape = own_dims}};
+  if (dtype == RVM_DTYPE_str && size_bytes >= 0) {
+    tensor->release = rvm_strings_drop;
+    tensor->release_argument = tensor;
+  }
+  *result = rvm_object_value(&tensor->base);
+  return RVM_OK;
+}
+
+rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result) {
+  int64_t size_bytes;
+  RVM_EXPECT_POINTER(result, NULL);
+  rvm_status status = tensor_check(dtype, rank, dims, &size_bytes, result);
+  return status ? status : tensor_allocate(dtype, rank, dims, NULL, size_bytes, result);
+}
+
+rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
+                           void *release_argument, rvm_value *result) {
+  int64_t size_bytes;
+  RVM_EXPECT_POINTER(result, NULL);
+  if (dtype == RVM_DTYPE_str) return rvm_fail(result, RVM_TYPE_ERROR, "tensor: strings are no bytes of the host");
+  rvm_status status = tensor_check(dtype, rank, dims, &size_bytes, result);
+  if (status) return status;
+  RVM_EXPECT_ARRAY(data, size_bytes, result);
+  if ((status = tensor_allocate(dtype, rank, dims, data, -1, result))) return status;
+  result->as.tensor->release = release;
+  result->as.tensor->release_argument = release_argument;
+  return RVM_OK;
+}
+
+rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error) {
+  RVM_EXPECT_POINTER(tensor, error);
+  char text[RVM_DESCRIPTION_BYTES];
+  if (tensor->tag != RVM_TAG_TENSOR || !rvm_value_is_sound(*tensor))
+    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: expected a tensor, got %s", rvm_value_describe(*tensor, text));
+  rvm_tensor *labelled = tensor->as.tensor;
+  if (dtype < 0 || dtype >= RVM_DTYPE_COUNT)
+    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: no dtype has number %d", dtype);
+  if (rvm_dtype_size_bytes(dtype) != rvm_dtype_size_bytes(labelled->dtype) ||
+      (dtype == RVM_DTYPE_str) != (labelled->dtype == RVM_DTYPE_str))
+    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: elements of %s cannot be taken for %s",
+                    rvm_dtype_name(labelled->dtype), rvm_dtype_name(dtype));
+  if (labelled->base.references != 1)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_tensor_relabel: others hold references to the tensor");
+  labelled->dtype = dtype;
+  labelled->dl.dtype = dtypes[dtype].dl;
+  return RVM_OK;
+}
+
+rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, void *bytes, rvm_object *owner,
+                           rvm_value *result) {
+  rvm_status status = tensor_allocate(dtype, rank, dims, bytes, -1, result);
+  if (status) return status;
+  rvm_retain(rvm_object_value(owner));
+  result->as.tensor->owner = owner;
+  return RVM_OK;
+}
+
+rvm_status rvm_shape_room(int32_t rank, rvm_value *result) {
+  int32_t class;
+  rvm_shape *shape = rvm_object_allocate(sizeof *shape + (size_t)rank * sizeof *shape->dims, &class);
+  if (!shape) return rvm_out_of_memory(result);
+  shape->base = (rvm_object){.tag = RVM_TAG_SHAPE, .references = 1};
+  shape->rank = rank;
+  shape->memory_class = class;
+  *result = rvm_object_value(&shape->base);
+  return RVM_OK;
+}
+
+rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result) {
+  RVM_EXPECT_POINTER(result, NULL);
+  if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "rvm_shape_new: negative rank %d", rank);
+  rvm_status status = rvm_shape_room(rank, result);
+  if (status || rank == 0) return status;
+  if (dims)
+    memcpy(result->as.shape->dims, dims, (size_t)rank * sizeof *dims);
+  else
+    memset(result->as.shape->dims, 0, (size_t)rank * sizeof *dims);
+  return RVM_OK;
+}

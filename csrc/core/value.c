@@ -1,0 +1,299 @@
+#include "object_freelist.h"
+#include "storage_pool.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- references ---- */
+
+/* Whether it is an object that its tag tells the truth about. */
+static int is_object(rvm_value value) {
+  return rvm_value_is_object(value) && value.tag < RVM_TAG_COUNT && value.as.object && value.as.object->tag == value.tag;
+}
+
+void rvm_value_retain(rvm_value value) {
+  if (is_object(value)) rvm_retain(value);
+}
+
+void rvm_value_release(rvm_value *value) {
+  if (!value) return;
+  if (!is_object(*value)) value->tag = RVM_TAG_NIL;
+  rvm_release(value);
+}
+
+/* The values inside a tuple, list or closure, and where their number stands; NULL and NULL for an object without any. */
+static rvm_value *object_items(rvm_object *object, int32_t **count) {
+  if (object->tag == RVM_TAG_TUPLE) {
+    *count = &((rvm_tuple *)object)->size;
+    return ((rvm_tuple *)object)->items;
+  }
+  if (object->tag == RVM_TAG_LIST) {
+    *count = &((rvm_list *)object)->size;
+    return ((rvm_list *)object)->items;
+  }
+  if (object->tag == RVM_TAG_CLOSURE) {
+    *count = &((rvm_closure *)object)->captured_count;
+    return ((rvm_closure *)object)->captured;
+  }
+  *count = NULL;
+  return NULL;
+}
+
+static void tensor_free(rvm_tensor *tensor) {
+  if (tensor->release) tensor->release(tensor->release_argument);
+  if (tensor->owner) rvm_object_release(tensor->owner);
+  rvm_object_free(tensor, tensor->memory_class);
+}
+
+static void list_free(rvm_list *list) {
+  rvm_free(list->items);
+  rvm_object_free(list, list->memory_class);
+}
+
+static void error_free(rvm_error *error) {
+  rvm_free(error->message);
+  rvm_free(error->trace);
+  rvm_free(error);
+}
+
+/* Frees an object that holds no values.  A tensor's owner owns only bytes (rvm_tensor_view), or strings: this nests but
+   twice. */
+static void leaf_free(rvm_object *object) {
+  switch (object->tag) {
+    case RVM_TAG_TENSOR: tensor_free((rvm_tensor *)object); return;
+    case RVM_TAG_SHAPE: rvm_object_free(object, ((rvm_shape *)object)->memory_class); return;
+    case RVM_TAG_TUPLE: rvm_object_free(object, ((rvm_tuple *)object)->memory_class); return;
+    case RVM_TAG_LIST: list_free((rvm_list *)object); return;
+    case RVM_TAG_CLOSURE: rvm_object_free(object, ((rvm_closure *)object)->memory_class); return;
+    case RVM_TAG_STORAGE: rvm_storage_free((rvm_storage *)object); return;
+    case RVM_TAG_ERROR: error_free((rvm_error *)object); return;
+  }
+  rvm_free(object); /* a string */
+}
+
+static int object_dies(rvm_object *object) { return object->references >= 0 && --object->references == 0; }
+
+/* Walks down into dying tuples, lists and closures without a stack: their count says how many items are still to be released,
+   and the first released item's place holds the way back to the parent. */
+void rvm_object_release(rvm_object *object) {
+  if (!object_dies(object)) return;
+  rvm_object *parent = NULL;
+  for (;;) {
+    int32_t *count;
+    rvm_value *items = object_items(object, &count);
+    if (count && *count > 0) {
+      rvm_value *item = &items[--*count];
+      if (rvm_value_is_object(*item) && object_dies(item->as.object)) {
+        rvm_object *child = item->as.object;
+        item->as.object = parent;
+        parent = object;
+        object = child;
+      }
+      continue;
+    }
+    leaf_free(object);
+    if (!parent) return;
+    object = parent;
+    items = object_items(object, &count);
+    parent = items[*count].as.object;
+  }
+}
+
+/* ---- errors ---- */
+
+static const rvm_error out_of_memory = {
+    .base = {.tag = RVM_TAG_ERROR, .references = -1}, .status = RVM_OUT_OF_MEMORY, .message = (char *)"out of memory"};
+
+rvm_status rvm_out_of_memory(rvm_value *result) {
+  const rvm_budget *budget = rvm_budget_refusing();
+  if (result) *result = rvm_object_value((rvm_object *)&out_of_memory);
+  if (!result || !budget) return RVM_OUT_OF_MEMORY;
+  rvm_budget_relax(1); /* there is memory, only none left to the run */
+  rvm_status status = rvm_fail(result, RVM_OUT_OF_MEMORY,
+                               "out of memory: a block of %lld bytes, with %lld of at most %lld (max_bytes) in use",
+                               (long long)budget->refused, (long long)(budget->most - budget->left), (long long)budget->most);
+  rvm_budget_relax(0);
+  return status;
+}
+
+rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...) {
+  if (status <= RVM_OK || status >= RVM_STATUS_COUNT) status = RVM_CALLBACK_ERROR;
+  if (!result) return status;
+  if (!format) return rvm_fail(result, status, "no message");
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(NULL, 0, format, arguments);
+  va_end(arguments);
+  rvm_error *error = length < 0 ? NULL : rvm_allocate_zeroed(sizeof *error);
+  char *message = error ? rvm_allocate((size_t)length + 1) : NULL;
+  if (!message) {
+    rvm_free(error);
+    return rvm_out_of_memory(result);
+  }
+  va_start(arguments, format);
+  vsnprintf(message, (size_t)length + 1, format, arguments);
+  va_end(arguments);
+  error->base = (rvm_object){.tag = RVM_TAG_ERROR, .references = 1};
+  error->status = status;
+  error->message = message;
+  *result = rvm_object_value(&error->base);
+  return status;
+}
+
+/* A trace lives in one block with room for RVM_TRACE_LINES lines of bounded names and the closing line. */
+enum {
+  TRACE_NAME_BYTES = 80,
+  TRACE_LINE_BYTES = TRACE_NAME_BYTES + 50,
+  TRACE_BYTES = (RVM_TRACE_LINES + 1) * TRACE_LINE_BYTES
+};
+
+void rvm_error_add_frame(rvm_value value, const char *name, int64_t instruction) {
+  rvm_error *error = value.as.error;
+  if (value.tag != RVM_TAG_ERROR || error->base.references < 0) return;
+  if (!error->trace && !(error->trace = rvm_allocate_zeroed(TRACE_BYTES))) return;
+  if (++error->frames > RVM_TRACE_LINES) return;
+  char *end = error->trace + strlen(error->trace);
+  const char *newline = error->frames > 1 ? "\n" : "";
+  if (instruction < 0) {
+    snprintf(end, TRACE_LINE_BYTES, "%s  in %.*s", newline, TRACE_NAME_BYTES, name);
+  } else {
+    snprintf(end, TRACE_LINE_BYTES, "%s  in %.*s at instruction %lld", newline, TRACE_NAME_BYTES, name,
+             (long long)instruction);
+  }
+}
+
+void rvm_error_close_trace(rvm_value value) {
+  rvm_error *error = value.as.error;
+  if (value.tag != RVM_TAG_ERROR || error->frames <= RVM_TRACE_LINES) return;
+  char *end = error->trace + strlen(error->trace);
+  snprintf(end, TRACE_LINE_BYTES, "\n  ... and %d more", error->frames - RVM_TRACE_LINES);
+}
+
+/* ---- tuples, lists, closures, strings ---- */
+
+rvm_status rvm_fail_unsound(const char *what, int32_t index, rvm_value value, rvm_value *error) {
+  char text[RVM_DESCRIPTION_BYTES];
+  return rvm_fail(error, RVM_TYPE_ERROR, "%s %d cannot be passed: %s", what, index, rvm_value_describe(value, text));
+}
+
+rvm_status rvm_tuple_of(int32_t size, const rvm_value *items, rvm_value *result) {
+  int32_t class;
+  rvm_tuple *tuple = rvm_object_allocate(sizeof *tuple + (size_t)size * sizeof *items, &class);
+  if (!tuple) return rvm_out_of_memory(result);
+  tuple->base = (rvm_object){.tag = RVM_TAG_TUPLE, .references = 1};
+  tuple->size = size;
+  tuple->memory_class = class;
+  for (int32_t i = 0; i < size; i++) {
+    tuple->items[i] = items[i];
+    rvm_retain(items[i]);
+  }
+  *result = rvm_object_value(&tuple->base);
+  return RVM_OK;
+}
+
+rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result) {
+  RVM_EXPECT_POINTER(result, NULL);
+  RVM_EXPECT_ARRAY(items, size, result);
+  rvm_status status = rvm_expect_sound("rvm_tuple_new: item", items, size, result);
+  return status ? status : rvm_tuple_of(size, items, result);
+}
+
+rvm_status rvm_list_room(int64_t capacity, rvm_value *result) {
+  int32_t class;
+  rvm_list *list = rvm_object_allocate(sizeof *list, &class);
+  rvm_value *items = list && capacity > 0 ? rvm_allocate((size_t)capacity * sizeof *items) : NULL;
+  if (!list || (capacity > 0 && !items)) {
+    if (list) rvm_object_free(list, class);
+    return rvm_out_of_memory(result);
+  }
+  *list = (rvm_list){.base = {.tag = RVM_TAG_LIST, .references = 1},
+                     .memory_class = class,
+                     .capacity = capacity,
+                     .items = items};
+  *result = rvm_object_value(&list->base);
+  return RVM_OK;
+}
+
+rvm_status rvm_list_of(int32_t size, const rvm_value *items, rvm_value *result) {
+  rvm_status status = rvm_list_room(size, result);
+  if (status) return status;
+  for (int32_t i = 0; i < size; i++) rvm_list_add(result->as.list, items[i]);
+  return RVM_OK;
+}
+
+rvm_status rvm_list_new(int32_t size, const rvm_value *items, rvm_value *result) {
+  RVM_EXPECT_POINTER(result, NULL);
+  RVM_EXPECT_ARRAY(items, size, result);
+  rvm_status status = rvm_expect_sound("rvm_list_new: item", items, size, result);
+  return status ? status : rvm_list_of(size, items, result);
+}
+
+rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_value *result) {
+  int32_t class;
+  rvm_closure *closure =
+      rvm_object_allocate_zeroed(sizeof *closure + (size_t)captured_count * sizeof(rvm_value), &class);
+  if (!closure) return rvm_out_of_memory(result);
+  closure->base = (rvm_object){.tag = RVM_TAG_CLOSURE, .references = 1};
+  closure->captured_count = captured_count;
+  closure->memory_class = class;
+  closure->function = function;
+  *result = rvm_object_value(&closure->base);
+  return RVM_OK;
+}
+
+rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result) {
+  RVM_EXPECT_POINTER(result, NULL);
+  RVM_EXPECT_ARRAY(bytes, length, result);
+  if (length > RVM_LARGEST_BYTES)
+    return rvm_fail(result, RVM_OUT_OF_MEMORY, "rvm_string_new: no memory for %lld bytes", (long long)length);
+  rvm_string *string = rvm_allocate(sizeof *string + (size_t)length + 1);
+  if (!string) return rvm_out_of_memory(result);
+  string->base = (rvm_object){.tag = RVM_TAG_STRING, .references = 1};
+  string->length = length;
+  if (length > 0) memcpy(string->bytes, bytes, (size_t)length);
+  string->bytes[length] = '\0';
+  *result = rvm_object_value(&string->base);
+  return RVM_OK;
+}
+
+/* ---- reading a value ---- */
+
+const char *rvm_value_describe(rvm_value value, char text[RVM_DESCRIPTION_BYTES]) {
+  static const char *const names[] = {
+#define TAG(name, meaning) #name,
+#include "tags.def"
+#undef TAG
+  };
+  const int is_known = value.tag >= 0 && value.tag < RVM_TAG_COUNT;
+  const int is_sound = rvm_value_is_sound(value);
+  if (value.tag == RVM_TAG_TENSOR && is_sound) {
+    snprintf(text, RVM_DESCRIPTION_BYTES, "a tensor of rank %d and dtype %s", value.as.tensor->dl.ndim,
+             rvm_dtype_name(value.as.tensor->dtype));
+    return text;
+  }
+  const int is_of_runtime = value.tag == RVM_TAG_CONTEXT || value.tag == RVM_TAG_ERROR;
+  snprintf(text, RVM_DESCRIPTION_BYTES, "%s%s", is_known && !is_sound && !is_of_runtime ? "malformed " : "",
+           is_known ? names[value.tag] : "unknown");
+  for (char *letter = text; *letter; letter++) *letter = (char)tolower((unsigned char)*letter);
+  return text;
+}
+
+rvm_status rvm_value_truth(rvm_value condition, int32_t *truth, rvm_value *error) {
+  if (condition.tag == RVM_TAG_BOOL || condition.tag == RVM_TAG_INT) {
+    *truth = condition.as.i != 0;
+    return RVM_OK;
+  }
+  const rvm_tensor *tensor = condition.as.tensor;
+  if (condition.tag != RVM_TAG_TENSOR || tensor->dl.ndim != 0 || tensor->dtype > RVM_DTYPE_u64) {
+    char text[RVM_DESCRIPTION_BYTES];
+    return rvm_fail(error, RVM_TYPE_ERROR,
+                    "condition: expected a bool, an int or a tensor of rank 0 and bool or integer dtype, got %s",
+                    rvm_value_describe(condition, text));
+  }
+  const unsigned char *bytes = tensor->dl.data;
+  *truth = 0;
+  for (int32_t i = 0; i < rvm_dtype_size_bytes(tensor->dtype); i++) *truth |= bytes[i] != 0;
+  return RVM_OK;
+}

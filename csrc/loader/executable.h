@@ -1,0 +1,128 @@
+/* executable.h: a loaded executable: views into its bytes, and the constants made from them. */
+#ifndef RELVM_EXECUTABLE_H
+#define RELVM_EXECUTABLE_H
+
+#include <stdatomic.h>
+
+#include "native.h"
+#include "value.h"
+
+enum rvm_section_id {
+#define SECTION(name, id, meaning) RVM_SECTION_##name = id,
+#include "sections.def"
+#undef SECTION
+};
+enum {
+  RVM_SECTION_COUNT = 0 /* also the largest id */
+#define SECTION(name, id, meaning) +1
+#include "sections.def"
+#undef SECTION
+};
+
+enum rvm_opcode {
+#define OP(name, operands, meaning) RVM_OP_##name,
+#include "opcodes.def"
+#undef OP
+  RVM_OP_COUNT
+};
+
+enum rvm_argument_kind {
+#define ARGUMENT(name, letter, meaning) RVM_ARGUMENT_##name,
+#include "arguments.def"
+#undef ARGUMENT
+  RVM_ARGUMENT_COUNT
+};
+
+static inline uint32_t rvm_argument_kind(uint32_t word) { return word & 7; }
+static inline int32_t rvm_argument_payload(uint32_t word) { return (int32_t)word >> 3; }
+
+/* One record of the function section, as it stands in the file. */
+/* Flags of a function that has code. */
+enum {
+  RVM_PRIVATE = 1, /* no name finds it: only the program itself calls it */
+  RVM_IMPURE = 2,  /* calling it may have effects */
+};
+
+typedef struct rvm_function_record {
+  uint32_t name; /* string index */
+  uint16_t kind;
+  uint16_t flags; /* RVM_PRIVATE, RVM_IMPURE; 0 unless the function has code */
+  uint32_t symbol; /* string index, or RVM_NO_STRING */
+  int32_t parameter_count;
+  uint32_t first_parameter;
+  uint32_t registers;
+  uint32_t code_start, code_count; /* words */
+} rvm_function_record;
+
+#define RVM_NO_STRING 0xFFFFFFFFu
+
+typedef struct rvm_string_record {
+  uint32_t offset, length; /* bytes; the offset from the start of the section */
+} rvm_string_record;
+
+typedef struct rvm_section {
+  const unsigned char *bytes; /* NULL: the file has none */
+  int64_t size_bytes;
+} rvm_section;
+
+typedef struct rvm_function_name {
+  const char *name;
+  int32_t index;
+} rvm_function_name;
+
+/* A shared library from memory.  Its file stays open as long as it is loaded: the loader knows libraries by their path,
+   and a path by descriptor must not come to mean another. */
+typedef struct rvm_library {
+  void *handle;
+  int descriptor;
+} rvm_library;
+
+struct rvm_code;
+
+struct rvm_executable {
+  rvm_section sections[RVM_SECTION_COUNT + 1]; /* by id */
+  const rvm_string_record *strings;
+  const rvm_function_record *functions;
+  const uint32_t *parameters; /* string indices */
+  const uint32_t *code;
+  rvm_function_name *by_name; /* sorted */
+  void **symbols;             /* of native and kernel functions, by function index */
+  rvm_value *constants;       /* immortal objects */
+  struct rvm_code *codes;     /* of bytecode functions, by function index (predecode.h) */
+  int32_t *steps, *objects;   /* what they point into */
+  rvm_value *literals;        /* operands of steps; a FUNCTION holds its index, a CONTEXT nothing */
+  int64_t literal_count;
+  rvm_library library;
+  int32_t is_elsewhere; /* its native code cannot run here, and is not loaded; while it is loaded: whether that may be */
+  rvm_value obstacle;   /* the ERROR that says why; NIL: nothing was tried (is_only_checked), or it runs */
+  int32_t is_only_checked;
+  char **callable; /* patterns of registered functions that it may call; NULL: any */
+  int32_t callable_count;
+  void (*release)(void *); /* rvm_load_options */
+  void *release_argument;
+  atomic_int users; /* its host and its machines */
+  int32_t string_count, function_count, constant_count;
+  uint32_t code_words;
+};
+
+/* What the machine gives to native code (machine.c). */
+extern const rvm_native_api rvm_machine_native_api;
+
+void rvm_executable_retain(rvm_executable *executable);
+const char *rvm_executable_string(const rvm_executable *executable, uint32_t index);
+/* The `count` items of a table that starts `*offset` bytes into the section, which has so many; moves the offset behind it; NULL: too
+   short. */
+const void *rvm_section_table(const rvm_section *section, int64_t *offset, uint64_t count, uint64_t item_bytes);
+
+/* Whether the executable may call a registered function, by the load options that it came with. */
+int rvm_executable_may_call(const rvm_executable *executable, const char *name);
+
+/* Whether native code of that triple and those features of the processor (cpu_features.def) can run here; UNSUPPORTED: no. */
+rvm_status rvm_native_check(const char *triple, const char *cpu, rvm_value *error);
+/* Loads the shared library of a native section and calls its relvm_native_open; BAD_EXECUTABLE when it is no library. */
+rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error);
+/* The address of a symbol, or NULL. */
+void *rvm_library_find(const rvm_library *library, const char *symbol);
+void rvm_library_close(rvm_library *library);
+
+#endif

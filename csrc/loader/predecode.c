@@ -1,0 +1,548 @@
+#include "predecode.h"
+
+#include <string.h>
+
+#include "builtins.h"
+#include "scalar_ops.h"
+#include "verify.h"
+
+/* What is known of a value before it is there.  `objects_of` functions and registers start with NEVER; a value that may be
+   of two types is ANY. */
+enum type { NEVER, INT, FLOAT, BOOL, ANY };
+
+/* What a function of the table is to the decoder. */
+enum class { OTHER, BYTECODE, KERNEL, BUILTIN, INVOKE, COPY, ITEM, TRUTH, DIM, CHECK, CHECK_TENSOR };
+
+/* Rounds in which the types of functions' results settle; then they count as ANY. */
+enum { MOST_ROUNDS = 20, MOST_MOVES = 16, SMALLEST_KEPT = -16, LARGEST_KEPT = 255 };
+
+typedef struct decoder {
+  rvm_executable *executable;
+  unsigned char *classes; /* per function: enum class */
+  unsigned char *results; /* per function: enum type */
+  unsigned char *types;   /* per register of all bytecode functions */
+  int64_t *first;         /* per function: its first register in `types` */
+  int32_t *positions;     /* per code word that starts an instruction: where its step begins */
+  unsigned char *checked; /* per parameter of the present function: what type its entry checks want, NEVER: any, ANY: several */
+  int32_t *literal_of_constant, *literal_of_function, *literal_of_int; /* place + 1; 0: none yet */
+  int32_t literal_of_nil, literal_of_bool[2], literal_of_context;
+  rvm_value *literals;
+  int64_t literal_count;
+  int32_t *steps, *objects;
+  int64_t step_count, object_count;
+  int changed, settled;
+} decoder;
+
+static const char *const step_operands[] = {
+#define STEP(name, operands, meaning) operands,
+    RVM_STEPS(STEP)
+#undef STEP
+};
+
+static int32_t step_words(const int32_t *at) {
+  if (*at >= RVM_STEP_unless_rr_eq_i64) return 5;
+  if (*at >= RVM_STEP_any_add_i64) return 4;
+  int32_t words = 1;
+  for (const char *letter = step_operands[*at]; *letter; letter++)
+    words += 1 + (*letter == 'k' ? at[words] : *letter == 'm' ? 2 * at[words] : 0);
+  return words;
+}
+
+int64_t rvm_code_instruction(const rvm_code *code, const int32_t *at) {
+  int64_t index = 0;
+  for (const int32_t *step = code->steps; step < at; step += step_words(step)) index++;
+  return index;
+}
+
+const int32_t *rvm_code_step(const rvm_executable *executable, int32_t function, int64_t index) {
+  const rvm_function_record *record = &executable->functions[function];
+  const uint32_t *code = executable->code + record->code_start, *end = code + record->code_count;
+  const int32_t *step = executable->codes[function].steps;
+  for (; index > 0 && code < end; index--) {
+    code += rvm_instruction_words(code, (uint32_t)(end - code));
+    step += step_words(step);
+  }
+  return index == 0 && code < end ? step : NULL;
+}
+
+/* ---- what functions are ---- */
+
+static enum class class_of(const rvm_executable *executable, const rvm_function_record *function) {
+  static const struct {
+    const char *name;
+    enum class class;
+  } known[] = {{"copy", COPY},
+               {"tuple_getitem", ITEM},
+               {"read_if_cond", TRUTH},
+               {"read_dim", DIM},
+               {"check_prim_value_info", CHECK},
+               {"check_tensor_info", CHECK_TENSOR},
+               {"invoke_closure", INVOKE},
+               {"invoke_pure_closure", INVOKE}};
+  if (function->kind == RVM_KIND_bytecode) return BYTECODE;
+  if (function->kind == RVM_KIND_kernel) return KERNEL;
+  const char *name = rvm_executable_string(executable, function->name);
+  size_t prefix = strlen(RVM_BUILTIN_PREFIX);
+  if (function->kind != RVM_KIND_packed || strncmp(name, RVM_BUILTIN_PREFIX, prefix) != 0) return OTHER;
+  if (strcmp(name + prefix, "print") == 0 || strcmp(name + prefix, "call_py_func") == 0) return OTHER; /* the host's */
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strcmp(name + prefix, known[i].name) == 0) return known[i].class;
+  return BUILTIN;
+}
+
+/* ---- types of registers ---- */
+
+static enum type join(enum type a, enum type b) { return a == NEVER || a == b ? b : b == NEVER ? a : ANY; }
+
+/* Of a constant: there are none that are bools. */
+static enum type type_of_tag(int64_t tag) { return tag == RVM_TAG_INT ? INT : tag == RVM_TAG_FLOAT ? FLOAT : ANY; }
+
+static enum type type_of_letter(char letter) { return letter == 'i' ? INT : letter == 'f' ? FLOAT : BOOL; }
+
+static const struct {
+  const char *operands, *result;
+} prims[] = {
+#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) {#operands, #result},
+#include "scalar_operators.def"
+#undef PRIM_OPERATOR
+};
+
+static enum type type_of_argument(const decoder *d, const unsigned char *types, uint32_t word) {
+  int32_t payload = rvm_argument_payload(word);
+  switch (rvm_argument_kind(word)) {
+    case RVM_ARGUMENT_REGISTER: return types[payload];
+    case RVM_ARGUMENT_IMMEDIATE: return INT;
+    case RVM_ARGUMENT_BOOL: return BOOL;
+    case RVM_ARGUMENT_CONSTANT: return type_of_tag(d->executable->constants[payload].tag);
+    default: return ANY;
+  }
+}
+
+static void widen(decoder *d, unsigned char *type, enum type by) {
+  enum type both = join(*type, by);
+  d->changed |= both != *type;
+  *type = (unsigned char)both;
+}
+
+/* The type of what a call gives. */
+static enum type type_of_call(const decoder *d, const unsigned char *types, uint32_t callee, const uint32_t *list) {
+  switch ((enum class)d->classes[callee]) {
+    case BYTECODE: return d->settled ? ANY : d->results[callee];
+    case COPY: return list[0] == 1 ? type_of_argument(d, types, list[1]) : ANY;
+    case TRUTH: return BOOL;
+    case DIM: return INT;
+    default: return ANY;
+  }
+}
+
+static int is_constant(const decoder *d, uint32_t word, int64_t tag) {
+  return rvm_argument_kind(word) == RVM_ARGUMENT_CONSTANT && d->executable->constants[rvm_argument_payload(word)].tag == tag;
+}
+
+/* A call that says what type a parameter has, before anything else happens: its number and that type. */
+static int is_entry_check(const decoder *d, const rvm_function_record *function, const uint32_t *code, int32_t *parameter,
+                          enum type *type) {
+  if (code[0] != RVM_OP_call || (int32_t)code[1] >= 0 || d->classes[code[2]] != CHECK || code[3] != 3) return 0;
+  if (rvm_argument_kind(code[4]) != RVM_ARGUMENT_REGISTER || !is_constant(d, code[5], RVM_TAG_DTYPE) ||
+      !is_constant(d, code[6], RVM_TAG_STRING))
+    return 0;
+  *parameter = rvm_argument_payload(code[4]);
+  rvm_value dtype = d->executable->constants[rvm_argument_payload(code[5])];
+  if (*parameter >= function->parameter_count) return 0;
+  *type = dtype.as.i == RVM_DTYPE_i64   ? INT
+          : dtype.as.i == RVM_DTYPE_f64 ? FLOAT
+          : dtype.as.i == RVM_DTYPE_bool ? BOOL
+                                         : ANY;
+  return *type != ANY;
+}
+
+static int calls_nothing(const decoder *d, uint32_t callee) {
+  return d->classes[callee] == BUILTIN || d->classes[callee] == CHECK || d->classes[callee] == CHECK_TENSOR;
+}
+
+/* One walk over a function: its registers and its result take the types of what is written to them. */
+static void widen_function(decoder *d, int32_t index) {
+  const rvm_function_record *function = &d->executable->functions[index];
+  const uint32_t *code = d->executable->code + function->code_start;
+  unsigned char *types = d->types + d->first[index];
+  int entering = 1;
+  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
+    const uint32_t *at = code + pc;
+    int32_t parameter;
+    enum type type;
+    switch ((enum rvm_opcode)at[0]) {
+      case RVM_OP_call:
+        if (entering && is_entry_check(d, function, at, &parameter, &type)) continue;
+        entering &= calls_nothing(d, at[2]);
+        if ((int32_t)at[1] >= 0) widen(d, &types[at[1]], type_of_call(d, types, at[2], at + 3));
+        continue;
+      case RVM_OP_prim: widen(d, &types[at[1]], type_of_letter(*prims[at[2]].result)); break;
+      case RVM_OP_ret: widen(d, &d->results[index], types[at[1]]); break;
+      case RVM_OP_tail_call: widen(d, &d->results[index], type_of_call(d, types, at[1], at + 2)); break;
+      case RVM_OP_reset: widen(d, &types[at[1]], ANY); break;
+      default: break;
+    }
+    entering = 0;
+  }
+}
+
+/* What parameters are before the function runs: ANY, unless it begins with a check. */
+static void type_parameters(decoder *d, int32_t index) {
+  const rvm_function_record *function = &d->executable->functions[index];
+  const uint32_t *code = d->executable->code + function->code_start;
+  unsigned char *types = d->types + d->first[index];
+  memset(types, NEVER, function->registers);
+  memset(types, ANY, (size_t)function->parameter_count);
+  for (uint32_t pc = 0;; pc += rvm_instruction_words(code + pc, function->code_count - pc)) { /* the last is no call */
+    const uint32_t *at = code + pc;
+    int32_t parameter;
+    enum type type;
+    if (is_entry_check(d, function, at, &parameter, &type)) {
+      if (types[parameter] == ANY) types[parameter] = (unsigned char)type;
+    } else if (at[0] != RVM_OP_call || !calls_nothing(d, at[2])) {
+      return;
+    }
+  }
+}
+
+/* All functions, until nothing changes.  Should that take long, results count as ANY, and in the end everything. */
+static void find_types(decoder *d, int64_t registers) {
+  int32_t count = d->executable->function_count;
+  for (int32_t i = 0; i < count; i++)
+    if (d->classes[i] == BYTECODE) type_parameters(d, i);
+  for (int round = 0; round < 2 * MOST_ROUNDS; round++) {
+    d->settled = round >= MOST_ROUNDS;
+    d->changed = 0;
+    for (int32_t i = 0; i < count; i++)
+      if (d->classes[i] == BYTECODE) widen_function(d, i);
+    if (!d->changed) return;
+  }
+  memset(d->types, ANY, (size_t)registers);
+  memset(d->results, ANY, (size_t)count);
+}
+
+/* ---- literals ---- */
+
+/* The operand that stands for a literal: a new one, or the one at *place. */
+static int32_t literal(decoder *d, rvm_value value, int32_t *place) {
+  if (*place == 0) {
+    d->literals[d->literal_count++] = value;
+    *place = (int32_t)d->literal_count;
+  }
+  return -*place;
+}
+
+static int32_t operand(decoder *d, uint32_t word) {
+  int32_t payload = rvm_argument_payload(word), fresh = 0;
+  switch (rvm_argument_kind(word)) {
+    case RVM_ARGUMENT_REGISTER: return payload;
+    case RVM_ARGUMENT_IMMEDIATE: {
+      int kept = payload >= SMALLEST_KEPT && payload <= LARGEST_KEPT;
+      return literal(d, rvm_int(payload), kept ? &d->literal_of_int[payload - SMALLEST_KEPT] : &fresh);
+    }
+    case RVM_ARGUMENT_BOOL: return literal(d, rvm_bool(payload), &d->literal_of_bool[payload]);
+    case RVM_ARGUMENT_CONSTANT: return literal(d, d->executable->constants[payload], &d->literal_of_constant[payload]);
+    case RVM_ARGUMENT_FUNCTION:
+      return literal(d, (rvm_value){.tag = RVM_TAG_FUNCTION, .as.i = payload}, &d->literal_of_function[payload]);
+    case RVM_ARGUMENT_CONTEXT: return literal(d, (rvm_value){.tag = RVM_TAG_CONTEXT}, &d->literal_of_context);
+    default: return literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
+  }
+}
+
+/* ---- steps ---- */
+
+static void put(decoder *d, int32_t word) { d->steps[d->step_count++] = word; }
+
+static void put_list(decoder *d, const uint32_t *list) {
+  put(d, (int32_t)list[0]);
+  for (uint32_t i = 1; i <= list[0]; i++) put(d, operand(d, list[i]));
+}
+
+static int is_scalar(enum type type) { return type == INT || type == FLOAT || type == BOOL; }
+
+static int is_dtype_or_nil(const decoder *d, uint32_t word) {
+  return rvm_argument_kind(word) == RVM_ARGUMENT_NIL || is_constant(d, word, RVM_TAG_DTYPE);
+}
+
+/* The step for a call; those that are not plain calls do the same, in fewer words of C. */
+static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, const uint32_t *at) {
+  int32_t destination = (int32_t)at[1];
+  const uint32_t *list = at + 3;
+  switch ((enum class)d->classes[at[2]]) {
+    case OTHER:
+    case BYTECODE: return RVM_STEP_call;
+    case KERNEL:
+      return (int64_t)list[0] == d->executable->functions[at[2]].parameter_count ? RVM_STEP_call_kernel : RVM_STEP_call;
+    case INVOKE:
+      return list[0] >= 2 && rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT ? RVM_STEP_invoke : RVM_STEP_call;
+    case COPY:
+      if (list[0] != 1 || destination < 0 || rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT) return RVM_STEP_call_builtin;
+      return is_scalar(types[destination]) && is_scalar(type_of_argument(d, types, list[1])) ? RVM_STEP_move : RVM_STEP_copy;
+    case ITEM: return list[0] == 2 && destination >= 0 ? RVM_STEP_item : RVM_STEP_call_builtin;
+    case CHECK:
+      if (destination < 0 && list[0] == 3 && is_constant(d, list[2], RVM_TAG_DTYPE) &&
+          is_constant(d, list[3], RVM_TAG_STRING)) {
+        rvm_value dtype = d->executable->constants[rvm_argument_payload(list[2])];
+        if (dtype.as.i == RVM_DTYPE_i64) return RVM_STEP_check_int;
+        if (dtype.as.i == RVM_DTYPE_f64) return RVM_STEP_check_float;
+        if (dtype.as.i == RVM_DTYPE_bool) return RVM_STEP_check_bool;
+      }
+      return RVM_STEP_call_builtin;
+    case CHECK_TENSOR:
+      return destination < 0 && list[0] == 4 && rvm_argument_kind(list[2]) == RVM_ARGUMENT_IMMEDIATE &&
+                     is_dtype_or_nil(d, list[3]) && is_constant(d, list[4], RVM_TAG_STRING)
+                 ? RVM_STEP_check_tensor
+                 : RVM_STEP_call_builtin;
+    default: return RVM_STEP_call_builtin;
+  }
+}
+
+static void put_call(decoder *d, const unsigned char *types, const uint32_t *at) {
+  put(d, (int32_t)step_of_call(d, types, at));
+  put(d, (int32_t)at[1]);
+  put(d, (int32_t)at[2]);
+  put_list(d, at + 3);
+}
+
+/* A register or literal in bytes. */
+static int32_t in_bytes(int32_t operand) { return operand * (int32_t)sizeof(rvm_value); }
+
+enum { MOST_IN_BYTES = 1 << 26 };
+
+static int is_comparison(uint32_t row) { return row >= RVM_PRIM_eq_i64 && row <= RVM_PRIM_ge_i64; }
+
+/* An `if` right behind an i64 comparison becomes part of its step: there is always an instruction behind. */
+static void put_prim(decoder *d, const rvm_function_record *function, const unsigned char *types, const uint32_t *at) {
+  uint32_t row = at[2], count = at[3];
+  const uint32_t *next = at + 4 + count;
+  int known = function->registers <= MOST_IN_BYTES && d->literal_count < MOST_IN_BYTES; /* never: more, below 256 MB */
+  known &= is_scalar(types[at[1]]) && rvm_argument_kind(at[4]) == RVM_ARGUMENT_REGISTER;
+  for (uint32_t i = 0; i < count; i++)
+    known &= type_of_argument(d, types, at[4 + i]) == type_of_letter(prims[row].operands[i]);
+  int32_t a = operand(d, at[4]);
+  int32_t b = count > 1 ? operand(d, at[5]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
+  int jumps = known && is_comparison(row) && next[0] == RVM_OP_if && next[1] == at[1] && (int32_t)next[2] > 0;
+  if (!known)
+    put(d, (int32_t)(RVM_STEP_any_add_i64 + row));
+  else if (jumps)
+    put(d, (int32_t)((b >= 0 ? RVM_STEP_unless_rr_eq_i64 : RVM_STEP_unless_rl_eq_i64) + row - RVM_PRIM_eq_i64));
+  else
+    put(d, (int32_t)((b >= 0 ? RVM_STEP_rr_add_i64 : RVM_STEP_rl_add_i64) + row));
+  put(d, known ? in_bytes((int32_t)at[1]) : (int32_t)at[1]);
+  put(d, known ? in_bytes(a) : a);
+  put(d, known ? in_bytes(b) : b);
+  if (jumps) put(d, 0); /* patched with the jump of the `if` */
+}
+
+/* Orders moves so that each can be made after those before it: `sources[i]` to i.  How many there are, not counting those
+   to where the value is; -1: there is no such order. */
+static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order) {
+  int32_t placed = 0, todo = 0;
+  unsigned char done[MOST_MOVES] = {0}, readers[MOST_MOVES] = {0}; /* readers: the other moves still to be made that read i */
+  if (count > MOST_MOVES) return -1;
+  for (int32_t i = 0; i < count; i++) {
+    done[i] = sources[i] == i;
+    todo += !done[i];
+    if (!done[i] && (uint32_t)sources[i] < (uint32_t)count) readers[sources[i]]++;
+  }
+  for (int moved = 1; moved && placed < todo;) {
+    moved = 0;
+    for (int32_t i = 0; i < count; i++) {
+      if (done[i] || readers[i] > 0) continue;
+      order[placed++] = i;
+      done[i] = 1;
+      moved = 1;
+      if ((uint32_t)sources[i] < (uint32_t)count) readers[sources[i]]--;
+    }
+  }
+  return placed == todo ? placed : -1;
+}
+
+/* `entry`: the code word after the checks that the function begins with. */
+static void put_tail_call(decoder *d, int32_t index, const unsigned char *types, const uint32_t *at, uint32_t entry) {
+  const rvm_function_record *function = &d->executable->functions[index];
+  const uint32_t *list = at + 2;
+  if (at[1] != (uint32_t)index) {
+    put(d, RVM_STEP_tail_call);
+    put(d, (int32_t)at[1]);
+    put_list(d, list);
+    return;
+  }
+  int holds = 1;
+  for (uint32_t i = 0; i < list[0]; i++) {
+    enum type type = (enum type)d->checked[i];
+    holds &= type == NEVER || (type != ANY && type_of_argument(d, types, list[1 + i]) == type);
+  }
+  int32_t *start = d->steps + d->step_count, *sources = start + 4, order[MOST_MOVES], moves;
+  put(d, RVM_STEP_tail_self);
+  put(d, (int32_t)(d->positions[function->code_start + (holds ? entry : 0)] - (start - d->steps)));
+  put(d, (int32_t)at[1]);
+  put_list(d, list);
+  if (!holds || d->executable->codes[index].object_count > 0) return;
+  if ((moves = order_moves(sources, (int32_t)list[0], order)) < 0) return;
+  *start = RVM_STEP_again;
+  put(d, moves);
+  for (int32_t i = 0; i < moves; i++) {
+    put(d, order[i]);
+    put(d, sources[order[i]]);
+  }
+}
+
+/* Find the end of the entry checks, and note the type that they want of each parameter. */
+static uint32_t find_entry(decoder *d, const rvm_function_record *function) {
+  const uint32_t *code = d->executable->code + function->code_start;
+  uint32_t pc = 0;
+  int32_t parameter;
+  enum type type;
+  memset(d->checked, NEVER, (size_t)function->parameter_count);
+  while (is_entry_check(d, function, code + pc, &parameter, &type)) {
+    d->checked[parameter] = (unsigned char)join((enum type)d->checked[parameter], type);
+    pc += rvm_instruction_words(code + pc, function->code_count - pc);
+  }
+  return pc;
+}
+
+static void put_instruction(decoder *d, int32_t index, const uint32_t *at, uint32_t entry) {
+  const unsigned char *types = d->types + d->first[index];
+  switch ((enum rvm_opcode)at[0]) { /* never: another opcode */
+    case RVM_OP_call: put_call(d, types, at); return;
+    case RVM_OP_prim: put_prim(d, &d->executable->functions[index], types, at); return;
+    case RVM_OP_tail_call: put_tail_call(d, index, types, at, entry); return;
+    case RVM_OP_ret: put(d, RVM_STEP_ret); break;
+    case RVM_OP_if: put(d, types[at[1]] == BOOL && (int32_t)at[2] > 0 ? RVM_STEP_unless_bool : RVM_STEP_unless); break;
+    case RVM_OP_reset: put(d, RVM_STEP_reset); break;
+    case RVM_OP_goto: put(d, (int32_t)at[1] <= 0 ? RVM_STEP_go_back : RVM_STEP_go); break;
+    case RVM_OP_COUNT: break;
+  }
+  put(d, (int32_t)at[1]);
+  if (at[0] == RVM_OP_if) put(d, (int32_t)at[2]);
+}
+
+/* Jumps were put as in the code, in words of it: now that all steps have their places, in words of steps. */
+static void patch_jump(decoder *d, const rvm_function_record *function, uint32_t pc) {
+  const uint32_t *at = d->executable->code + function->code_start + pc;
+  const int32_t *positions = d->positions + function->code_start;
+  int32_t *step = d->steps + positions[pc];
+  if (at[0] == RVM_OP_goto) step[1] = positions[(int32_t)pc + (int32_t)at[1]] - positions[pc];
+  if (at[0] == RVM_OP_if) step[2] = positions[(int32_t)pc + (int32_t)at[2]] - positions[pc];
+  if (*step >= RVM_STEP_unless_rr_eq_i64) step[4] = positions[(int32_t)pc + 6 + (int32_t)at[8]] - positions[pc];
+}
+
+static void decode_function(decoder *d, int32_t index) {
+  const rvm_function_record *function = &d->executable->functions[index];
+  rvm_code *made = &d->executable->codes[index];
+  const uint32_t *code = d->executable->code + function->code_start;
+  const unsigned char *types = d->types + d->first[index];
+  uint32_t entry = find_entry(d, function);
+  made->steps = d->steps + d->step_count;
+  made->objects = d->objects + d->object_count;
+  for (uint32_t i = 0; i < function->registers; i++) {
+    if (types[i] != ANY) continue;
+    d->objects[d->object_count++] = (int32_t)i;
+    made->object_count++;
+  }
+  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
+    d->positions[function->code_start + pc] = (int32_t)d->step_count;
+    put_instruction(d, index, code + pc, entry);
+  }
+  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc))
+    patch_jump(d, function, pc);
+}
+
+enum { READ = 1 << 7 }; /* beside a register's type */
+
+static void mark_read(unsigned char *types, const uint32_t *list) {
+  for (uint32_t i = 1; i <= list[0]; i++)
+    if (rvm_argument_kind(list[i]) == RVM_ARGUMENT_REGISTER) types[rvm_argument_payload(list[i])] |= READ;
+}
+
+/* What a call gives that nothing reads may be anything, what an instrument's skipping leaves too; so may what a
+   function gives that never returns. */
+static void close_types(decoder *d, int32_t index) {
+  const rvm_function_record *function = &d->executable->functions[index];
+  const uint32_t *code = d->executable->code + function->code_start;
+  unsigned char *types = d->types + d->first[index];
+  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
+    switch ((enum rvm_opcode)code[pc]) {
+      case RVM_OP_call:
+      case RVM_OP_prim: mark_read(types, code + pc + 3); break;
+      case RVM_OP_tail_call: mark_read(types, code + pc + 2); break;
+      case RVM_OP_ret:
+      case RVM_OP_if: types[code[pc + 1]] |= READ; break;
+      default: break;
+    }
+  }
+  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
+    if (code[pc] != RVM_OP_call || (int32_t)code[pc + 1] < 0) continue;
+    unsigned char *type = &types[code[pc + 1]];
+    if (!(*type & READ) || *type == (READ | NEVER)) *type = (unsigned char)((*type & READ) | ANY);
+  }
+  for (uint32_t i = 0; i < function->registers; i++) types[i] &= (unsigned char)~READ;
+}
+
+static rvm_status allocate(decoder *d, int64_t registers, int32_t most_parameters, rvm_value *error) {
+  rvm_executable *executable = d->executable;
+  size_t functions = (size_t)executable->function_count, words = executable->code_words;
+  size_t ints = LARGEST_KEPT - SMALLEST_KEPT + 1;
+  d->classes = rvm_allocate(functions);
+  d->results = rvm_allocate_zeroed(functions);
+  d->first = rvm_allocate(functions * sizeof *d->first);
+  d->types = rvm_allocate((size_t)registers);
+  d->positions = rvm_allocate_zeroed(words * sizeof *d->positions);
+  d->checked = rvm_allocate((size_t)most_parameters);
+  d->literal_of_constant = rvm_allocate_zeroed((size_t)executable->constant_count * sizeof(int32_t));
+  d->literal_of_function = rvm_allocate_zeroed(functions * sizeof(int32_t));
+  d->literal_of_int = rvm_allocate_zeroed(ints * sizeof(int32_t));
+  d->literals = rvm_allocate((words + 4) * sizeof *d->literals);
+  executable->codes = rvm_allocate_zeroed(functions * sizeof *executable->codes);
+  executable->steps = d->steps = rvm_allocate(RVM_STEP_WORDS_FOR_A_WORD * words * sizeof *d->steps);
+  executable->objects = d->objects = rvm_allocate((size_t)registers * sizeof *d->objects);
+  int ok = d->classes && d->results && d->first && d->types && d->positions && d->checked &&
+           d->literal_of_constant && d->literal_of_function && d->literal_of_int && d->literals && executable->codes && d->steps && d->objects;
+  return ok ? RVM_OK : rvm_out_of_memory(error);
+}
+
+/* The literals in reverse, so that one of place k is k before the end. */
+static rvm_status keep_literals(decoder *d, rvm_value *error) {
+  rvm_executable *executable = d->executable;
+  executable->literals = rvm_allocate((size_t)d->literal_count * sizeof *executable->literals);
+  if (!executable->literals) return rvm_out_of_memory(error);
+  for (int64_t i = 0; i < d->literal_count; i++) executable->literals[d->literal_count - 1 - i] = d->literals[i];
+  executable->literal_count = d->literal_count;
+  return RVM_OK;
+}
+
+static void decoder_release(decoder *d) {
+  void *blocks[] = {d->classes, d->results, d->first, d->types, d->positions, d->checked,
+                    d->literal_of_constant, d->literal_of_function, d->literal_of_int, d->literals};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) rvm_free(blocks[i]);
+}
+
+rvm_status rvm_executable_decode(rvm_executable *executable, rvm_value *error) {
+  decoder d = {.executable = executable};
+  int64_t registers = 0;
+  int32_t most_parameters = 0;
+  for (int32_t i = 0; i < executable->function_count; i++) {
+    const rvm_function_record *function = &executable->functions[i];
+    if (function->kind != RVM_KIND_bytecode) continue;
+    registers += function->registers;
+    if (function->parameter_count > most_parameters) most_parameters = function->parameter_count;
+  }
+  rvm_status status = allocate(&d, registers, most_parameters, error);
+  if (!status) {
+    int64_t first = 0;
+    for (int32_t i = 0; i < executable->function_count; i++) {
+      d.classes[i] = (unsigned char)class_of(executable, &executable->functions[i]);
+      d.first[i] = first;
+      if (d.classes[i] == BYTECODE) first += executable->functions[i].registers;
+    }
+    find_types(&d, registers);
+    for (int32_t i = 0; i < executable->function_count; i++)
+      if (d.classes[i] == BYTECODE) close_types(&d, i);
+    for (int32_t i = 0; i < executable->function_count; i++)
+      if (d.classes[i] == BYTECODE) decode_function(&d, i);
+    status = keep_literals(&d, error);
+  }
+  decoder_release(&d);
+  return status;
+}

@@ -1,0 +1,367 @@
+#include "verify.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "scalar_ops.h"
+
+static const char *const operand_letters[] = {
+#define OP(name, operands, meaning) operands,
+#include "opcodes.def"
+#undef OP
+};
+
+/* What is known of a code word. */
+enum { STARTS_INSTRUCTION = 1, IS_LOOP_HEAD = 2 };
+
+/* A set of registers, one bit each; on the free list its first word is the link. */
+typedef union register_set {
+  union register_set *next;
+  uint64_t bits[1];
+} register_set;
+
+/* The verification of one function.  `states` holds, for a code word that jumps go to, the registers that are written
+   on every way there seen so far: for a loop head until the end, for other targets until the walk arrives. */
+typedef struct checker {
+  const rvm_executable *executable;
+  const rvm_function_record *function;
+  const char *name;
+  const uint32_t *code;
+  uint32_t count;        /* words of code */
+  uint32_t set_words;    /* words of a register set */
+  unsigned char *marks;  /* per code word */
+  register_set **states; /* per code word */
+  register_set *written; /* at the instruction being looked at */
+  register_set *free_sets;
+  int64_t set_bytes; /* of all sets made */
+  int64_t *work;     /* what is left to verify the whole file */
+  int32_t reachable; /* whether the instruction being looked at is */
+  int32_t changed;   /* whether a loop head lost a register in this walk */
+  rvm_value *error;
+} checker;
+
+/* In code that is not made to be slow, the sets of a function take at most this much memory and its loops settle within so many
+   walks.  The work of verifying a file is counted in words of sets that are copied: so many for each byte of code, and as many more,
+   about half a second for 10 MB. */
+#define LARGEST_SET_BYTES ((int64_t)1 << 28)
+enum { MOST_WALKS = 64, WORK_FOR_A_BYTE = 64, SPARE_WORK = 1 << 24 };
+
+uint32_t rvm_instruction_words(const uint32_t *code, uint32_t left) {
+  if (code[0] >= RVM_OP_COUNT) return 0;
+  uint32_t words = 1;
+  for (const char *letter = operand_letters[code[0]]; *letter; letter++) {
+    if (words >= left) return 0;
+    if (*letter == 'A') {
+      if (code[words] > left - words - 1) return 0;
+      words += code[words];
+    }
+    words++;
+  }
+  return words;
+}
+
+/* The 0-based number of the instruction at `pc`, for messages. */
+static int64_t instruction_index(const checker *c, uint32_t pc) {
+  int64_t index = 0;
+  for (uint32_t at = 0; at < pc; at += rvm_instruction_words(c->code + at, c->count - at)) index++;
+  return index;
+}
+
+/* `what` may have one %lld, for `number`. */
+static rvm_status bad(const checker *c, uint32_t pc, const char *what, int64_t number) {
+  char text[96];
+  snprintf(text, sizeof text, what, (long long)number);
+  return rvm_fail(c->error, RVM_BAD_EXECUTABLE, "executable: function %s, instruction %lld: %s", c->name,
+                  (long long)instruction_index(c, pc), text);
+}
+
+/* ---- the form of the instructions ---- */
+
+/* A negative number is larger than all that there are, as an unsigned one: they are no more than INT32_MAX. */
+static int is_register(const checker *c, int32_t number) { return (uint32_t)number < c->function->registers; }
+
+static rvm_status check_argument(const checker *c, uint32_t pc, uint32_t position, uint32_t word) {
+  int32_t payload = rvm_argument_payload(word);
+  int ok = 0;
+  switch (rvm_argument_kind(word)) {
+    case RVM_ARGUMENT_REGISTER: ok = is_register(c, payload); break;
+    case RVM_ARGUMENT_IMMEDIATE: ok = 1; break;
+    case RVM_ARGUMENT_CONSTANT: ok = payload >= 0 && payload < c->executable->constant_count; break;
+    case RVM_ARGUMENT_FUNCTION: ok = payload >= 0 && payload < c->executable->function_count; break;
+    case RVM_ARGUMENT_CONTEXT:
+      if (position > 0) return bad(c, pc, "argument %lld: the context can only be the first argument", position);
+      ok = payload == 0;
+      break;
+    case RVM_ARGUMENT_NIL: ok = payload == 0; break;
+    case RVM_ARGUMENT_BOOL: ok = payload == 0 || payload == 1; break;
+  }
+  return ok ? RVM_OK : bad(c, pc, "argument %lld is malformed or out of range", position);
+}
+
+/* The callee is known to exist.  The context is for packed functions: a register never holds it. */
+static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee, const uint32_t *list) {
+  const rvm_function_record *function = &c->executable->functions[callee];
+  if (function->parameter_count >= 0 && list[0] != (uint32_t)function->parameter_count)
+    return bad(c, pc, "a call with %lld arguments, which is not what the function takes", list[0]);
+  for (uint32_t i = 0; i < list[0]; i++) {
+    rvm_status status = check_argument(c, pc, i, list[1 + i]);
+    if (status) return status;
+  }
+  if (list[0] > 0 && rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT && function->kind != RVM_KIND_packed)
+    return bad(c, pc, "argument %lld: only packed functions take the context", 0);
+  return RVM_OK;
+}
+
+/* The row is known to exist.  Its operands are registers and scalars. */
+static rvm_status check_prim_arguments(const checker *c, uint32_t pc, uint32_t row, const uint32_t *list) {
+  if (list[0] != (uint32_t)rvm_prim_operand_count((int32_t)row))
+    return bad(c, pc, "%lld operands, which is not what the operator takes", list[0]);
+  for (uint32_t i = 0; i < list[0]; i++) {
+    uint32_t kind = rvm_argument_kind(list[1 + i]);
+    if (kind == RVM_ARGUMENT_FUNCTION || kind == RVM_ARGUMENT_CONTEXT || kind == RVM_ARGUMENT_NIL)
+      return bad(c, pc, "operand %lld is no scalar", i);
+    rvm_status status = check_argument(c, pc, i, list[1 + i]);
+    if (status) return status;
+  }
+  return RVM_OK;
+}
+
+static rvm_status check_operands(const checker *c, uint32_t pc) {
+  const uint32_t *operand = c->code + pc + 1;
+  uint32_t callee = 0, row = RVM_PRIM_COUNT;
+  for (const char *letter = operand_letters[c->code[pc]]; *letter; letter++, operand++) {
+    int32_t number = (int32_t)*operand;
+    rvm_status status;
+    switch (*letter) {
+      case 'd':
+        if (number == -1 && c->code[pc] == RVM_OP_prim) return bad(c, pc, "an operator without a destination", 0);
+        if (number != -1 && !is_register(c, number)) return bad(c, pc, "no register %lld", number);
+        break;
+      case 'r':
+        if (!is_register(c, number)) return bad(c, pc, "no register %lld", number);
+        break;
+      case 'f':
+        if (*operand >= (uint32_t)c->executable->function_count) return bad(c, pc, "no function %lld", *operand);
+        callee = *operand;
+        break;
+      case 'p':
+        if (*operand >= RVM_PRIM_COUNT) return bad(c, pc, "no prim operator %lld", *operand);
+        row = *operand;
+        break;
+      case 'A':
+        status = row < RVM_PRIM_COUNT ? check_prim_arguments(c, pc, row, operand) : check_arguments(c, pc, callee, operand);
+        if (status) return status;
+        break;
+    }
+  }
+  return RVM_OK;
+}
+
+/* Where the instruction can jump to; -1 when it is no jump. */
+static int64_t jump_target(const checker *c, uint32_t pc) {
+  const char *letters = operand_letters[c->code[pc]], *jump = strchr(letters, 'j');
+  return jump ? (int64_t)pc + (int32_t)c->code[pc + 1 + (uint32_t)(jump - letters)] : -1;
+}
+
+/* Whether the next instruction is never reached from this one. */
+static int ends_path(uint32_t opcode) {
+  return opcode == RVM_OP_ret || opcode == RVM_OP_goto || opcode == RVM_OP_tail_call;
+}
+
+static uint32_t words_at(const checker *c, uint32_t pc) { return rvm_instruction_words(c->code + pc, c->count - pc); }
+
+/* Each instruction by itself; then, their starts being known, the jumps. */
+static rvm_status check_form(checker *c) {
+  uint32_t last = 0;
+  for (uint32_t pc = 0; pc < c->count; pc += words_at(c, pc)) {
+    if (words_at(c, pc) == 0) return bad(c, pc, "unknown opcode %lld, or an instruction cut short", c->code[pc]);
+    rvm_status status = check_operands(c, pc);
+    if (status) return status;
+    c->marks[pc] = STARTS_INSTRUCTION;
+    last = pc;
+  }
+  if (!ends_path(c->code[last])) return bad(c, last, "the way past the last instruction leads out of the function", 0);
+  for (uint32_t pc = 0; pc < c->count; pc += words_at(c, pc)) {
+    int64_t target = jump_target(c, pc);
+    if (!strchr(operand_letters[c->code[pc]], 'j')) continue;
+    if (target < 0 || target >= c->count || !(c->marks[target] & STARTS_INSTRUCTION))
+      return bad(c, pc, "no instruction at word %lld to jump to", target);
+    if (target <= pc) c->marks[target] |= IS_LOOP_HEAD;
+  }
+  return RVM_OK;
+}
+
+/* ---- registers are written before they are read ---- */
+
+static void set_add(register_set *set, int32_t number) { set->bits[number / 64] |= (uint64_t)1 << number % 64; }
+static void set_remove(register_set *set, int32_t number) { set->bits[number / 64] &= ~((uint64_t)1 << number % 64); }
+static int set_has(const register_set *set, int32_t number) { return set->bits[number / 64] >> number % 64 & 1; }
+
+/* A set without defined contents. */
+static rvm_status set_new(checker *c, register_set **set) {
+  size_t size_bytes = c->set_words * sizeof(uint64_t);
+  *set = c->free_sets;
+  if (*set) {
+    c->free_sets = (*set)->next;
+    return RVM_OK;
+  }
+  c->set_bytes += (int64_t)size_bytes;
+  if (c->set_bytes > LARGEST_SET_BYTES)
+    return rvm_fail(c->error, RVM_UNSUPPORTED,
+                    "executable: function %s has too many jumps for its number of registers: verifying it takes more than "
+                    "%lld bytes",
+                    c->name, (long long)LARGEST_SET_BYTES);
+  *set = rvm_allocate(size_bytes);
+  return *set ? RVM_OK : rvm_out_of_memory(c->error);
+}
+
+static void set_discard(checker *c, register_set *set) {
+  set->next = c->free_sets;
+  c->free_sets = set;
+}
+
+static void set_copy(const checker *c, register_set *to, const register_set *from) {
+  *c->work -= c->set_words;
+  memcpy(to->bits, from->bits, c->set_words * sizeof(uint64_t));
+}
+
+/* to = to and from; whether `to` lost anything. */
+static int set_intersect(const checker *c, register_set *to, const register_set *from) {
+  *c->work -= c->set_words;
+  uint64_t lost = 0;
+  for (uint32_t i = 0; i < c->set_words; i++) {
+    lost |= to->bits[i] & ~from->bits[i];
+    to->bits[i] &= from->bits[i];
+  }
+  return lost != 0;
+}
+
+/* The way walked joins the ways to `target` seen before. */
+static rvm_status join(checker *c, uint32_t target, int backward) {
+  register_set **state = &c->states[target];
+  int changed = 1;
+  if (*state) {
+    changed = set_intersect(c, *state, c->written);
+  } else {
+    rvm_status status = set_new(c, state);
+    if (status) return status;
+    set_copy(c, *state, c->written);
+  }
+  if (backward) c->changed |= changed;
+  return RVM_OK;
+}
+
+/* The way from the instruction before and the ways of jumps meet at `pc`. */
+static rvm_status arrive_at(checker *c, uint32_t pc) {
+  register_set **state = &c->states[pc];
+  if (c->reachable && (*state || c->marks[pc] & IS_LOOP_HEAD)) {
+    rvm_status status = join(c, pc, 0);
+    if (status) return status;
+  }
+  if (!*state) return RVM_OK;
+  c->reachable = 1;
+  set_copy(c, c->written, *state);
+  if (c->marks[pc] & IS_LOOP_HEAD) return RVM_OK;
+  set_discard(c, *state);
+  *state = NULL;
+  return RVM_OK;
+}
+
+/* What the instruction reads must be written; what it writes is. */
+static rvm_status pass_operands(checker *c, uint32_t pc) {
+  uint32_t opcode = c->code[pc];
+  const uint32_t *operand = c->code + pc + 1;
+  int32_t destination = -1;
+  for (const char *letter = operand_letters[opcode]; *letter; letter++, operand++) {
+    if (*letter == 'd') destination = (int32_t)*operand;
+    if (*letter == 'r' && opcode == RVM_OP_reset)
+      set_remove(c->written, (int32_t)*operand);
+    else if (*letter == 'r' && !set_has(c->written, (int32_t)*operand))
+      return bad(c, pc, "register %lld is read before it is written", *operand);
+    if (*letter != 'A') continue;
+    for (uint32_t i = 1; i <= operand[0]; i++) {
+      int32_t number = rvm_argument_payload(operand[i]);
+      if (rvm_argument_kind(operand[i]) == RVM_ARGUMENT_REGISTER && !set_has(c->written, number))
+        return bad(c, pc, "register %lld is read before it is written", number);
+    }
+  }
+  if (destination >= 0) set_add(c->written, destination);
+  return RVM_OK;
+}
+
+/* One walk over the instructions in their order. */
+static rvm_status walk(checker *c) {
+  memset(c->written->bits, 0, c->set_words * sizeof(uint64_t));
+  for (int32_t i = 0; i < c->function->parameter_count; i++) set_add(c->written, i);
+  c->reachable = 1;
+  c->changed = 0;
+  for (uint32_t pc = 0; pc < c->count; pc += words_at(c, pc)) {
+    rvm_status status = arrive_at(c, pc);
+    if (status) return status;
+    if (!c->reachable) continue;
+    if ((status = pass_operands(c, pc))) return status;
+    int64_t target = jump_target(c, pc);
+    if (target >= 0 && (status = join(c, (uint32_t)target, target <= pc))) return status;
+    if (ends_path(c->code[pc])) c->reachable = 0;
+    if (*c->work < 0)
+      return rvm_fail(c->error, RVM_UNSUPPORTED,
+                      "executable: function %s has too many jumps for its number of registers: verifying it takes too long",
+                      c->name);
+  }
+  return RVM_OK;
+}
+
+/* Walks until no loop head loses a register any more.  A walk believes of a loop what it has seen of it so far, so a
+   register that only a first, too hopeful walk takes for written is found by the next. */
+static rvm_status check_flow(checker *c) {
+  for (int walks = 0; walks < MOST_WALKS; walks++) {
+    rvm_status status = walk(c);
+    if (status || !c->changed) return status;
+  }
+  return rvm_fail(c->error, RVM_UNSUPPORTED, "executable: the loops of function %s are too entangled", c->name);
+}
+
+/* ---- all functions ---- */
+
+static void checker_release(checker *c) {
+  for (uint32_t i = 0; c->states && i < c->count; i++) rvm_free(c->states[i]);
+  while (c->free_sets) {
+    register_set *next = c->free_sets->next;
+    rvm_free(c->free_sets);
+    c->free_sets = next;
+  }
+  rvm_free(c->written);
+  rvm_free(c->states);
+  rvm_free(c->marks);
+}
+
+static rvm_status verify_function(const rvm_executable *executable, const rvm_function_record *function, int64_t *work,
+                                  rvm_value *error) {
+  checker c = {.executable = executable,
+               .function = function,
+               .name = rvm_executable_string(executable, function->name),
+               .code = executable->code + function->code_start,
+               .count = function->code_count,
+               .set_words = function->registers / 64 + 1,
+               .work = work,
+               .error = error};
+  c.marks = rvm_allocate_zeroed(c.count);
+  c.states = rvm_allocate_zeroed(c.count * sizeof *c.states);
+  rvm_status status = c.marks && c.states ? set_new(&c, &c.written) : rvm_out_of_memory(error);
+  if (!status) status = check_form(&c);
+  if (!status) status = check_flow(&c);
+  checker_release(&c);
+  return status;
+}
+
+rvm_status rvm_executable_verify(rvm_executable *executable, rvm_value *error) {
+  int64_t work = executable->sections[RVM_SECTION_code].size_bytes * WORK_FOR_A_BYTE + SPARE_WORK;
+  rvm_status status = RVM_OK;
+  rvm_budget *budget = rvm_budget_set(NULL); /* sets have a limit of their own, and are gone when this returns */
+  for (int32_t i = 0; i < executable->function_count && !status; i++) {
+    const rvm_function_record *function = &executable->functions[i];
+    if (function->kind == RVM_KIND_bytecode) status = verify_function(executable, function, &work, error);
+  }
+  rvm_budget_set(budget);
+  return status;
+}

@@ -1,0 +1,370 @@
+/* call.c: calls everything that can be called: bytecode, native and packed functions, from C and from each other. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pthread_getattr_np */
+#endif
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "machine.h"
+
+rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
+  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: the value stack of %lld values is exhausted", function->name,
+                  (long long)(machine->head.stack_end - machine->stack));
+}
+
+/* "NAME: expected 2 arguments (x, y), got 3"; what a closure has captured counts on neither side. */
+static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_t captured, rvm_value *error) {
+  const rvm_executable *executable = function->machine->executable;
+  int32_t expected = function->parameter_count - captured;
+  if (expected < 0)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %d captured values for %d parameters", function->name, captured,
+                    function->parameter_count);
+  char names[256] = "";
+  for (int32_t i = 0, used = 0; i < expected && used < (int32_t)sizeof names; i++)
+    used += snprintf(names + used, sizeof names - (size_t)used, "%s%s", i > 0 ? ", " : "",
+                     rvm_executable_string(executable, executable->parameters[function->record->first_parameter + i]));
+  return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: expected %d argument%s%s%s%s, got %lld", function->name, expected,
+                  expected == 1 ? "" : "s", expected > 0 ? " (" : "", names, expected > 0 ? ")" : "",
+                  (long long)(count - captured));
+}
+
+/* ---- windows: the registers of a function on the value stack ---- */
+
+/* Makes the window of a bytecode or native callee out of the arguments at the top, which become its own. */
+static rvm_status open_window(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                              rvm_value *error) {
+  if (count != function->parameter_count) return fail_arity(function, count, captured, error);
+  if (machine->head.stack_end - machine->head.top < function->registers) return rvm_fail_stack(machine, function, error);
+  machine->head.top += function->registers;
+  return RVM_OK;
+}
+
+/* That of a native function. */
+static void close_window(rvm_machine *machine, rvm_value *registers) {
+  for (rvm_value *value = registers; value < machine->head.top; value++)
+    if (rvm_value_is_object(*value)) rvm_release(value);
+  machine->head.top = registers;
+}
+
+void rvm_machine_lower(rvm_machine *machine, rvm_value *values, int64_t count) {
+  rvm_value *end = values + count, *left = machine->head.top + count;
+  memmove(machine->head.top, values, (size_t)count * sizeof *values);
+  if (left < values) left = values;
+  rvm_forget_all(left, end - left);
+}
+
+/* A window of `count` registers, up to the top, closes; the arguments of the tail call above it take its place. */
+static void replace_window(rvm_machine *machine, rvm_value *window, int64_t count) {
+  const rvm_pending tail = machine->tail;
+  rvm_value *arguments = machine->head.top;
+  machine->head.top = arguments + tail.count;
+  rvm_release_all(window, count);
+  machine->head.top = window;
+  rvm_machine_lower(machine, arguments, tail.count);
+  machine->tail = tail;
+}
+
+/* ---- packed and native functions ---- */
+
+/* Makes good what a packed function got wrong: a failure without an error, a value that may not be stored. */
+static rvm_status check_result(const rvm_function *function, rvm_status status, rvm_value *result) {
+  int is_value = result->tag >= 0 && result->tag < RVM_TAG_ERROR && result->tag != RVM_TAG_CONTEXT;
+  if (status == RVM_OK && is_value) return RVM_OK;
+  if (status != RVM_OK && result->tag == RVM_TAG_ERROR) return result->as.error->status;
+  if (is_value || result->tag == RVM_TAG_ERROR) rvm_release(result);
+  if (status > RVM_OK && status < RVM_STATUS_COUNT)
+    return rvm_fail(result, status, "%s failed without saying why", function->name);
+  return rvm_fail(result, RVM_CALLBACK_ERROR, "%s returned no valid status and result", function->name);
+}
+
+static rvm_status call_packed(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                              rvm_value *result) {
+  if (function->parameter_count >= 0 && count != function->parameter_count)
+    return fail_arity(function, count, captured, result);
+  rvm_value *arguments = machine->head.top;
+  machine->head.top += count;
+  *result = (rvm_value){.tag = RVM_TAG_NIL};
+  rvm_status status = function->call(function->self, arguments, (int32_t)count, result);
+  machine->head.top = arguments;
+  return check_result(function, status, result);
+}
+
+/* For what a call needs before the next look: kernels keep panels of matrices there, half a megabyte at most.  Threads may
+   have small stacks, of which half is kept. */
+enum { STACK_RESERVE_BYTES = 640 << 10 };
+
+const char *rvm_lowest_of_stack(void) {
+  static _Thread_local char *lowest;
+  pthread_attr_t attributes;
+  if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) { /* never: that it fails, but without memory */
+    void *start = NULL;
+    size_t size_bytes;
+    pthread_attr_getstack(&attributes, &start, &size_bytes);
+    pthread_attr_destroy(&attributes);
+    lowest = (char *)start + (size_bytes / 2 < STACK_RESERVE_BYTES ? size_bytes / 2 : STACK_RESERVE_BYTES);
+  }
+  return lowest;
+}
+
+static rvm_status check_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
+  if ((const char *)__builtin_frame_address(0) >= machine->head.lowest) return RVM_OK;
+  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: calls nest deeper than this thread's C stack allows", function->name);
+}
+
+/* Whether one more function may be entered. */
+static rvm_status check_depth(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
+  if (machine->head.frame_count + machine->head.nesting < machine->head.frame_limit) return RVM_OK;
+  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: calls nest more than %lld deep", function->name,
+                  (long long)machine->head.frame_limit);
+}
+
+/* Native code leaves its result, or its error, in the register behind its parameters; or it asks for a tail call, whose
+   arguments then lie at the top.  Takes over the arguments. */
+static rvm_status call_native(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                              rvm_value *result) {
+  rvm_value *registers = machine->head.top;
+  rvm_status status;
+  if ((status = check_stack(machine, function, result)) || (status = check_depth(machine, function, result)) ||
+      (status = open_window(machine, function, count, captured, result))) {
+    rvm_release_top(machine, count);
+    return status;
+  }
+  machine->head.nesting++;
+  status = function->routine(machine, registers, machine->head.constants, machine->head.function_values);
+  const int64_t failed_at = machine->head.failed_at; /* a debugger may call the machine */
+  machine->head.failed_at = -1;
+  if (status > RVM_OK) rvm_debugger_failed(machine, registers[count]);
+  machine->head.nesting--;
+  if (status == RVM_TAIL_CALL) {
+    replace_window(machine, registers, machine->head.top - registers);
+    return RVM_TAIL_CALL;
+  }
+  *result = registers[count];
+  registers[count].tag = RVM_TAG_NIL;
+  close_window(machine, registers);
+  status = check_result(function, status, result);
+  if (status) rvm_error_add_frame(*result, function->name, failed_at);
+  return status;
+}
+
+/* ---- bytecode ---- */
+
+/* Takes over the arguments, unless it fails. */
+static rvm_status push_frame(rvm_machine *machine, rvm_pending call, rvm_value *error) {
+  rvm_value *registers = machine->head.top;
+  rvm_status status;
+  if ((status = check_depth(machine, call.function, error)) ||
+      (status = open_window(machine, call.function, call.count, call.captured, error)))
+    return status;
+  machine->frames[machine->head.frame_count++] =
+      (rvm_frame){.function = call.function, .registers = registers, .pc = call.function->code->steps};
+  return RVM_OK;
+}
+
+void rvm_machine_pop_frame(rvm_machine *machine) {
+  const rvm_frame *frame = &machine->frames[machine->head.frame_count - 1];
+  rvm_release_objects(frame->function->code, frame->registers);
+  machine->head.top = frame->registers;
+  machine->head.frame_count--;
+}
+
+void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call) {
+  rvm_value *arguments = machine->head.top;
+  if (call->count < 2 || arguments[0].tag != RVM_TAG_CONTEXT) return;
+  rvm_value callee = arguments[1];
+  if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE) return;
+  const rvm_value *captured;
+  int32_t captured_count;
+  const rvm_function *function = rvm_callee_function(callee, &captured, &captured_count);
+  if (function->machine != machine || function->kind == RVM_KIND_packed || function->kind == RVM_KIND_kernel) return;
+  int64_t given = call->count - 2;
+  if (machine->head.stack_end - arguments < given + captured_count) return;
+  memmove(arguments, arguments + 2, (size_t)given * sizeof *arguments);
+  rvm_forget_all(arguments + given, 2);
+  for (int32_t i = 0; i < captured_count; i++) arguments[given + i] = captured[i];
+  *call = (rvm_pending){.function = function, .count = given + captured_count, .captured = captured_count};
+}
+
+/* Calls a function that the instrument watches, with the owned arguments at the top. */
+static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value *result) {
+  rvm_value *arguments = machine->head.top;
+  rvm_status status;
+  if (machine->head.stack_end - arguments < 2 * call.count) {
+    status = rvm_fail_stack(machine, call.function, result);
+  } else {
+    machine->head.top += call.count;
+    memcpy(machine->head.top, arguments, (size_t)call.count * sizeof *arguments);
+    status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
+    machine->head.top = arguments;
+  }
+  rvm_release_top(machine, call.count);
+  return status;
+}
+
+rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entered, rvm_value *result) {
+  rvm_status status;
+  *entered = 0;
+  while (call.function->kind == RVM_KIND_native) {
+    status = call_native(machine, call.function, call.count, call.captured, result);
+    if (status != RVM_TAIL_CALL) return status;
+    call = machine->tail;
+    if (rvm_is_watched(machine, call.function)) return call_watched(machine, call, result);
+  }
+  if (call.function->kind == RVM_KIND_bytecode) {
+    status = push_frame(machine, call, result);
+    *entered = status == RVM_OK;
+    if (*entered) return RVM_OK;
+  } else {
+    status = call_packed(machine, call.function, call.count, call.captured, result);
+  }
+  rvm_release_top(machine, call.count);
+  return status;
+}
+
+/* ---- calls from C ---- */
+
+static rvm_status call_unwatched(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                                 rvm_value *result) {
+  rvm_value *arguments = machine->head.top;
+  rvm_status status = check_stack(machine, function, result);
+  if (status) {
+    rvm_forget_all(arguments, count);
+    return status;
+  }
+  if (function->kind == RVM_KIND_packed || function->kind == RVM_KIND_kernel) {
+    status = call_packed(machine, function, count, captured, result);
+    rvm_forget_all(arguments, count);
+  } else {
+    int entered;
+    rvm_retain_all(arguments, count);
+    status = rvm_machine_start(machine, (rvm_pending){.function = function, .count = count, .captured = captured}, &entered, result);
+    if (entered) status = rvm_machine_run(machine, result);
+  }
+  return status;
+}
+
+rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
+                                   rvm_value *result) {
+  if (!rvm_is_watched(machine, function)) return call_unwatched(machine, function, count, captured, result);
+  rvm_value *arguments = machine->head.top;
+  int32_t skip;
+  *result = (rvm_value){.tag = RVM_TAG_NIL};
+  rvm_status status = rvm_instrument_before(machine, function, count, &skip, result);
+  if (!status && !skip) {
+    status = call_unwatched(machine, function, count, captured, result);
+    return rvm_instrument_after(machine, function, count, status, result);
+  }
+  rvm_forget_all(arguments, count);
+  return status;
+}
+
+rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error) {
+  char text[RVM_DESCRIPTION_BYTES];
+  return rvm_fail(error, RVM_TYPE_ERROR, "call: expected a function or closure, got %s", rvm_value_describe(callee, text));
+}
+
+/* Puts the borrowed arguments, then what a closure has captured, at the top. */
+static rvm_status lay_out_callee(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                                 rvm_pending *call, rvm_value *error) {
+  if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE) return rvm_fail_callee(callee, error);
+  const rvm_value *captured;
+  call->function = rvm_callee_function(callee, &captured, &call->captured);
+  call->count = (int64_t)count + call->captured;
+  if (call->function->machine != machine)
+    return rvm_fail(error, RVM_TYPE_ERROR, "call: the function belongs to another machine");
+  if (machine->head.stack_end - machine->head.top < call->count) return rvm_fail_stack(machine, call->function, error);
+  for (int32_t i = 0; i < count; i++) machine->head.top[i] = arguments[i];
+  for (int32_t i = 0; i < call->captured; i++) machine->head.top[count + i] = captured[i];
+  return RVM_OK;
+}
+
+rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                             rvm_value *result) {
+  rvm_pending call;
+  rvm_status status = lay_out_callee(machine, callee, arguments, count, &call, result);
+  if (status) return status;
+  machine->head.fuel -= call.function->cost;
+  return rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
+}
+
+rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                                 rvm_value *failure) {
+  const rvm_value invoked[] = {{.tag = RVM_TAG_CONTEXT, .as.machine = machine}, callee};
+  rvm_value error;
+  rvm_status status = rvm_check_arguments(RVM_BUILTIN_invoke_closure, "cf", invoked, 2, &error);
+  if (!status) status = lay_out_callee(machine, callee, arguments, count, &machine->tail, &error);
+  if (!status) {
+    rvm_retain_all(machine->head.top, machine->tail.count);
+    return RVM_TAIL_CALL;
+  }
+  rvm_release(failure);
+  *failure = error;
+  return status;
+}
+
+rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window, int32_t count, rvm_value *result) {
+  int entered;
+  replace_window(machine, window, count);
+  rvm_status status = rvm_machine_start(machine, machine->tail, &entered, result);
+  return entered ? rvm_machine_run(machine, result) : status;
+}
+
+/* ---- functions of the host as values ---- */
+
+/* A closure over `function` keeps this alive: what it captures is a tensor without elements, which releases it. */
+typedef struct host_function {
+  rvm_function function;
+  rvm_packed_function call;
+  void *self;
+  void (*release)(void *self);
+  char name[];
+} host_function;
+
+/* Calls it without the last argument, which is what the closure has captured. */
+static rvm_status call_host_function(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  const host_function *host = self;
+  return host->call(host->self, arguments, count - 1, result);
+}
+
+static void host_function_release(void *self) {
+  host_function *host = self;
+  if (host->release) host->release(host->self);
+  rvm_free(host);
+}
+
+rvm_status rvm_machine_function_new(rvm_machine *machine, const char *name, rvm_packed_function call, void *self,
+                                    void (*release)(void *self), rvm_value *result) {
+  RVM_EXPECT_POINTER(result, NULL);
+  RVM_EXPECT_POINTER(machine, result);
+  RVM_EXPECT_POINTER(name, result);
+  RVM_EXPECT_POINTER(call, result);
+  const size_t name_bytes = strlen(name) + 1;
+  host_function *host = rvm_allocate(sizeof *host + name_bytes);
+  if (!host) return rvm_out_of_memory(result);
+  *host = (host_function){.call = call, .self = self};
+  memcpy(host->name, name, name_bytes);
+  host->function = (rvm_function){.machine = machine,
+                                  .name = host->name,
+                                  .kind = RVM_KIND_packed,
+                                  .parameter_count = -1,
+                                  .cost = RVM_LONG_CALL_COST,
+                                  .call = call_host_function,
+                                  .self = host};
+  const int64_t no_elements = 0;
+  rvm_value keeper;
+  rvm_status status = rvm_tensor_wrap(RVM_DTYPE_u8, 1, &no_elements, NULL, host_function_release, host, &keeper);
+  if (status) {
+    rvm_free(host);
+    *result = keeper;
+    return status;
+  }
+  status = rvm_closure_new(&host->function, 1, result);
+  if (status) {
+    rvm_release(&keeper); /* not with the caller's release, which is set below */
+    return status;
+  }
+  result->as.closure->captured[0] = keeper;
+  host->release = release;
+  return RVM_OK;
+}

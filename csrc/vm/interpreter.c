@@ -1,0 +1,502 @@
+/* interpreter.c: runs the steps of bytecode functions (predecode.h), one short body each.  With RVM_STEPPED it is the one that
+   a debugger looks on at. */
+#include <string.h>
+
+#include "machine.h"
+#include "scalar_ops.h"
+
+/* Labels as values: each step jumps to the next one's body by itself, so that the processor can tell them apart. */
+#pragma GCC diagnostic ignored "-Wpedantic"
+/* Values are written and read as two words: to read one as a whole right after that makes the processor wait. */
+#pragma GCC optimize("no-tree-slp-vectorize")
+
+/* Pops all frames down to `floor`, writing them into the error's trace.  A parameter that is to hold no object may do so
+   until the function has checked it. */
+static void unwind(rvm_machine *machine, int64_t floor, rvm_value error) {
+  rvm_debugger_failed(machine, error);
+  for (; machine->head.frame_count > floor; rvm_machine_pop_frame(machine)) {
+    const rvm_frame *frame = &machine->frames[machine->head.frame_count - 1];
+    int traced = error.as.error->frames < RVM_TRACE_LINES;
+    rvm_error_add_frame(error, frame->function->name,
+                        traced ? rvm_code_instruction(frame->function->code, frame->pc) : 0);
+    rvm_release_all(frame->registers, frame->function->parameter_count);
+  }
+}
+
+static inline void put(rvm_value *place, int64_t tag, int64_t bits) {
+  place->tag = tag;
+  place->as.i = bits;
+}
+
+static inline void move(rvm_value *place, const rvm_value *value) { put(place, value->tag, value->as.i); }
+
+static inline void store(rvm_value *place, rvm_value value) {
+  int64_t old_tag = place->tag;
+  rvm_object *old = place->as.object;
+  put(place, value.tag, value.as.i);
+  if (old_tag >= RVM_TAG_TENSOR) rvm_object_release(old);
+}
+
+static inline const rvm_value *operand(const rvm_value *registers, const rvm_value *literals, int32_t word) {
+  return &(word >= 0 ? registers : literals)[word];
+}
+
+/* Lays out the `count` operands from `words` on at the top, borrowed, after counting the cost of the call. */
+static rvm_status lay_out(rvm_machine *machine, const rvm_value *registers, const rvm_value *literals,
+                          const rvm_function *function, int64_t count, const int32_t *words, rvm_pending *call,
+                          rvm_value *error) {
+  rvm_status status = rvm_machine_spend(machine, function->cost, error);
+  if (status) return status;
+  if (machine->head.stack_end - machine->head.top < count) return rvm_fail_stack(machine, function, error);
+  for (int64_t i = 0; i < count; i++) machine->head.top[i] = *operand(registers, literals, words[i]);
+  *call = (rvm_pending){.function = function, .count = count};
+  if (function->invokes) rvm_machine_unfold_invoke(machine, call);
+  return RVM_OK;
+}
+
+/* Whether a register is of no scalar type: what it holds is released in the end. */
+static int takes_anything(const rvm_code *code, int32_t number) {
+  int32_t low = 0, high = code->object_count;
+  while (low < high) {
+    int32_t middle = (low + high) / 2;
+    if (code->objects[middle] < number)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < code->object_count && code->objects[low] == number;
+}
+
+/* Whether the register may hold the value: those of one scalar type take no object, which would never be released, and
+   no NIL, which is what a call gives that the instrument has skipped. */
+static int fits(const rvm_code *code, int32_t destination, rvm_value value) {
+  if (destination < 0 || (!rvm_value_is_object(value) && value.tag != RVM_TAG_NIL)) return 1;
+  return takes_anything(code, destination);
+}
+
+/* Whether a parameter is what the check at pc says, where its register's type rests on that: the instrument may have
+   skipped the check. */
+static int is_as_checked(const rvm_frame *frame, const int32_t *pc) {
+  if (pc[0] != RVM_STEP_check_int && pc[0] != RVM_STEP_check_float && pc[0] != RVM_STEP_check_bool) return 1;
+  int64_t tag = pc[0] == RVM_STEP_check_int ? RVM_TAG_INT : pc[0] == RVM_STEP_check_float ? RVM_TAG_FLOAT : RVM_TAG_BOOL;
+  return pc[4] < 0 || frame->registers[pc[4]].tag == tag || takes_anything(frame->function->code, pc[4]);
+}
+
+static rvm_status fail_skipped(const rvm_frame *frame, const int32_t *pc, rvm_value *error) {
+  char text[RVM_DESCRIPTION_BYTES];
+  return rvm_fail(error, RVM_TYPE_ERROR, "%s: the instrument has skipped it, and register %d is %s",
+                  frame->function->machine->functions[pc[2]].name, pc[4],
+                  rvm_value_describe(frame->registers[pc[4]], text));
+}
+
+static rvm_status fail_unfit(const rvm_frame *frame, rvm_value *result) {
+  char text[RVM_DESCRIPTION_BYTES];
+  rvm_value_describe(*result, text);
+  rvm_release(result);
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a scalar, got %s",
+                  frame->function->machine->functions[frame->pc[2]].name, text);
+}
+
+/* The call at pc, of whatever it is of.  `entered`: a frame was pushed; else *result is what it gave. */
+static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, const int32_t *pc, int *entered, rvm_value *result) {
+  rvm_value *arguments = machine->head.top;
+  rvm_pending call;
+  rvm_status status = lay_out(machine, frame->registers, machine->literals + machine->executable->literal_count,
+                              &machine->functions[pc[2]], pc[3], pc + 4, &call, result);
+  *entered = 0;
+  if (status) return status;
+  int is_ours = call.function->kind == RVM_KIND_bytecode || call.function->kind == RVM_KIND_native;
+  if (is_ours && !rvm_is_watched(machine, call.function)) {
+    rvm_retain_all(arguments, call.count);
+    status = rvm_machine_start(machine, call, entered, result);
+  } else {
+    status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
+  }
+  if (!status && !is_as_checked(frame, pc)) return fail_skipped(frame, pc, result);
+  if (status || *entered || fits(frame->function->code, pc[1], *result)) return status;
+  return fail_unfit(frame, result);
+}
+
+/* The top frame gives way to the callee; it stays while the instrument watches the call.  `at`: the step's "fk". */
+static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, const int32_t *at, int *entered,
+                                 rvm_value *result) {
+  rvm_pending call;
+  rvm_status status = lay_out(machine, frame->registers, machine->literals + machine->executable->literal_count,
+                              &machine->functions[at[0]], at[1], at + 2, &call, result);
+  *entered = 0;
+  if (status) return status;
+  if (rvm_is_watched(machine, call.function)) {
+    status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
+    if (!status) rvm_machine_pop_frame(machine);
+    return status;
+  }
+  rvm_value *arguments = machine->head.top;
+  rvm_retain_all(arguments, call.count);
+  machine->head.top = arguments + call.count;
+  rvm_machine_pop_frame(machine);
+  rvm_machine_lower(machine, arguments, call.count);
+  return rvm_machine_start(machine, call, entered, result);
+}
+
+/* The cost of a backward jump by so many words of steps, 0 or less: at least one. */
+static inline int64_t cost_of_jump(int32_t words) {
+  return (int64_t)((uint64_t)(RVM_WORDS_FOR_A_STEP - (int64_t)words) / RVM_WORDS_FOR_A_STEP);
+}
+
+/* Whether a frame of the callee, which is not watched, may simply be pushed. */
+static inline int is_direct(const rvm_machine *machine, const rvm_function *callee) {
+  const rvm_machine_head *head = &machine->head;
+  return callee->kind == RVM_KIND_bytecode && head->stack_end - head->top >= callee->registers &&
+         head->frame_count + head->nesting < head->frame_limit;
+}
+
+#ifdef RVM_STEPPED
+rvm_status rvm_machine_run_stepped(rvm_machine *machine, rvm_value *result) {
+#else
+rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
+  if (machine->head.watched_kinds & RVM_WATCH_STEPS) return rvm_machine_run_stepped(machine, result);
+#endif
+  static const void *const bodies[] = {
+#define STEP(name, operands, meaning) &&do_##name,
+      RVM_STEPS(STEP)
+#undef STEP
+#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_any_##name,
+#include "scalar_operators.def"
+#undef PRIM_OPERATOR
+#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_rr_##name,
+#include "scalar_operators.def"
+#undef PRIM_OPERATOR
+#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_rl_##name,
+#include "scalar_operators.def"
+#undef PRIM_OPERATOR
+#define COMPARISON(name) &&do_unless_rr_##name,
+      RVM_COMPARISONS(COMPARISON)
+#undef COMPARISON
+#define COMPARISON(name) &&do_unless_rl_##name,
+          RVM_COMPARISONS(COMPARISON)
+#undef COMPARISON
+  };
+  const int64_t floor = machine->head.frame_count - 1;
+  const rvm_value *const literals = machine->literals + machine->executable->literal_count;
+  rvm_frame *frame;
+  rvm_value *registers;
+  const int32_t *pc;
+  rvm_status status;
+  int entered;
+
+#ifdef RVM_STEPPED
+#define WATCHED 1
+#define NEXT(words)                                                                                       \
+  do {                                                                                                    \
+    pc += (words);                                                                                        \
+    frame->pc = pc;                                                                                       \
+    rvm_stop stop_ = {.function = frame->function, .registers = registers, .step = pc};                   \
+    if ((status = rvm_debugger_step(machine, stop_, result))) goto failed;                                \
+    goto *bodies[*pc];                                                                                    \
+  } while (0)
+#else
+#define WATCHED (machine->head.watched_kinds != 0)
+#define NEXT(words)        \
+  do {                     \
+    pc += (words);         \
+    goto *bodies[*pc];     \
+  } while (0)
+#endif
+#define S(place) (*operand(registers, literals, pc[place]))
+/* Goes on in the callee, whose parameters are in the window. */
+#define PUSH(callee, window)                             \
+  do {                                                   \
+    machine->head.top = (window) + (callee)->registers;  \
+    machine->head.frame_count++;                         \
+    frame++;                                             \
+    frame->function = (callee);                          \
+    frame->registers = registers = (window);             \
+    pc = (callee)->code->steps;                          \
+    NEXT(0);                                             \
+  } while (0)
+
+enter: /* the top frame, at its pc */
+  frame = &machine->frames[machine->head.frame_count - 1];
+  registers = frame->registers;
+  pc = frame->pc;
+  NEXT(0);
+
+do_call: {
+  const rvm_function *callee = &machine->functions[pc[2]];
+  int32_t count = pc[3];
+  rvm_value *window = machine->head.top;
+  frame->pc = pc;
+  if (WATCHED || !is_direct(machine, callee) || (machine->head.fuel -= callee->cost) <= 0) goto call;
+  for (int32_t i = 0; i < count; i++) {
+    const rvm_value *value = &S(4 + i);
+    if (rvm_value_is_object(*value)) rvm_retain(*value);
+    move(&window[i], value);
+  }
+  PUSH(callee, window);
+}
+
+do_invoke: {
+  rvm_value target = S(5), *window = machine->head.top;
+  const rvm_value *captured;
+  int32_t given = pc[3] - 2, captured_count;
+  frame->pc = pc;
+  if (WATCHED || (target.tag != RVM_TAG_FUNCTION && target.tag != RVM_TAG_CLOSURE)) goto call;
+  const rvm_function *callee = rvm_callee_function(target, &captured, &captured_count);
+  if (callee->machine != machine || given + captured_count != callee->parameter_count || !is_direct(machine, callee) ||
+      (machine->head.fuel -= callee->cost) <= 0)
+    goto call;
+  for (int32_t i = 0; i < given; i++) {
+    rvm_retain(S(6 + i));
+    move(&window[i], &S(6 + i));
+  }
+  for (int32_t i = 0; i < captured_count; i++) {
+    rvm_retain(captured[i]);
+    move(&window[given + i], &captured[i]);
+  }
+  PUSH(callee, window);
+}
+
+call: /* any call, frame->pc being pc */
+  status = step_call(machine, frame, pc, &entered, result);
+  if (status) goto failed;
+  if (entered) goto enter;
+  goto finish_call;
+
+do_call_kernel:
+  if ((status = rvm_machine_spend(machine, RVM_LONG_CALL_COST, result))) goto failed_here;
+
+do_call_builtin: {
+  const rvm_function *callee = &machine->functions[pc[2]];
+  int32_t count = pc[3];
+  rvm_value *arguments = machine->head.top;
+  if (WATCHED || machine->head.stack_end - arguments < count) goto do_call;
+  for (int32_t i = 0; i < count; i++) move(&arguments[i], &S(4 + i));
+  machine->head.top = arguments + count;
+  result->tag = RVM_TAG_NIL;
+  status = callee->call(callee->self, arguments, count, result);
+  machine->head.top = arguments;
+  rvm_forget_all(arguments, count);
+  if (status) goto failed_here;
+}
+
+finish_call: /* *result is that of the call at pc */
+  if (pc[1] >= 0)
+    store(&registers[pc[1]], *result);
+  else
+    rvm_release(result);
+  NEXT(4 + pc[3]);
+
+do_copy: {
+  rvm_value value = S(4);
+  if (WATCHED) goto do_call;
+  rvm_retain(value);
+  store(&registers[pc[1]], value);
+  NEXT(5);
+}
+
+do_move:
+  if (WATCHED) goto do_call;
+  move(&registers[pc[1]], &S(4));
+  NEXT(5);
+
+do_item: {
+  rvm_value tuple = S(4), index = S(5);
+  if (WATCHED || tuple.tag != RVM_TAG_TUPLE || index.tag != RVM_TAG_INT ||
+      (uint64_t)index.as.i >= (uint64_t)tuple.as.tuple->size)
+    goto do_call_builtin;
+  rvm_value item = tuple.as.tuple->items[index.as.i];
+  rvm_retain(item);
+  store(&registers[pc[1]], item);
+  NEXT(6);
+}
+
+do_check_int:
+  if (WATCHED || S(4).tag != RVM_TAG_INT) goto do_call_builtin;
+  NEXT(7);
+
+do_check_float:
+  if (WATCHED || S(4).tag != RVM_TAG_FLOAT) goto do_call_builtin;
+  NEXT(7);
+
+do_check_bool:
+  if (WATCHED || S(4).tag != RVM_TAG_BOOL) goto do_call_builtin;
+  NEXT(7);
+
+do_check_tensor: {
+  rvm_value value = S(4), rank = S(5), dtype = S(6);
+  if (WATCHED || value.tag != RVM_TAG_TENSOR || (rank.as.i >= 0 && rank.as.i != value.as.tensor->dl.ndim) ||
+      (dtype.tag != RVM_TAG_NIL && dtype.as.i != value.as.tensor->dtype))
+    goto do_call_builtin;
+  NEXT(8);
+}
+
+do_tail_call:
+  frame->pc = pc;
+  status = step_tail_call(machine, frame, pc + 1, &entered, result);
+  goto tail_called;
+
+tail_call_self: /* the same of a step that jumps */
+  frame->pc = pc;
+  status = step_tail_call(machine, frame, pc + 2, &entered, result);
+
+tail_called:
+  if (status) goto failed;
+  if (entered) goto enter;
+  goto returned;
+
+do_tail_self: {
+  const rvm_code *code = frame->function->code;
+  int32_t count = pc[3];
+  rvm_value *arguments = machine->head.top;
+  if (WATCHED || frame->function->kind != RVM_KIND_bytecode || machine->head.stack_end - arguments < count ||
+      (machine->head.fuel -= frame->function->cost) <= 0)
+    goto tail_call_self;
+  for (int32_t i = 0; i < count; i++) move(&arguments[i], &S(4 + i));
+  if (code->object_count > 0) {
+    rvm_retain_all(arguments, count);
+    machine->head.top = arguments + count;
+    rvm_release_objects(code, registers);
+    machine->head.top = arguments;
+  }
+  for (int32_t i = 0; i < count; i++) {
+    move(&registers[i], &arguments[i]);
+    arguments[i].tag = RVM_TAG_NIL;
+  }
+  NEXT(pc[1]);
+}
+
+do_again: {
+  const int32_t *pair = pc + 5 + pc[3], *end = pair + 2 * pair[-1];
+  if (WATCHED || frame->function->kind != RVM_KIND_bytecode ||
+      (machine->head.fuel -= frame->function->cost) <= 0)
+    goto tail_call_self;
+  for (; pair < end; pair += 2) move(&registers[pair[0]], operand(registers, literals, pair[1]));
+  NEXT(pc[1]);
+}
+
+do_ret: {
+  const int64_t tag = registers[pc[1]].tag, bits = registers[pc[1]].as.i;
+  registers[pc[1]].tag = RVM_TAG_NIL;
+  rvm_release_objects(frame->function->code, registers);
+  machine->head.top = registers;
+  if (--machine->head.frame_count == floor) {
+    put(result, tag, bits);
+    return RVM_OK;
+  }
+  frame--;
+  registers = frame->registers;
+  pc = frame->pc;
+  rvm_value value = {.tag = tag, .as.i = bits};
+  if (pc[1] >= 0)
+    store(&registers[pc[1]], value);
+  else
+    rvm_release(&value);
+  NEXT(4 + pc[3]);
+}
+
+returned: /* the top frame is gone, *result is what it gave */
+  if (machine->head.frame_count == floor) return RVM_OK;
+  frame = &machine->frames[machine->head.frame_count - 1];
+  registers = frame->registers;
+  pc = frame->pc;
+  if (!fits(frame->function->code, pc[1], *result)) {
+    status = fail_unfit(frame, result);
+    goto failed;
+  }
+  goto finish_call;
+
+do_go:
+  NEXT(pc[1]);
+
+do_go_back:
+  if ((machine->head.fuel -= cost_of_jump(pc[1])) <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
+  NEXT(pc[1]);
+
+do_unless: {
+  int32_t truth;
+  if ((status = rvm_value_truth(registers[pc[1]], &truth, result))) goto failed_here;
+  if (truth) NEXT(3);
+  if (pc[2] <= 0 && (machine->head.fuel -= cost_of_jump(pc[2])) <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
+  NEXT(pc[2]);
+}
+
+do_unless_bool:
+  if (registers[pc[1]].as.i) NEXT(3);
+  NEXT(pc[2]);
+
+do_reset:
+  rvm_release(&registers[pc[1]]);
+  NEXT(2);
+
+#define PRIM_OPERATOR(name, function, operands, out, form, fails, meaning)                    \
+  do_any_##name : {                                                                           \
+    rvm_value value;                                                                          \
+    if (!rvm_prim_##name(S(2), S(3), &value)) goto prim_failed;                               \
+    store(&registers[pc[1]], value);                                                          \
+    NEXT(4);                                                                                  \
+  }
+#include "scalar_operators.def"
+#undef PRIM_OPERATOR
+
+/* With operands of the row's types there is nothing to check but whether it has a value. */
+#define AT(base, place) (*(const rvm_value *)((const char *)(base) + pc[place]))
+#define PUT(out, value)                                                                   \
+  do {                                                                                    \
+    const rvm_value made = RVM_PRIM_RESULT_##out(value);                                  \
+    put((rvm_value *)((char *)registers + pc[1]), made.tag, made.as.i);                   \
+  } while (0)
+#define TYPED(name, operands, out, second)                                                \
+  {                                                                                       \
+    const rvm_value a = AT(registers, 2), b = AT(second, 3);                              \
+    if (!rvm_prim_has_value(RVM_PRIM_##name, a, b)) goto typed_failed;                    \
+    PUT(out, RVM_PRIM_EXPANDED(name, RVM_PRIM_FIELD_##operands));                         \
+    NEXT(4);                                                                              \
+  }
+#define PRIM_OPERATOR(name, function, operands, out, form, fails, meaning) \
+  do_rr_##name : TYPED(name, operands, out, registers)
+#include "scalar_operators.def"
+#undef PRIM_OPERATOR
+#define PRIM_OPERATOR(name, function, operands, out, form, fails, meaning) \
+  do_rl_##name : TYPED(name, operands, out, literals)
+#include "scalar_operators.def"
+#undef PRIM_OPERATOR
+
+/* The `unless` that stands behind them has three words; a debugger is told of it. */
+#ifdef RVM_STEPPED
+#define COMPARED NEXT(5)
+#else
+#define COMPARED         \
+  do {                   \
+    if (truth) NEXT(8);  \
+    NEXT(pc[4]);         \
+  } while (0)
+#endif
+#define COMPARE(name, second)                                                             \
+  {                                                                                       \
+    const int64_t truth = rvm_prim_##name##_value(AT(registers, 2).as.i, AT(second, 3).as.i); \
+    PUT(b, truth);                                                                        \
+    COMPARED;                                                                             \
+  }
+#define COMPARISON(name) do_unless_rr_##name : COMPARE(name, registers)
+  RVM_COMPARISONS(COMPARISON)
+#undef COMPARISON
+#define COMPARISON(name) do_unless_rl_##name : COMPARE(name, literals)
+  RVM_COMPARISONS(COMPARISON)
+#undef COMPARISON
+
+typed_failed: { /* a row that may fail: of two operands, or the one of i64_of_f64 */
+  int is_rr = *pc < RVM_STEP_rl_add_i64;
+  status = rvm_prim_fail((*pc - RVM_STEP_any_add_i64) % RVM_PRIM_COUNT, AT(registers, 2),
+                         is_rr ? AT(registers, 3) : AT(literals, 3), result);
+  goto failed_here;
+}
+
+prim_failed:
+  status = rvm_prim_fail((*pc - RVM_STEP_any_add_i64) % RVM_PRIM_COUNT, S(2), S(3), result);
+
+failed_here:
+  frame->pc = pc;
+failed:
+  unwind(machine, floor, *result);
+  return status;
+}
