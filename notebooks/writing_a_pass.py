@@ -90,7 +90,7 @@ except RelvmVerifyError as error:
     print(error)
 
 # %% [markdown]
-# The passes of a build are listed in one place, `relvm/passes/pipeline.py`; golden cases in `tests/transform/`
+# The passes of a build are listed in one place, `relvm/passes/pipeline.py`; golden cases in `tests/passes/`
 # show what each does.
 
 # %%

@@ -15,7 +15,7 @@ from relvm.cli.output import note, put
 from relvm.compiler.build import build
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
-from relvm.runtime.virtual_machine import VirtualMachine
+from relvm.vm import VirtualMachine
 
 
 def export(options: argparse.Namespace) -> int:

@@ -28,8 +28,8 @@ from relvm.ir.random_inputs import random_array
 from relvm.ir.symbolic import as_var, evaluate_with
 from relvm.ir.types import TensorType, type_vars
 from relvm.runtime.array_files import from_file, reading_arrays
-from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, open_file
+from relvm.vm import Executable
 
 # How the values of scalar types are read.
 _SCALARS = {"bool": {"true": True, "false": False}.__getitem__, "i64": int, "f64": float}

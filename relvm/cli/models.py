@@ -15,8 +15,8 @@ from relvm.compiler.toolchain import find_compiler
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.load_model import read_model
 from relvm.ir.expr import Module
-from relvm.runtime.executable import Executable, load
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
+from relvm.vm import Executable, load
 
 
 def read_module(options: argparse.Namespace) -> Module:

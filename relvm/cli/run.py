@@ -16,8 +16,7 @@ from relvm.compiler.adapt import adapt
 from relvm.errors import RelvmArgumentError
 from relvm.quoting import terminal
 from relvm.runtime.array_files import named_outputs, save_arrays
-from relvm.runtime.profiler import Profile
-from relvm.runtime.virtual_machine import VirtualMachine
+from relvm.vm import Profile, VirtualMachine
 
 
 def run(options: argparse.Namespace) -> int:

@@ -18,8 +18,8 @@ from relvm.ir.verifier import Stage
 from relvm.lir.printer import format_module
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
-from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
+from relvm.vm import Executable
 
 
 def show(options: argparse.Namespace) -> int:

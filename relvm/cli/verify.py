@@ -6,7 +6,7 @@ import argparse
 
 from relvm.cli.output import put
 from relvm.quoting import terminal
-from relvm.runtime.executable import Executable
+from relvm.vm import Executable
 
 
 def verify_file(options: argparse.Namespace) -> int:

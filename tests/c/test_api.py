@@ -10,7 +10,7 @@ from test_c import HERE, ROOT
 HEADERS = ("relvm.h", "relvm_values.h", "relvm_views.h", "relvm_metadata.h", "relvm_stack.h")
 # Steps of the inline functions beside them.
 HELPERS = {"rvm_view_is_empty", "rvm_stack_tag_of", "rvm_stack_copy"}
-# An exported library has it, and its case: tests/vm/test_export_library.py.
+# An exported library has it, and its case: tests/compiler/test_export_library.py.
 ELSEWHERE = {"relvm_module_load"}
 
 

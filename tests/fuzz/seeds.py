@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from handmade import EVERYTHING, program_of
 from list_programs import function as list_function
 from regressions import REGRESSIONS
-from runtime.handmade import EVERYTHING, program_of
 from simple_programs import Generator
 
 from relvm import vm

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 from frontend.programs import EVERY_NODE, STAGES
+from handmade import EVERYTHING
 from limits import at_most, rounds
 from list_programs import function as list_function
-from runtime.handmade import EVERYTHING
 from seeds import TEXTS
 from text_mutations import mutated
 

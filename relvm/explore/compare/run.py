@@ -31,8 +31,7 @@ from relvm.ir.symbolic import dim_vars
 from relvm.ir.type_inference import infer_types
 from relvm.ir.types import TensorType
 from relvm.passes.to_anf import normalize
-from relvm.runtime.tensor import Tensor
-from relvm.runtime.virtual_machine import VirtualMachine
+from relvm.vm import Tensor, VirtualMachine
 
 WAYS = ("reference", "bytecode", "compiled")
 ONNXRUNTIME = "onnxruntime"

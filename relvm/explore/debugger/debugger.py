@@ -31,9 +31,8 @@ from relvm.explore.stages.select import module_of
 from relvm.ir.expr import Module
 from relvm.quoting import terminal
 from relvm.runtime.debug_hook import MOST_DEPTH
-from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
-from relvm.runtime.virtual_machine import VirtualMachine
+from relvm.vm import Executable, VirtualMachine
 
 
 class Debugger:

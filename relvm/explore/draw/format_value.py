@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from relvm.bytecode.program import Shape
 from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, dtype_number
-from relvm.runtime.instrument import Opaque
-from relvm.runtime.tensor import Tensor
+from relvm.vm import Opaque, Shape, Tensor
 
 MOST_NESTED = 100
 _MOST_ITEMS = 4

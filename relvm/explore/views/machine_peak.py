@@ -16,8 +16,8 @@ from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import dim_var
 from relvm.kernels.loop_ir import Address, Buffer, Kernel, KernelBuilder, Literal
 from relvm.lir.routine import CallStatement, LirModule, Register, Routine
-from relvm.runtime.executable import Executable
-from relvm.runtime.virtual_machine import VirtualMachine, thread_count
+from relvm.runtime.virtual_machine import thread_count
+from relvm.vm import Executable, VirtualMachine
 
 _NUMBERS = 192  # RVM_PEAK_NUMBERS of csrc/codegen/peak_flops.h
 _STEPS = 500_000  # some milliseconds

@@ -8,7 +8,7 @@ from relvm.errors import RelvmArgumentError, expect_type
 from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.views.machine_peak import Peaks, measured_peaks
 from relvm.quoting import svg_text, terminal
-from relvm.runtime.profiler import Profile, ProfileRow
+from relvm.vm import Profile, ProfileRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.views.machine_peak import Peaks
 from relvm.explore.views.profile import Rates, expect_peaks, rates
 from relvm.quoting import svg_id, svg_text
-from relvm.runtime.profiler import Profile
+from relvm.vm import Profile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
