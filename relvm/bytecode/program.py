@@ -1,4 +1,4 @@
-"""A program as Python objects: what an executable's bytes (container.py) and its text (assembly.py) both say."""
+"""A program as Python objects: the common form of an executable's bytes (container.py) and listing (asm_printer.py)."""
 
 from __future__ import annotations
 

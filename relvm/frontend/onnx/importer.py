@@ -1,9 +1,8 @@
-"""An ONNX model as a module: one function, `main`, of the graph's inputs.
+"""Import an ONNX model as a module with one function, `main`, whose parameters are the graph's inputs.
 
-Every node becomes applications of operators (converters.py and the families beside it).  Integer tensors that are
-known, or made of dimensions, are kept as host values (host.py) and never computed at run time: a Reshape by a computed
-shape becomes a symbolic one.
-An If becomes an If whose branches see the values around them.
+A converter (relvm/frontend/onnx/ops/) turns each node into calls of operators.  Integer tensors that are constant, or
+computed from dimensions, are folded at import time (shape_folding.py): a Reshape to a computed shape becomes a symbolic
+one.  An If becomes an If whose branches see the values around them.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def from_onnx(
         The file is no ONNX model, or one whose graph is inconsistent.
     RelvmUnsupportedError
         A node that cannot be imported: names the node, the operator and the opset.  A model that is newer than the
-        installed onnx package, or larger than the limits (forms.py).
+        installed onnx package, or larger than the limits (model_checker.py).
     RelvmTypeError
         A value of another type than its node, or the model, says.
     RelvmNameError

@@ -61,7 +61,7 @@ def newest_versions() -> Mapping[str, int]:
 
 
 def expect_model(model: Any, place: str) -> None:
-    """Checks a ModelProto whose nodes are in order (order.py).
+    """Checks a ModelProto whose nodes are in order (topological_sort.py).
 
     Raises
     ------

@@ -84,7 +84,7 @@ class Bytes:
 @dataclass(frozen=True)
 class Packed:
     """A right matrix that lies in panels, the last of the columns that are left, each row by row: what
-    packed_columns.py makes."""
+    packing.py makes."""
 
     buffer: Buffer
     start: Scalar
