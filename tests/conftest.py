@@ -21,3 +21,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--update")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which builds are kept during the test."""
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"

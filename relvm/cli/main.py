@@ -63,7 +63,7 @@ def make_parser() -> argparse.ArgumentParser:
         ("opcodes", "the instruction set"),
     ):
         command = commands.add_parser(name, help=f"list {help_text}, from their declarations")
-        command.set_defaults(run=_later("table.print_table"), table=name)
+        command.set_defaults(run=_later("list_tables.print_table"), table=name)
     _add_cache(commands)
     return parser
 
