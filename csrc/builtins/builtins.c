@@ -432,7 +432,11 @@ RVM_BUILTIN(call_py_func) {
   void *function_self;
   if (!rvm_machine_may_call(arguments[0].as.machine, name)) return rvm_fail_forbidden(name, result);
   if (!rvm_function_find(name, &function, &function_self)) return rvm_fail_unknown(name, result);
-  return function(function_self, arguments + 2, count - 2, result);
+  rvm_status status = rvm_spend(arguments[0].as.machine, RVM_LONG_CALL_COST, result);
+  if (status) return status;
+  status = function(function_self, arguments + 2, count - 2, result);
+  rvm_machine_look_next(arguments[0].as.machine);
+  return status;
 }
 
 RVM_BUILTIN(random_bits) {
@@ -443,6 +447,10 @@ RVM_BUILTIN(random_bits) {
 
 RVM_BUILTIN(print) {
   RVM_CHECK(print, "ca*");
-  rvm_status status = rvm_machine_print(arguments[0].as.machine, arguments + 1, count - 1, result);
-  return status ? status : give_nil(result);
+  rvm_machine *machine = arguments[0].as.machine;
+  rvm_status status = rvm_spend(machine, RVM_LONG_CALL_COST, result);
+  if (!status) status = rvm_machine_print(machine, arguments + 1, count - 1, result);
+  if (status) return status;
+  rvm_machine_look_next(machine);
+  return give_nil(result);
 }

@@ -44,6 +44,8 @@ rvm_status rvm_fail_unknown(const char *name, rvm_value *error);
 
 /* The machine whose run this thread is in, the innermost; NULL: none, where C calls a builtin itself. */
 rvm_machine *rvm_machine_running(void);
+/* Has the machine look at its limits at its next step: a function of the host has run for an unknown time. */
+void rvm_machine_look_next(rvm_machine *machine);
 /* Looks at the limits of the run and asks the host; INTERRUPTED, TIMEOUT, or what the host says, ends the run (machine.c). */
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
 

@@ -87,6 +87,7 @@ static rvm_status call_packed(rvm_machine *machine, const rvm_function *function
   *result = (rvm_value){.tag = RVM_TAG_NIL};
   rvm_status status = function->call(function->self, arguments, (int32_t)count, result);
   machine->head.top = arguments;
+  if (function->kind == RVM_KIND_packed && function->cost == RVM_LONG_CALL_COST) rvm_machine_look_next(machine);
   return check_result(function, status, result);
 }
 
@@ -264,6 +265,9 @@ rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error) {
   return rvm_fail(error, RVM_TYPE_ERROR, "call: expected a function or closure, got %s", rvm_value_describe(callee, text));
 }
 
+/* What a closure has captured is in no code, whose words are counted: a value is as much as four of those. */
+enum { CAPTURED_FOR_A_STEP = RVM_WORDS_FOR_A_STEP / 4 };
+
 /* Puts the borrowed arguments, then what a closure has captured, at the top. */
 static rvm_status lay_out_callee(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                                  rvm_pending *call, rvm_value *error) {
@@ -284,7 +288,7 @@ rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_v
   rvm_pending call;
   rvm_status status = lay_out_callee(machine, callee, arguments, count, &call, result);
   if (status) return status;
-  machine->head.fuel -= call.function->cost;
+  machine->head.fuel -= call.function->cost + call.captured / CAPTURED_FOR_A_STEP;
   return rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
 }
 

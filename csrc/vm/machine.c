@@ -307,6 +307,12 @@ static void begin_limits(rvm_machine *machine) {
   machine->budget = (rvm_budget){.most = most, .left = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
 }
 
+/* What is left of the fuel is taken back, so that nothing is counted for it. */
+void rvm_machine_look_next(rvm_machine *machine) {
+  machine->granted -= machine->head.fuel;
+  machine->head.fuel = 0;
+}
+
 /* ---- running ---- */
 
 static rvm_status fail_busy(rvm_value *error) {

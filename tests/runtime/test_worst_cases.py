@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import numpy as np
@@ -21,6 +21,7 @@ from relvm.bytecode.asm_printer import HEADLINE
 from relvm.bytecode.program import Shape
 from relvm.errors import RelvmShapeError, RelvmTimeoutError
 from relvm.runtime.executable import Executable
+from relvm.runtime.packed_func import register_func, unregister_func
 from relvm.runtime.virtual_machine import VirtualMachine
 from relvm.tables import BUILTINS, PATTERNS, TYPE_CODES, numbers
 
@@ -182,13 +183,56 @@ def long_calls() -> tuple[str, str, tuple]:
     return "", function, (1,)
 
 
+def calls_by_name() -> tuple[str, str, tuple]:
+    """A function of the host whose name is a string, as calls of a builtin."""
+    function = again_and_again("call_py_func", 1, context=True).replace("(ctx, r0)", "(ctx, c0, r0)")
+    return 'c0 = string "test.worst_cases.short"', function, (1,)
+
+
+def slow_calls() -> tuple[str, str, tuple]:
+    """Functions of the host that are few and take long."""
+    function = (
+        "bytecode main(x) registers 2\n"
+        "  0: call r1 = vm.builtin.call_py_func(ctx, c0, r0)\n"
+        "  1: call r1 = vm.builtin.invoke_closure(ctx, r0)\n"
+        "  2: goto -> 0"
+    )
+    return 'c0 = string "test.worst_cases.short"', function, (lambda: time.sleep(0.2),)
+
+
+def captures() -> tuple[str, str, tuple]:
+    """A closure of a builtin that has captured more than calls of it say."""
+    positions = [row.name for row in BUILTINS].index("string_positions")
+    more = ", ".join(["r0"] * 100_000)
+    function = "\n".join(
+        [
+            "bytecode main(x) registers 3",
+            f"  0: call r1 = vm.builtin.make_closure(f{positions}, r0)",
+            *(f"  {k}: call r1 = vm.builtin.make_closure(r1, {more})" for k in range(1, 4)),
+            "  4: call r2 = vm.builtin.invoke_closure(ctx, r1)",
+            "  5: goto -> 4",
+        ]
+    )
+    return "", function, (np.zeros(0),)
+
+
 OTHERS = {
+    "call_py_func": calls_by_name,
+    "slow calls": slow_calls,
+    "captures": captures,
     "list_push": pushes,
     "make_closure": closures,
     "match_type": types,
     "long code": long_code,
     "long calls": long_calls,
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def functions_of_the_host() -> Iterator[None]:
+    register_func("test.worst_cases.short", lambda x: time.sleep(0.001))
+    yield
+    unregister_func("test.worst_cases.short")
 
 
 def control_c() -> None:
@@ -208,6 +252,16 @@ def test_it_ends_soon_after_the_limit(name: str, way: str) -> None:
         timer.start()
     with pytest.raises(RelvmTimeoutError if way == "max_seconds" else KeyboardInterrupt):
         run()
+    assert time.monotonic() - began < LIMIT + SOON
+
+
+def test_printing_counts_as_a_call_of_the_host() -> None:
+    """The hook takes a millisecond; without a count of its own a look would come after a minute of it."""
+    function = again_and_again("print", 1, context=True)
+    machine = machine_of(function, max_seconds=LIMIT, print_hook=lambda x: time.sleep(0.001))
+    began = time.monotonic()
+    with pytest.raises(RelvmTimeoutError):
+        machine["main"](1)
     assert time.monotonic() - began < LIMIT + SOON
 
 
