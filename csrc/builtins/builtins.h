@@ -68,8 +68,11 @@ rvm_pool *rvm_machine_pool(rvm_machine *machine);
 /* A tensor in memory of the machine's pool; its bytes are not initialized.  Strings have memory of their own. */
 rvm_status rvm_machine_tensor_new(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims,
                                   rvm_value *result);
-/* Copies elements into a new tensor, and counts that as work. */
+/* Copies elements into a new tensor, or other bytes, and counts that as work. */
 rvm_status rvm_copy_elements(rvm_machine *machine, int32_t dtype, void *to, const void *from, size_t bytes, rvm_value *error);
+/* As rvm_grow, of an array that may be large: what is copied is work.  Unless it succeeds *array is as it was. */
+rvm_status rvm_grow_array(rvm_machine *machine, void **array, int64_t count, int64_t capacity, size_t element_bytes,
+                          rvm_value *error);
 uint64_t rvm_machine_random(rvm_machine *machine); /* the next of its random numbers */
 /* Hands the values to the print hook (machine.c). */
 rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error);

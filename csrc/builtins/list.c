@@ -78,12 +78,25 @@ RVM_BUILTIN(list_append) {
   return changed(arguments[0], size, &arguments[1], size, result);
 }
 
+rvm_status rvm_grow_array(rvm_machine *machine, void **array, int64_t count, int64_t capacity, size_t element_bytes,
+                          rvm_value *error) {
+  int64_t size_bytes;
+  void *grown = rvm_multiply(capacity, (int64_t)element_bytes, &size_bytes) ? rvm_allocate((size_t)size_bytes) : NULL;
+  if (!grown) return rvm_out_of_memory(error);
+  rvm_status status = rvm_copy_elements(machine, RVM_DTYPE_u8, grown, *array, (size_t)count * element_bytes, error);
+  rvm_free(status ? grown : *array);
+  if (!status) *array = grown;
+  return status;
+}
+
 /* Room for one more item, or OUT_OF_MEMORY: half as much again, so that n pushes cost O(n). */
 static rvm_status grow(rvm_list *list, rvm_value *result) {
   if (list->size < list->capacity) return RVM_OK;
+  if (list->size == INT32_MAX) return rvm_out_of_memory(result);
   int64_t capacity = list->capacity + list->capacity / 2 + 4;
-  rvm_value *items = list->size < INT32_MAX ? rvm_grow(list->items, list->size, capacity, sizeof *items) : NULL;
-  if (!items) return rvm_out_of_memory(result);
+  void *items = list->items;
+  rvm_status status = rvm_grow_array(rvm_machine_running(), &items, list->size, capacity, sizeof *list->items, result);
+  if (status) return status;
   list->items = items;
   list->capacity = capacity;
   return RVM_OK;
@@ -96,9 +109,8 @@ RVM_BUILTIN(list_push) {
   int is_item = rvm_value_is_object(item) && item.as.object == list.as.object;
   if (list.tag != RVM_TAG_LIST || list.as.list->base.references != 1 || is_item)
     return rvm_builtin_list_append(self, arguments, count, result);
-  const rvm_list *grown = list.as.list;
-  rvm_status status = grown->size < grown->capacity ? RVM_OK : rvm_spend(rvm_machine_running(), grown->size / 4, result);
-  if (status || (status = grow(list.as.list, result))) return status;
+  rvm_status status = grow(list.as.list, result);
+  if (status) return status;
   rvm_list_add(list.as.list, item);
   rvm_retain(list);
   *result = list;

@@ -157,9 +157,13 @@ static rvm_status add_known(reader *type, matched what) {
     grown.room = type->room > 0 ? 2 * type->room : 64;
     grown.known = rvm_allocate_zeroed((size_t)grown.room * sizeof *grown.known);
     if (!grown.known) return rvm_out_of_memory(type->result);
-    for (int64_t i = 0; i < type->room; i++)
+    rvm_status status = RVM_OK;
+    for (int64_t i = 0; i < type->room && !status; i++) {
       if (type->known[i].object) *find_known(&grown, type->known[i]) = type->known[i];
-    rvm_free(type->known);
+      status = rvm_spend(type->machine, 1, type->result);
+    }
+    rvm_free(status ? grown.known : type->known);
+    if (status) return status;
     *type = grown;
   }
   *find_known(type, what) = what;

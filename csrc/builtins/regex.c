@@ -210,7 +210,7 @@ static rvm_status write_tokens(automaton *of, rvm_text text, rvm_string **elemen
   rvm_text token;
   rvm_status status;
   for (*count = 0; !(status = next_token(of, text, &at, &before, &token, error)) && token.length > 0; ++*count)
-    if (element && (status = rvm_string_set(&element[*count], token, error))) return status;
+    if (element && (status = rvm_string_set(of->machine, &element[*count], token, error))) return status;
   return status;
 }
 

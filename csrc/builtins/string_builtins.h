@@ -12,12 +12,4 @@ int64_t rvm_tensor_count(const rvm_tensor *tensor);
 /* A tensor of empty strings of the shape of x and a last axis of that size. */
 rvm_status rvm_tensor_widened(const rvm_tensor *x, int64_t size, rvm_value *result);
 
-/* Bytes that become more.  All zeros: none.  `bytes` is to be freed. */
-typedef struct rvm_buffer {
-  char *bytes;
-  int64_t length, room;
-} rvm_buffer;
-
-rvm_status rvm_buffer_add(rvm_buffer *buffer, rvm_text text, rvm_value *error);
-
 #endif

@@ -3,15 +3,21 @@
 #include "number_format.h"
 #include "string_builtins.h"
 
-rvm_status rvm_buffer_add(rvm_buffer *buffer, rvm_text text, rvm_value *error) {
+/* Bytes that become more.  All zeros: none.  `bytes` is to be freed. */
+typedef struct buffer {
+  void *bytes;
+  int64_t length, room;
+} buffer;
+
+/* Adds a few bytes. */
+static rvm_status buffer_add(rvm_machine *machine, buffer *buffer, rvm_text text, rvm_value *error) {
   if (text.length > buffer->room - buffer->length) {
     int64_t room = buffer->length + text.length + buffer->room / 2 + 16;
-    char *bytes = rvm_grow(buffer->bytes, buffer->length, room, sizeof *bytes);
-    if (!bytes) return rvm_out_of_memory(error);
-    buffer->bytes = bytes;
+    rvm_status status = rvm_grow_array(machine, &buffer->bytes, buffer->length, room, 1, error);
+    if (status) return status;
     buffer->room = room;
   }
-  if (text.length > 0) memcpy(buffer->bytes + buffer->length, text.bytes, (size_t)text.length);
+  memcpy((char *)buffer->bytes + buffer->length, text.bytes, (size_t)text.length);
   buffer->length += text.length;
   return RVM_OK;
 }
@@ -50,15 +56,16 @@ static uint32_t in_case(uint32_t point, int32_t to) {
 }
 
 /* Bytes that are no UTF-8 stay as they are. */
-static rvm_status write_case(rvm_machine *machine, rvm_text text, int32_t to, rvm_buffer *buffer, rvm_value *error) {
+static rvm_status write_case(rvm_machine *machine, rvm_text text, int32_t to, buffer *made, rvm_value *error) {
   rvm_status status = rvm_spend(machine, 1, error);
-  buffer->length = 0;
+  made->length = 0;
   for (int64_t at = 0; at < text.length && !status;) {
     int64_t start = at;
     char bytes[4];
     uint32_t point = rvm_text_next(text, &at), changed = in_case(point, to);
     rvm_text same = {text.bytes + start, at - start};
-    status = rvm_buffer_add(buffer, changed == point ? same : (rvm_text){bytes, rvm_point_write(changed, bytes)}, error);
+    rvm_text text_in_case = changed == point ? same : (rvm_text){bytes, rvm_point_write(changed, bytes)};
+    status = buffer_add(machine, made, text_in_case, error);
     if (!status) status = rvm_spend(machine, 1, error);
   }
   return status;
@@ -75,14 +82,14 @@ RVM_BUILTIN(string_case) {
   status = rvm_tensor_new(RVM_DTYPE_str, x->dl.ndim, x->dl.shape, &changed);
   *result = changed;
   int64_t size = status ? 0 : rvm_tensor_count(x);
-  rvm_buffer buffer = {0};
+  buffer made = {0};
   for (int64_t i = 0; i < size && !status; i++) {
-    status = write_case(machine, rvm_string_text(rvm_tensor_strings(x)[i]), to, &buffer, result);
-    rvm_text text = {buffer.bytes, buffer.length};
-    if (!status) status = rvm_string_set(&rvm_tensor_strings(changed.as.tensor)[i], text, result);
+    status = write_case(machine, rvm_string_text(rvm_tensor_strings(x)[i]), to, &made, result);
+    rvm_text text = {made.bytes, made.length};
+    if (!status) status = rvm_string_set(machine, &rvm_tensor_strings(changed.as.tensor)[i], text, result);
     if (status) rvm_value_release(&changed);
   }
-  rvm_free(buffer.bytes);
+  rvm_free(made.bytes);
   return status;
 }
 
@@ -236,7 +243,7 @@ static rvm_status write_parts(parts of, const rvm_string *string, rvm_string **e
   rvm_status status = RVM_OK;
   of.rest = rvm_string_text(string);
   while (!status && !(status = next_part(&of, &part, &is_there, error)) && is_there)
-    status = rvm_string_set(element++, part, error);
+    status = rvm_string_set(of.machine, element++, part, error);
   return status;
 }
 
@@ -295,8 +302,8 @@ RVM_BUILTIN(string_split) {
 
 /* ---- numbers ---- */
 
-/* Steps for a number, to or from text. */
-enum { NUMBER_COST = 32 };
+/* Steps for a number, to or from text; and the longest text that is read as one, as nothing is counted meanwhile. */
+enum { NUMBER_COST = 32, MOST_NUMBER_BYTES = 1 << 24 };
 
 RVM_BUILTIN(string_of_number) {
   RVM_CHECK(string_of_number, "t");
@@ -312,7 +319,7 @@ RVM_BUILTIN(string_of_number) {
   int64_t size = status ? 0 : rvm_tensor_count(x), element_bytes = rvm_dtype_size_bytes(x->dtype);
   for (int64_t i = 0; i < size && !status; i++) {
     int32_t length = rvm_number_write(x->dtype, (const char *)x->dl.data + i * element_bytes, text);
-    status = rvm_string_set(&rvm_tensor_strings(strings.as.tensor)[i], (rvm_text){text, length}, result);
+    status = rvm_string_set(machine, &rvm_tensor_strings(strings.as.tensor)[i], (rvm_text){text, length}, result);
     if (!status) status = rvm_spend(machine, NUMBER_COST, result);
     if (status) rvm_value_release(&strings);
   }
@@ -336,7 +343,7 @@ RVM_BUILTIN(string_to_number) {
   for (int64_t i = 0; i < size && !status; i++) {
     rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
     status = rvm_spend(machine, NUMBER_COST + text.length / 8, result);
-    if (!status && !rvm_number_read(text, dtype, (char *)numbers.as.tensor->dl.data + i * element_bytes))
+    if (!status && (text.length > MOST_NUMBER_BYTES || !rvm_number_read(text, dtype, (char *)numbers.as.tensor->dl.data + i * element_bytes)))
       status = rvm_fail(result, RVM_ARITHMETIC_ERROR, "vm.builtin.string_to_number: element %lld, \"%.*s\", is no %s",
                         (long long)i, text.length > 40 ? 40 : (int)text.length, text.bytes, rvm_dtype_name(dtype));
     if (status) rvm_release(&numbers);

@@ -114,8 +114,8 @@ static rvm_status broadcast(const char *name, const rvm_value *arguments, pair *
   return RVM_OK;
 }
 
-/* The cost of one element of the result, which is made of two strings of so many bytes. */
-static int64_t broadcast_cost(const pair *both, int64_t length) { return 1 + both->rank / 4 + length / 64; }
+/* The cost of finding the two strings that an element of the result is made of. */
+static int64_t broadcast_cost(const pair *both) { return 1 + both->rank / 4; }
 
 /* The string of `tensor` that element `index` of the result of a broadcast is made of. */
 static rvm_text broadcast_text(const pair *both, const rvm_dltensor *tensor, int64_t index) {
@@ -129,6 +129,31 @@ static rvm_text broadcast_text(const pair *both, const rvm_dltensor *tensor, int
   return rvm_string_text(((rvm_string **)tensor->data)[place]);
 }
 
+/* How much of long strings is looked at between two looks at the limits. */
+enum { CHUNK_BYTES = 1 << 20 };
+
+static rvm_status compare(rvm_machine *machine, rvm_text x, rvm_text y, int *equal, rvm_value *error) {
+  rvm_status status = RVM_OK;
+  *equal = x.length == y.length;
+  for (int64_t at = 0, size; at < x.length && *equal && !status; at += size) {
+    size = x.length - at < CHUNK_BYTES ? x.length - at : CHUNK_BYTES;
+    *equal = memcmp(x.bytes + at, y.bytes + at, (size_t)size) == 0;
+    status = rvm_spend(machine, size / 64, error);
+  }
+  return status;
+}
+
+static rvm_status hash(rvm_machine *machine, rvm_text text, uint32_t *crc, rvm_value *error) {
+  rvm_status status = RVM_OK;
+  *crc = 0;
+  for (int64_t at = 0, size; at < text.length && !status; at += size) {
+    size = text.length - at < CHUNK_BYTES ? text.length - at : CHUNK_BYTES;
+    *crc = rvm_crc32c(*crc, text.bytes + at, size);
+    status = rvm_spend(machine, size / 64, error);
+  }
+  return status;
+}
+
 RVM_BUILTIN(string_equal) {
   RVM_CHECK(string_equal, "tt");
   pair both;
@@ -140,24 +165,13 @@ RVM_BUILTIN(string_equal) {
   *result = made;
   int64_t size = status ? 0 : rvm_tensor_count(made.as.tensor);
   for (int64_t i = 0; i < size && !status; i++) {
-    rvm_text x = broadcast_text(&both, both.x, i), y = broadcast_text(&both, both.y, i);
-    ((uint8_t *)made.as.tensor->dl.data)[i] = (uint8_t)rvm_text_equals(x, y);
-    status = rvm_spend(machine, broadcast_cost(&both, x.length == y.length ? x.length : 0), result);
+    int equal = 0;
+    status = rvm_spend(machine, broadcast_cost(&both), result);
+    if (!status) status = compare(machine, broadcast_text(&both, both.x, i), broadcast_text(&both, both.y, i), &equal, result);
+    ((uint8_t *)made.as.tensor->dl.data)[i] = (uint8_t)equal;
     if (status) rvm_release(&made);
   }
   rvm_free(both.dims);
-  return status;
-}
-
-/* A string of two. */
-static rvm_status join(rvm_text first, rvm_text second, rvm_string **element, rvm_value *error) {
-  if (second.length == 0) return rvm_string_set(element, first, error);
-  if (first.length == 0) return rvm_string_set(element, second, error);
-  rvm_buffer buffer = {0};
-  rvm_status status = rvm_buffer_add(&buffer, first, error);
-  if (!status) status = rvm_buffer_add(&buffer, second, error);
-  if (!status) status = rvm_string_set(element, (rvm_text){buffer.bytes, buffer.length}, error);
-  rvm_free(buffer.bytes);
   return status;
 }
 
@@ -174,8 +188,8 @@ RVM_BUILTIN(string_concat) {
   for (int64_t i = 0; i < size && !status; i++) {
     rvm_string **element = &rvm_tensor_strings(joined.as.tensor)[i];
     rvm_text x = broadcast_text(&both, both.x, i), y = broadcast_text(&both, both.y, i);
-    status = rvm_spend(machine, broadcast_cost(&both, x.length + y.length), result);
-    if (!status) status = join(x, y, element, result);
+    status = rvm_spend(machine, broadcast_cost(&both), result);
+    if (!status) status = rvm_string_join(machine, element, x, y, result);
     if (status) rvm_value_release(&joined);
   }
   rvm_free(both.dims);
@@ -189,21 +203,23 @@ static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *ke
                        rvm_value *error) {
   int64_t slots = table->dl.shape[0], key_count = keys->dl.shape[0];
   const int64_t *places = table->dl.data;
-  int64_t slot = slots > 0 ? (int64_t)rvm_crc32c(0, text.bytes, text.length) % slots : 0;
-  rvm_status status = rvm_spend(machine, 1 + text.length / 64, error);
+  uint32_t crc;
+  int equal;
+  rvm_status status = hash(machine, text, &crc, error);
   *found = -1;
-  for (int64_t k = 0; k < slots && !status; k++, slot = slot + 1 < slots ? slot + 1 : 0) {
+  for (int64_t k = 0, slot = slots > 0 ? crc % slots : 0; k < slots && !status; k++, slot = slot + 1 < slots ? slot + 1 : 0) {
     int64_t place = places[slot];
     if (place == -1) return RVM_OK;
     if (place < 0 || place >= key_count || k == key_count)
       return rvm_fail(error, RVM_INDEX_ERROR, "vm.builtin.string_lookup: the table is none of these %lld keys",
                       (long long)key_count);
-    rvm_text key = rvm_string_text(rvm_tensor_strings(keys)[place]);
-    if (rvm_text_equals(text, key)) {
+    if ((status = rvm_spend(machine, 1, error)) ||
+        (status = compare(machine, text, rvm_string_text(rvm_tensor_strings(keys)[place]), &equal, error)))
+      return status;
+    if (equal) {
       *found = place;
       return RVM_OK;
     }
-    status = rvm_spend(machine, 1 + (key.length == text.length ? key.length / 64 : 0), error);
   }
   return status;
 }

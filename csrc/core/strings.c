@@ -1,13 +1,22 @@
 /* strings.c: tensors of strings, and UTF-8. */
 #include "strings.h"
 
-rvm_status rvm_string_set(rvm_string **element, rvm_text text, rvm_value *error) {
+#include "builtins.h"
+
+rvm_status rvm_string_join(rvm_machine *machine, rvm_string **element, rvm_text first, rvm_text second, rvm_value *error) {
   *element = NULL;
-  if (text.length == 0) return RVM_OK;
+  if (first.length + second.length == 0) return RVM_OK;
   rvm_value string;
-  rvm_status status = rvm_string_new(text.bytes, text.length, &string);
-  if (status)
+  rvm_status status = rvm_string_room(first.length + second.length, &string);
+  if (status) {
     *error = string;
+    return status;
+  }
+  char *bytes = string.as.string->bytes;
+  status = rvm_copy_elements(machine, RVM_DTYPE_u8, bytes, first.bytes, (size_t)first.length, error);
+  if (!status) status = rvm_copy_elements(machine, RVM_DTYPE_u8, bytes + first.length, second.bytes, (size_t)second.length, error);
+  if (status)
+    rvm_release(&string);
   else
     *element = string.as.string;
   return status;
@@ -69,7 +78,7 @@ rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *
   const char *bytes = (const char *)packed + count * (int64_t)sizeof(int64_t);
   for (int64_t i = 0, start = 0; i < count && !status; i++) {
     int64_t end = end_of(packed, i);
-    status = rvm_string_set(&elements[i], (rvm_text){bytes + start, end - start}, result);
+    status = rvm_string_set(NULL, &elements[i], (rvm_text){bytes + start, end - start}, result);
     start = end;
     if (status) {
       rvm_value_release(&tensor);

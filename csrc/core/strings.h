@@ -19,12 +19,12 @@ static inline rvm_text rvm_string_text(const rvm_string *string) {
   return string ? (rvm_text){string->bytes, string->length} : (rvm_text){"", 0};
 }
 
-static inline int rvm_text_equals(rvm_text a, rvm_text b) {
-  return a.length == b.length && memcmp(a.bytes, b.bytes, (size_t)a.length) == 0;
+/* Makes an element a string of two texts.  It held nothing.  machine: whose work that is, or NULL. */
+rvm_status rvm_string_join(rvm_machine *machine, rvm_string **element, rvm_text first, rvm_text second, rvm_value *error);
+/* The same of one. */
+static inline rvm_status rvm_string_set(rvm_machine *machine, rvm_string **element, rvm_text text, rvm_value *error) {
+  return rvm_string_join(machine, element, text, (rvm_text){"", 0}, error);
 }
-
-/* Makes an element a string of these bytes.  It held nothing. */
-rvm_status rvm_string_set(rvm_string **element, rvm_text text, rvm_value *error);
 /* Makes an element the string of another one.  It held nothing. */
 static inline void rvm_string_share(rvm_string **element, rvm_string *string) {
   if (string) rvm_retain(rvm_object_value(&string->base));

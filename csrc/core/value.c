@@ -118,6 +118,9 @@ rvm_status rvm_out_of_memory(rvm_value *result) {
   return status;
 }
 
+/* Longer messages are cut: a program's strings are of any length, and hosts go over messages again and again. */
+enum { MOST_MESSAGE_BYTES = 1 << 16 };
+
 rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...) {
   if (status <= RVM_OK || status >= RVM_STATUS_COUNT) status = RVM_CALLBACK_ERROR;
   if (!result) return status;
@@ -126,6 +129,8 @@ rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ..
   va_start(arguments, format);
   int length = vsnprintf(NULL, 0, format, arguments);
   va_end(arguments);
+  const int is_cut = length > MOST_MESSAGE_BYTES;
+  if (is_cut) length = MOST_MESSAGE_BYTES;
   rvm_error *error = length < 0 ? NULL : rvm_allocate_zeroed(sizeof *error);
   char *message = error ? rvm_allocate((size_t)length + 1) : NULL;
   if (!message) {
@@ -135,6 +140,7 @@ rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ..
   va_start(arguments, format);
   vsnprintf(message, (size_t)length + 1, format, arguments);
   va_end(arguments);
+  if (is_cut) memcpy(message + length - 3, "...", 3);
   error->base = (rvm_object){.tag = RVM_TAG_ERROR, .references = 1};
   error->status = status;
   error->message = message;
@@ -243,19 +249,24 @@ rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_v
   return RVM_OK;
 }
 
-rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result) {
-  RVM_EXPECT_POINTER(result, NULL);
-  RVM_EXPECT_ARRAY(bytes, length, result);
+rvm_status rvm_string_room(int64_t length, rvm_value *result) {
   if (length > RVM_LARGEST_BYTES)
-    return rvm_fail(result, RVM_OUT_OF_MEMORY, "rvm_string_new: no memory for %lld bytes", (long long)length);
+    return rvm_fail(result, RVM_OUT_OF_MEMORY, "string: no memory for %lld bytes", (long long)length);
   rvm_string *string = rvm_allocate(sizeof *string + (size_t)length + 1);
   if (!string) return rvm_out_of_memory(result);
   string->base = (rvm_object){.tag = RVM_TAG_STRING, .references = 1};
   string->length = length;
-  if (length > 0) memcpy(string->bytes, bytes, (size_t)length);
   string->bytes[length] = '\0';
   *result = rvm_object_value(&string->base);
   return RVM_OK;
+}
+
+rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result) {
+  RVM_EXPECT_POINTER(result, NULL);
+  RVM_EXPECT_ARRAY(bytes, length, result);
+  rvm_status status = rvm_string_room(length, result);
+  if (!status && length > 0) memcpy(result->as.string->bytes, bytes, (size_t)length);
+  return status;
 }
 
 /* ---- reading a value ---- */

@@ -85,6 +85,8 @@ rvm_status rvm_tuple_of(int32_t size, const rvm_value *items, rvm_value *result)
 rvm_status rvm_list_of(int32_t size, const rvm_value *items, rvm_value *result);
 /* A shape whose dimensions are still to be written. */
 rvm_status rvm_shape_room(int32_t rank, rvm_value *result);
+/* A string whose bytes are still to be written, but for the NUL behind them. */
+rvm_status rvm_string_room(int64_t length, rvm_value *result);
 /* An empty list with room for that many items. */
 rvm_status rvm_list_room(int64_t capacity, rvm_value *result);
 /* Adds an item to a list that has room for it. */

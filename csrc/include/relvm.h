@@ -110,7 +110,7 @@ struct rvm_error {
 /* ---- values ---- */
 void rvm_value_retain(rvm_value value);
 void rvm_value_release(rvm_value *value); /* leaves NIL */
-/* Makes *result an ERROR with a message and returns its status.  A `status` that is no failure of status.def becomes
+/* Makes *result an ERROR with a message, of which 64 kB are kept, and returns its status.  A `status` that is no failure of status.def becomes
    CALLBACK_ERROR.  `result` and `format` may be NULL. */
 rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...);
 

@@ -12,7 +12,7 @@ static rvm_value texts(int32_t count, const char *joined) {
   rvm_value tensor = tensor_value(RVM_DTYPE_str, count >= 0, dims), error;
   for (int32_t i = 0; i < (count < 0 ? 1 : count); i++) {
     size_t length = strcspn(joined, "|");
-    CHECK_OK(rvm_string_set(&rvm_tensor_strings(tensor.as.tensor)[i], (rvm_text){joined, (int64_t)length}, &error), error);
+    CHECK_OK(rvm_string_set(NULL, &rvm_tensor_strings(tensor.as.tensor)[i], (rvm_text){joined, (int64_t)length}, &error), error);
     joined += length + (joined[length] == '|');
   }
   return tensor;

@@ -165,6 +165,17 @@ static uint32_t slow_crc(uint32_t crc, const unsigned char *bytes, int64_t size_
   return ~crc;
 }
 
+static void long_messages_are_cut(void) {
+  enum { LENGTH = 100000 };
+  static char text[LENGTH + 1];
+  memset(text, 'x', LENGTH);
+  rvm_value error;
+  CHECK(rvm_fail(&error, RVM_ASSERTION_ERROR, "%s", text) == RVM_ASSERTION_ERROR);
+  const char *message = error.as.error->message;
+  CHECK(strlen(message) == 1 << 16 && strcmp(message + strlen(message) - 4, "x...") == 0);
+  rvm_value_release(&error);
+}
+
 static void arrays_grow_and_keep_what_they_have(void) {
   int32_t *numbers = rvm_grow(NULL, 0, 2, sizeof *numbers);
   numbers[0] = 7, numbers[1] = 8;
@@ -198,6 +209,7 @@ int main(void) {
   values_are_described();
   conditions_are_read_by_their_type();
   a_trace_has_twenty_lines_and_a_count();
+  long_messages_are_cut();
   arrays_grow_and_keep_what_they_have();
   checksums_are_crc32c();
   return CHECK_RESULT();

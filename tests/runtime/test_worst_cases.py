@@ -21,6 +21,7 @@ from relvm.bytecode.asm_printer import HEADLINE
 from relvm.bytecode.program import Shape
 from relvm.errors import RelvmShapeError, RelvmTimeoutError
 from relvm.runtime.executable import Executable
+from relvm.runtime.invoke import Runner
 from relvm.runtime.packed_func import register_func, unregister_func
 from relvm.runtime.virtual_machine import VirtualMachine
 from relvm.tables import BUILTINS, PATTERNS, TYPE_CODES, numbers
@@ -263,6 +264,30 @@ def test_printing_counts_as_a_call_of_the_host() -> None:
     with pytest.raises(RelvmTimeoutError):
         machine["main"](1)
     assert time.monotonic() - began < LIMIT + SOON
+
+
+LONG = 1 << 27  # bytes
+LONG_COPIES: dict[str, tuple[str, Callable[[], tuple]]] = {
+    "string_concat": ("string_concat(r0, r0)", lambda: (text(LONG // 2),)),
+    "string_equal": ("string_equal(r0, r1)", lambda: (text(LONG), text(LONG))),
+    "string_lookup": ("string_lookup(r0, r1, r2)", lambda: (text(LONG), strings("b"), np.full(1, -1))),
+    "string_split": ("string_split(r0, r1, 0)", lambda: (text(LONG // 2), np.array("b", object))),
+}
+
+
+@pytest.mark.parametrize("name", LONG_COPIES)
+def test_the_limits_are_looked_at_while_bytes_are_moved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One call of a builtin polls the host again and again, as far as the host lets it: a millisecond apart."""
+    call, make = LONG_COPIES[name]
+    arguments = make()
+    names = ", ".join(f"p{index}" for index in range(len(arguments)))
+    function = f"bytecode main({names}) registers 3\n  0: call r0 = vm.builtin.{call}\n  1: ret r0"
+    machine = machine_of(function, bound(len(arguments)))
+    run = machine["bound"](*arguments)
+    polls: list[float] = []
+    monkeypatch.setattr(Runner, "poll", lambda self: polls.append(time.monotonic()))
+    run()
+    assert len(polls) > 3
 
 
 def test_every_builtin_that_counts_its_work_has_a_case() -> None:
