@@ -227,6 +227,10 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
 /* Calls a FUNCTION or CLOSURE value of this machine; for use by packed functions too. */
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                               rvm_value *result);
+/* For a host that makes objects of its own of a result, or of arguments: whether they may have `size_bytes` within the machine's
+   max_bytes, beside what the present or the last run has not freed, and whether the run has time left; one that ended has, once
+   the host enters the machine anew.  OUT_OF_MEMORY, TIMEOUT. */
+rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rvm_value *error);
 /* Where the machine's random numbers begin: two of the same seed give the same ones.  A new machine's are like no other's. */
 void rvm_machine_seed(rvm_machine *machine, uint64_t seed);
 /* From any thread or signal handler: the present run ends with INTERRUPTED; nothing when the machine is idle. */

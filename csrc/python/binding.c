@@ -23,6 +23,7 @@ static int objects_init(PyObject *self, PyObject *arguments, PyObject *named) {
   unsigned long long address;
   if (!PyArg_ParseTuple(arguments, "K", &address)) return -1;
   ((Objects *)self)->machine = (rvm_machine *)(uintptr_t)address;
+  ((Objects *)self)->taken = -1;
   return 0;
 }
 
@@ -102,6 +103,7 @@ static PyMethodDef objects_methods[] = {
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef objects_members[] = {{"exception", T_OBJECT, offsetof(Objects, exception), 0, NULL},
+                                        {"taken", T_LONGLONG, offsetof(Objects, taken), 0, NULL},
                                         {"restless", T_BOOL, offsetof(Objects, restless), 0, NULL},
                                         {"shares", T_BOOL, offsetof(Objects, shares), 0, NULL},
                                         {NULL, 0, 0, 0, NULL}};
@@ -296,6 +298,8 @@ static PyObject *function_name; /* "function": the attribute of what a name is r
 
 static PyObject *taken_arguments(Objects *objects, const rvm_value *arguments, int32_t count) {
   PyObject *tuple = PyTuple_New(count);
+  const long long outer = objects->taken;
+  objects->taken = 0;
   for (int32_t i = 0; i < count && tuple; i++) {
     PyObject *item = relvm_take_borrowed(objects, arguments[i]);
     if (item) {
@@ -304,6 +308,7 @@ static PyObject *taken_arguments(Objects *objects, const rvm_value *arguments, i
       Py_CLEAR(tuple);
     }
   }
+  objects->taken = outer;
   return tuple;
 }
 

@@ -40,6 +40,7 @@ typedef struct {
   char restless;       /* `poll` is to be called before the next run */
   char shares;         /* results may lie in the memory of arguments */
   char owning;         /* a result is being taken whose memory must not be the host's */
+  long long taken;     /* the bytes of what is being taken, which the machine's limits are to allow; -1: they need not */
 } Objects;
 
 /* One reference to an object of a machine, taken over from whoever made this. */

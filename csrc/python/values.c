@@ -115,10 +115,20 @@ static int is_of_host(const rvm_tensor *tensor) {
   }
 }
 
+/* Counts what is taken: 0, or -1 with an exception, where the machine's limits do not allow it. */
+static int count_taken(Objects *objects, int64_t size_bytes) {
+  rvm_value error;
+  if (objects->taken < 0) return 0;
+  objects->taken += size_bytes;
+  int32_t status = rvm_machine_afford(objects->machine, objects->taken, &error);
+  return status ? relvm_failed(status, &error) : 0;
+}
+
 /* Puts a copy in the place of a tensor: 0, or -1 with an exception. */
-static int copy_tensor(rvm_value *value) {
+static int copy_tensor(Objects *objects, rvm_value *value) {
   const rvm_tensor *tensor = value->as.tensor;
   rvm_value copy;
+  if (count_taken(objects, rvm_tensor_size_bytes(tensor))) return -1;
   int32_t status = rvm_tensor_new(tensor->dtype, tensor->dl.ndim, tensor->dl.shape, &copy);
   if (status) return relvm_failed(status, &copy);
   int64_t size_bytes = rvm_tensor_size_bytes(tensor);
@@ -136,7 +146,7 @@ PyObject *relvm_take(Objects *objects, rvm_value value) {
     case RVM_TAG_BOOL: return PyBool_FromLong(value.as.i != 0);
   }
   PyObject *result;
-  if (value.tag == RVM_TAG_TENSOR && objects->owning && is_of_host(value.as.tensor) && copy_tensor(&value)) {
+  if (value.tag == RVM_TAG_TENSOR && objects->owning && is_of_host(value.as.tensor) && copy_tensor(objects, &value)) {
     rvm_value_release(&value);
     return NULL;
   }
@@ -152,9 +162,12 @@ PyObject *relvm_take(Objects *objects, rvm_value value) {
 }
 
 PyObject *relvm_take_result(Objects *objects, rvm_value value) {
+  const long long outer = objects->taken;
   objects->owning = !objects->shares;
+  objects->taken = 0;
   PyObject *result = relvm_take(objects, value);
   objects->owning = 0;
+  objects->taken = outer;
   return result;
 }
 

@@ -96,6 +96,7 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a limit below 0");
   machine->steps_left = machine->deadline = INT64_MAX;
   machine->head.fuel = machine->granted = RVM_POLL_INTERVAL;
+  machine->budget.left = machine->options.max_bytes;
   static _Atomic(uint64_t) machines;
   rvm_machine_seed(machine, (uint64_t)rvm_clock_now() ^ (uint64_t)(uintptr_t)machine << 20 ^ atomic_fetch_add(&machines, 1));
   atomic_init(&machine->run, 1);
@@ -218,7 +219,9 @@ static int32_t try_to_enter(rvm_machine *machine, uintptr_t briefly) {
 
 int32_t rvm_machine_enter(rvm_machine *machine) {
   int32_t entered = machine ? try_to_enter(machine, 0) : 0;
-  if (entered > 0) machine->host_entries++;
+  if (entered <= 0) return entered;
+  machine->host_entries++;
+  if (machine->calls == 0) machine->deadline = INT64_MAX;
   return entered;
 }
 
@@ -413,6 +416,17 @@ static rvm_status check_limits(const rvm_machine *machine, int64_t now, rvm_valu
   if (now >= machine->deadline)
     return rvm_fail(error, RVM_TIMEOUT, "the run took more than its %.3f seconds", (double)options->max_nanoseconds * 1e-9);
   return RVM_OK;
+}
+
+rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rvm_value *error) {
+  RVM_EXPECT_POINTER(machine, error);
+  RVM_EXPECT_COUNT(size_bytes, error);
+  const int64_t most = machine->options.max_bytes, left = machine->budget.left;
+  if (most > 0 && size_bytes > left)
+    return rvm_fail(error, RVM_OUT_OF_MEMORY,
+                    "out of memory: %lld bytes of the host's objects, with %lld of at most %lld (max_bytes) in use",
+                    (long long)size_bytes, (long long)(most - left), (long long)most);
+  return machine->deadline < INT64_MAX ? check_limits(machine, rvm_clock_now(), error) : RVM_OK;
 }
 
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {

@@ -50,7 +50,12 @@ def hostless(name: str) -> RelvmUnsupportedError:
 @ffi.def_extern(onerror=carry)
 def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
     objects = active("vm.builtin.print")
-    objects.print(*take_all(objects, ffi.cast("int64_t *", arguments), count))
+    outer, objects.taken = objects.taken, 0
+    try:
+        values = take_all(objects, ffi.cast("int64_t *", arguments), count)
+    finally:
+        objects.taken = outer
+    objects.print(*values)
     return 0
 
 

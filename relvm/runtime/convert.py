@@ -25,6 +25,7 @@ from relvm.tables import TAGS, numbers
 _TAGS = numbers(TAGS)
 NIL, DTYPE, FUNCTION = (_TAGS[name] for name in ("NIL", "DTYPE", "FUNCTION"))
 SHAPE, TUPLE, LIST, STRING = (_TAGS[name] for name in ("SHAPE", "TUPLE", "LIST", "STRING"))
+_FIRST_OBJECT = _TAGS["TENSOR"]  # this tag and those behind it are of objects
 
 MOST_NESTED = 100_000  # tuples and lists inside each other; a list that contains itself is found by it
 
@@ -276,22 +277,49 @@ def take_other(objects: Objects, address: int) -> Any:
         return _taken_sequence(objects, tag, payload)
     if tag == SHAPE:
         shape = ffi.cast("rvm_shape *", payload)
+        _count_taken(objects, shape.rank * _ITEM_BYTES)
         return Shape(ffi.unpack(shape.dims, shape.rank))
     if tag == STRING:
         string = ffi.cast("rvm_string *", payload)
+        _count_taken(objects, string.length * 5)  # as bytes, and at most four of them for a character
         return ffi.buffer(string.bytes, string.length)[:].decode(errors="replace")
     raise RelvmUnsupportedError(f"a {TAGS[tag].name.lower()} has no Python form")
+
+
+# What an object of Python and its place in `_taken_sequence` take, by and large: a tuple or list and what it is known
+# by, an item and its place, any other object.
+_SEQUENCE_BYTES, _ITEM_BYTES, _OBJECT_BYTES = 256, 48, 256
+_LOOK_INTERVAL = 4096  # items between two looks at the time
+
+
+def _count_taken(objects: Objects, size_bytes: int) -> None:
+    """Count what is taken of a machine.  RelvmMemoryError, RelvmTimeoutError: the machine's limits do not allow it."""
+    if objects.taken < 0:
+        return
+    objects.taken += size_bytes
+    error = ffi.new("rvm_value *")
+    status = lib.rvm_machine_afford(objects.machine, objects.taken, error)
+    if status:
+        raise failure(status, error)
 
 
 def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
     """The items of a borrowed tuple or list, without recursion: `opened` are those being read, outermost first.
 
-    One that is in several places is one Python object in all of them, so that the result takes memory in proportion to
-    the value's."""
-    known: dict[int, tuple | list] = {}  # by address
-    opened: list[tuple[int, int, Any, int, list]] = [(address, tag, *_items(tag, address), [])]
+    An object that is in several places is one Python object in all of them, so that the result takes memory in
+    proportion to the value's."""
+    known: dict[int, Any] = {}  # by address
+
+    def begin(address: int, tag: int) -> tuple[int, int, Any, int, list]:
+        words, size = _items(tag, address)
+        _count_taken(objects, _SEQUENCE_BYTES + size * _ITEM_BYTES)
+        return address, tag, words, size, []
+
+    opened = [begin(address, tag)]
     while True:
         address, tag, words, size, items = opened[-1]
+        if len(items) % _LOOK_INTERVAL == _LOOK_INTERVAL - 1:
+            _count_taken(objects, 0)
         if len(items) == size:
             opened.pop()
             made = items if tag == LIST else tuple(items)
@@ -301,12 +329,16 @@ def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
             opened[-1][4].append(made)
             continue
         inner, payload = words[2 * len(items)], words[2 * len(items) + 1]
-        if inner not in (TUPLE, LIST):
+        if inner < _FIRST_OBJECT:
             items.append(take_borrowed(objects, words, len(items)))
         elif payload in known:
             items.append(known[payload])
+        elif inner in (TUPLE, LIST):
+            opened.append(begin(payload, inner))
         else:
-            opened.append((payload, inner, *_items(inner, payload), []))
+            _count_taken(objects, _OBJECT_BYTES)
+            items.append(take_borrowed(objects, words, len(items)))
+            known[payload] = items[-1]
 
 
 def _items(tag: int, address: int) -> tuple[Any, int]:

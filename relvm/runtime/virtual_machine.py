@@ -62,7 +62,7 @@ class VirtualMachine:
         of threads: while it works for one machine, the kernels of others run on their own thread.
     max_bytes
         The most that one run may allocate beyond what it frees, the value stack aside; RelvmMemoryError.  0: no limit.
-        Arrays that Python functions make on the way do not count.
+        The objects that its result becomes in Python count, arrays that Python functions make on the way do not.
     max_steps
         The most calls and backward jumps of one run; RelvmTimeoutError.  0: no limit.  64 words of code that one leads
         over are 1 more, a kernel and a Python function are 8,192, and 64 bytes that are allocated are 1.  A builtin

@@ -341,6 +341,9 @@ static void calls(void) {
 static void other_entries(void) {
   IGNORES(rvm_machine_seed, machine, NULL, 1);
   ANY(rvm_machine_seed, seed);
+  WRONG(rvm_machine_afford, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, 0, &slot);
+  WRONG(rvm_machine_afford, size_bytes, RVM_ARGUMENT_ERROR, "size_bytes is -1", machine, -1, &slot);
+  RETURNS(rvm_machine_afford, error, RVM_ARGUMENT_ERROR, machine, -1, NULL);
   IGNORES(rvm_machine_interrupt, machine, NULL);
   rvm_value kept = shape_value(0, NULL);
   IGNORES(rvm_machine_drop, machine, NULL, kept);

@@ -19,7 +19,7 @@ import pytest
 from relvm.bytecode.asm_parser import parse_text
 from relvm.bytecode.asm_printer import HEADLINE
 from relvm.bytecode.program import Shape
-from relvm.errors import RelvmShapeError, RelvmTimeoutError
+from relvm.errors import RelvmMemoryError, RelvmShapeError, RelvmTimeoutError
 from relvm.runtime.executable import Executable
 from relvm.runtime.invoke import Runner
 from relvm.runtime.packed_func import register_func, unregister_func
@@ -315,6 +315,67 @@ def test_a_list_in_many_places_is_matched_and_converted_once() -> None:
         assert isinstance(made, list) and len(made) == 2 and made[0] is made[1]
         made = made[0]
     assert made == [1]
+
+
+COUNTING = (
+    "bytecode main(n) registers 3\n"
+    "  0: call r1 = vm.builtin.make_list()\n"
+    "  1: call r1 = vm.builtin.list_push(r1, 7)\n"
+    "  2: prim r0 = sub_i64(r0, 1)\n"
+    "  3: prim r2 = le_i64(r0, 0)\n"
+    "  4: if r2 -> 1\n"
+    "  5: ret r1"
+)
+
+
+def test_converting_a_result_counts_towards_max_bytes() -> None:
+    """The machine's list has 16 bytes for an item; Python's objects are made beside it."""
+    machine = machine_of(COUNTING, max_bytes=1 << 22)
+    assert machine["main"](10_000) == [7] * 10_000
+    with pytest.raises(RelvmMemoryError, match="bytes of the host's objects"):
+        machine["main"](90_000)
+    assert machine["main"](10_000) == [7] * 10_000
+
+
+def test_converting_a_result_counts_towards_max_seconds() -> None:
+    machine = machine_of(COUNTING, max_seconds=LIMIT)
+    with pytest.raises(RelvmTimeoutError):
+        machine["main"](3_000_000)
+    assert machine["main"](10_000) == [7] * 10_000
+
+
+def test_copies_of_arguments_in_a_result_count_towards_max_bytes() -> None:
+    """Each view of an argument is copied when it is a result."""
+    views = "\n".join(f"  {k}: call r{k + 2} = vm.builtin.reshape(r0, r1)" for k in range(100))
+    items = ", ".join(f"r{k + 2}" for k in range(100))
+    function = (
+        f"bytecode main(x, shape) registers 102\n{views}\n"
+        f"  100: call r101 = vm.builtin.make_list({items})\n"
+        "  101: ret r101"
+    )
+    machine = machine_of(function, max_bytes=1 << 24)
+    with pytest.raises(RelvmMemoryError, match="bytes of the host's objects"):
+        machine["main"](np.zeros(1 << 20, np.uint8), Shape((1 << 20,)))
+
+
+@pytest.mark.parametrize("make", [lambda: np.zeros(1 << 20, np.uint8), lambda: "a" * (1 << 20)])
+def test_an_object_in_many_places_of_a_result_is_converted_once(make: Callable[[], object]) -> None:
+    items = ", ".join(["r0"] * 100)
+    machine = machine_of(
+        f"bytecode main(x) registers 2\n  0: call r1 = vm.builtin.make_list({items})\n  1: ret r1", max_bytes=1 << 24
+    )
+    made = machine["main"](make())
+    assert len(made) == 100 and all(each is made[0] for each in made)
+
+
+def test_arguments_of_the_host_count_towards_max_bytes() -> None:
+    """A list for a function of the host is a list of Python."""
+    call = "  5: call r1 = vm.builtin.call_py_func(ctx, c0, r1)\n  6: ret r1"
+    function = COUNTING.replace("  5: ret r1", call)
+    machine = machine_of(function, constants='c0 = string "test.worst_cases.short"', max_bytes=1 << 22)
+    machine["main"](10_000)
+    with pytest.raises(RelvmMemoryError, match="bytes of the host's objects"):
+        machine["main"](90_000)
 
 
 def test_a_tensor_has_at_most_64_axes() -> None:
