@@ -7,6 +7,7 @@ from typing import Any
 
 from relvm._native import ffi, lib
 from relvm.errors import RelvmUnsupportedError
+from relvm.quoting import terminal_lines
 from relvm.runtime.binding import Objects
 from relvm.runtime.binding import active as active_objects
 from relvm.runtime.convert import take_all
@@ -45,6 +46,37 @@ def active(name: str) -> Objects:
 def hostless(name: str) -> RelvmUnsupportedError:
     """That a machine which was not called from Python calls `name`."""
     return RelvmUnsupportedError(f"{name}: a Python function needs a machine that was called from Python")
+
+
+_MOST_PRINTED, _MOST_NESTED = 10_000, 50  # items of a value that is printed, and lists inside each other
+
+
+def print_values(*values: Any) -> None:
+    """Python's print, but texts are a program's own, and are made safe for a terminal."""
+    print(*(terminal_lines(value) if isinstance(value, str) else _printed(value) for value in values))
+
+
+def _printed(value: Any) -> str:
+    """As `str`, but of tuples and lists the first items: one that has another twice, and so on, has no end of them."""
+    left = _MOST_PRINTED
+
+    def text(value: Any, depth: int) -> str:
+        nonlocal left
+        if type(value) not in (tuple, list):
+            return repr(value)
+        items = []
+        for item in value:
+            if left == 0 or depth == _MOST_NESTED:
+                items.append("...")
+                break
+            left -= 1
+            items.append(text(item, depth + 1))
+        inside = ", ".join(items)
+        if isinstance(value, list):
+            return f"[{inside}]"
+        return f"({inside},)" if len(items) == 1 else f"({inside})"
+
+    return text(value, 0) if type(value) in (tuple, list) else str(value)
 
 
 @ffi.def_extern(onerror=carry)

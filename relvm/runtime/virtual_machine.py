@@ -20,8 +20,9 @@ from relvm.errors import (
     expect_type,
     near_matches,
 )
-from relvm.quoting import terminal, terminal_lines
+from relvm.quoting import terminal
 from relvm.runtime.binding import Reference
+from relvm.runtime.callbacks import print_values
 from relvm.runtime.convert import TUPLE
 from relvm.runtime.debug_hook import MachineDebugger
 from relvm.runtime.executable import Executable
@@ -108,7 +109,7 @@ class VirtualMachine:
         results_may_share: bool = False,
     ) -> None:
         expect_type("VirtualMachine", executable, Executable, "an Executable")
-        print_hook = _print if print_hook is None else print_hook
+        print_hook = print_values if print_hook is None else print_hook
         expect_type("print_hook", print_hook, Callable, "a callable")
         if obstacle := executable.obstacle:
             raise RelvmUnsupportedError(obstacle)
@@ -568,11 +569,6 @@ def _nanoseconds(seconds: float) -> int:
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds >= 0:
         raise RelvmArgumentError(f"max_seconds is {seconds!r}, expected a number, not below 0")
     return 0 if seconds >= 9e9 else math.ceil(seconds * 1e9)
-
-
-def _print(*values: Any) -> None:
-    """Python's print, but texts are a program's own, and are made safe for a terminal."""
-    print(*(terminal_lines(value) if isinstance(value, str) else value for value in values))
 
 
 def _processors() -> int:

@@ -378,6 +378,25 @@ def test_arguments_of_the_host_count_towards_max_bytes() -> None:
         machine["main"](90_000)
 
 
+def test_a_list_in_many_places_is_printed_in_part(capsys: pytest.CaptureFixture) -> None:
+    doubles = (
+        "bytecode main(n, list) registers 3\n"
+        "  0: call r1 = vm.builtin.make_list(r1, r1)\n"
+        "  1: prim r0 = sub_i64(r0, 1)\n"
+        "  2: prim r2 = le_i64(r0, 0)\n"
+        "  3: if r2 -> 0\n"
+        "  4: call vm.builtin.print(ctx, r1)\n"
+        "  5: ret r0"
+    )
+    machine = machine_of(doubles)
+    for depth in (40, 100):
+        machine["main"](depth, [(1,), "a"])
+        printed = capsys.readouterr().out
+        assert printed.count("]") > 30 and "..." in printed and len(printed) < 100_000
+    machine["main"](1, [(1,), "a", ()])
+    assert capsys.readouterr().out == "[[(1,), 'a', ()], [(1,), 'a', ()]]\n"
+
+
 def test_a_tensor_has_at_most_64_axes() -> None:
     machine = machine_of("bytecode main(x, shape) registers 3\n  0: call r2 = vm.builtin.reshape(r0, r1)\n  1: ret r2")
     assert machine["main"](np.ones(1), Shape([1] * 64)).shape == (1,) * 64
