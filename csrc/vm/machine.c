@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
 
@@ -77,6 +78,13 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
   return RVM_OK;
 }
 
+/* The system's, or, while it has none, numbers of its own for each machine.  No address: a program could tell it from them. */
+static void begin_random(rvm_machine *machine) {
+  static _Atomic(uint64_t) machines;
+  const uint64_t own = atomic_fetch_add(&machines, 1) << 32 ^ (uint64_t)rvm_clock_now();
+  if (getentropy(&machine->random, sizeof machine->random)) machine->random = own; /* never: that it fails */
+}
+
 static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable, const rvm_machine_options *options,
                                rvm_value *error) {
   if (options) machine->options = *options;
@@ -97,8 +105,7 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   machine->steps_left = machine->deadline = INT64_MAX;
   machine->head.fuel = machine->granted = RVM_POLL_INTERVAL;
   machine->budget.left = machine->options.max_bytes;
-  static _Atomic(uint64_t) machines;
-  rvm_machine_seed(machine, (uint64_t)rvm_clock_now() ^ (uint64_t)(uintptr_t)machine << 20 ^ atomic_fetch_add(&machines, 1));
+  begin_random(machine);
   atomic_init(&machine->run, 1);
   machine->functions = rvm_allocate(function_count * sizeof *machine->functions);
   machine->function_values = rvm_allocate(function_count * sizeof *machine->function_values);

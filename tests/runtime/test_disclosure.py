@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from handmade import machine_of
 
 from relvm import vm
+from relvm._native import ffi
 
 SIZE = 20_000  # bytes: malloc gives freed blocks of this size out again
 
@@ -26,3 +29,27 @@ def test_a_storage_begins_as_zeros() -> None:
     for _ in range(10):
         result = machine_of(TEXT)["main"](vm.Shape((SIZE,)))
         assert not result.numpy().any()
+
+
+def random_bits() -> int:
+    text = "f13 = packed vm.builtin.random_bits\nf14 = bytecode main() registers 1\n"
+    machine = machine_of(text + "  0: call r0 = vm.builtin.random_bits(ctx)\n  1: ret r0")
+    address = int(ffi.cast("uintptr_t", machine._runner.machine))
+    return (first_state(machine["main"]()) ^ address << 20) % 2**64
+
+
+def first_state(number: int) -> int:
+    """What SplitMix64 made its first number of, before the constant was added: each of its steps can be undone."""
+    x = number % 2**64
+    x ^= x >> 31 ^ x >> 62
+    x = x * pow(0x94D049BB133111EB, -1, 2**64) % 2**64
+    x ^= x >> 27 ^ x >> 54
+    x = x * pow(0xBF58476D1CE4E5B9, -1, 2**64) % 2**64
+    x ^= x >> 30 ^ x >> 60
+    return (x - 0x9E3779B97F4A7C15) % 2**64
+
+
+def test_random_numbers_do_not_begin_at_an_address() -> None:
+    """With the time, which can be known, a program could tell from them where the machine is."""
+    hour = 3600 * 10**9
+    assert not all(abs(random_bits() - time.monotonic_ns()) < hour for _ in range(3))
