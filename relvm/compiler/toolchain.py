@@ -217,13 +217,14 @@ def _kept(digest: str, make: Callable[[], bytes]) -> bytes:
         kept = place.read_bytes()
     except OSError:
         kept = b""
-    if kept and is_built_here(kept):  # not a file that was cut short or changed
+    name = digest.encode()
+    if kept and is_built_here(name, kept):  # not a file that was cut short or changed, nor that of other code
         touch(place)
         return kept
     made = make()
     write(place, made)
     with contextlib.suppress(OSError):
-        record_built(made)
+        record_built(name, made)
     return made
 
 

@@ -1,12 +1,14 @@
 """Which native code may run without being asked: what this user built on this machine.
 
-What is built is recorded by a SHA-256 in the folder `built` of the cache directory: each library that is compiled, and
-each executable with native code as a whole.  Anything else needs the caller's word (`trust_native=True`).
+What is built is recorded by a SHA-256 in the folder `built` of the cache directory: each library of the ahead-of-time
+compiler, each executable with native code as a whole, and each object of the compiler with what it was made of.
+Anything else needs the caller's word (`trust_native=True`).
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ def cache_directory() -> Path:
 
 
 def record_built(*parts: Part) -> None:
-    """Record what was built here: a library, or the parts of an executable.
+    """Record what was built here, by all that gives it its meaning: a library, the parts of an executable.
 
     Raises
     ------
@@ -42,7 +44,7 @@ def record_built(*parts: Part) -> None:
 def is_built_here(*parts: Part) -> bool:
     """Return whether the very same parts were recorded, by this user on this machine.
 
-    A folder of records that another user owns or can write to says nothing.
+    A folder of records that another user owns or can write to says nothing, nor does a link to one.
     """
     place = _record(parts)
     return _is_private(place.parent) and place.exists()
@@ -60,7 +62,7 @@ def _record(parts: tuple[Part, ...]) -> Path:
 
 def _is_private(folder: Path) -> bool:
     try:
-        status = folder.stat()
+        status = folder.lstat()
     except OSError:
         return False
-    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022

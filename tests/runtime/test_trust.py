@@ -102,6 +102,30 @@ def test_records_that_others_could_have_written_count_for_nothing(
         vm.load(path)
 
 
+def test_records_in_a_folder_that_is_a_link_count_for_nothing(program: Program, cache: Path, tmp_path: Path) -> None:
+    """Whoever can write to the cache directory could put it there, to a folder of the user's."""
+    path = saved(program, tmp_path)
+    vm.load(path)
+    (cache / "built").rename(tmp_path / "elsewhere")
+    (cache / "built").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RelvmUnsupportedError, match="was not built here"):
+        vm.load(path)
+
+
+def test_an_object_of_the_cache_in_the_place_of_another_is_not_used(cache: Path) -> None:
+    """Both were compiled here, but the code around calls one of them."""
+    texts = [f"def main(x: f32[n]) -> f32[n] {{ return {function}(x) }}" for function in ("exp", "negative")]
+    machines = [vm.VirtualMachine(vm.build(parse_module(text))) for text in texts[:1]]
+    first = {path.name: path for path in (cache / "compiled").rglob("*") if path.is_file()}
+    machines.append(vm.VirtualMachine(vm.build(parse_module(texts[1]))))
+    second = [path for path in (cache / "compiled").rglob("*") if path.is_file() and path.name not in first]
+    assert first and second
+    libraries = [max(files, key=lambda path: path.stat().st_size) for files in (first.values(), second)]
+    libraries[0].write_bytes(libraries[1].read_bytes())
+    again = vm.VirtualMachine(vm.build(parse_module(texts[0])))
+    np.testing.assert_array_equal(again["main"](X), machines[0]["main"](X))
+
+
 def test_what_is_loaded_is_a_copy_but_for_elements(cache: Path, tmp_path: Path) -> None:
     weights = ", ".join(map(str, range(5000)))
     text = f"def main(x: f32[5000]) = add(x, const(f32[5000], [{weights}]))"

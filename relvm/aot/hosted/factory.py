@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,7 +112,10 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
     exact_path = f"src/{program.config.name}_{EXACT}kernels.c"
     exact = tuple(text for path, text in units.items() if path == exact_path)
     plain = tuple(text for path, text in units.items() if path != exact_path)
-    return ExecutorFactory(compile_native(CSource(plain, "", exact), target).library, program)
+    library = compile_native(CSource(plain, "", exact), target).library
+    with contextlib.suppress(OSError):
+        trust.record_built(library)
+    return ExecutorFactory(library, program)
 
 
 def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> ExecutorFactory:
