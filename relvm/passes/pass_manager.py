@@ -16,7 +16,7 @@ Observer = Callable[["Pass", Module, Module, float], None]
 
 @dataclass(frozen=True)
 class Pass:
-    """name: as in `relvm show --print-after`.  at: the stage it takes.  to: the stage it makes, `at` for an
+    """name: as `relvm show --html` lists it.  at: the stage it takes.  to: the stage it makes, `at` for an
     optimisation."""
 
     name: str
