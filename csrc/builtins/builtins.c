@@ -3,83 +3,6 @@
 
 #include <string.h>
 
-/* ---- checking arguments ---- */
-
-static const struct {
-  const char *name, *signature;
-} table[] = {
-#define BUILTIN(name, signature, effect, cost, meaning) {RVM_BUILTIN_PREFIX #name, signature},
-#include "builtins.def"
-#undef BUILTIN
-};
-
-/* The kinds of arguments, one letter each; '*' at the end: any number more of the last kind. */
-static const char *kind_meaning(char kind) {
-  switch (kind) {
-    case 'a': return "a value";
-    case 'c': return "the context";
-    case 'd': return "a dtype";
-    case 'D': return "a dtype or nil";
-    case 'f': return "a function or closure";
-    case 'g': return "a string";
-    case 'h': return "a 1-d i64 tensor of the machine's own, or nil";
-    case 'i': return "an int";
-    case 'l': return "a list";
-    case 'o': return "a storage";
-    case 's': return "a shape";
-    case 't': return "a tensor";
-    case 'u': return "a tuple";
-    default: return "an int or a shape"; /* 'z' */
-  }
-}
-
-int rvm_is_heap(rvm_value value) {
-  const rvm_tensor *tensor = value.as.tensor;
-  return value.tag == RVM_TAG_TENSOR && tensor->dtype == RVM_DTYPE_i64 && tensor->dl.ndim == 1 && !tensor->owner &&
-         !tensor->release && tensor->base.references > 0;
-}
-
-#define ONE(tag) (UINT32_C(1) << RVM_TAG_##tag)
-/* The tags that values of a kind have. */
-static const uint32_t tags_of_kind[128] = {['a'] = ~ONE(CONTEXT),
-                                           ['c'] = ONE(CONTEXT),
-                                           ['d'] = ONE(DTYPE),
-                                           ['D'] = ONE(DTYPE) | ONE(NIL),
-                                           ['f'] = ONE(FUNCTION) | ONE(CLOSURE),
-                                           ['g'] = ONE(STRING),
-                                           ['h'] = ONE(NIL) | ONE(TENSOR), /* and rvm_is_heap */
-                                           ['i'] = ONE(INT),
-                                           ['l'] = ONE(LIST) | ONE(TUPLE),
-                                           ['o'] = ONE(STORAGE),
-                                           ['s'] = ONE(SHAPE),
-                                           ['t'] = ONE(TENSOR),
-                                           ['u'] = ONE(TUPLE) | ONE(LIST),
-                                           ['z'] = ONE(INT) | ONE(SHAPE)};
-
-static inline int is_of_kind(char kind, rvm_value value) {
-  if (!(tags_of_kind[(int)kind] >> (value.tag & 31) & 1)) return 0;
-  return kind != 'h' || value.tag == RVM_TAG_NIL || rvm_is_heap(value);
-}
-
-rvm_status rvm_fail_count(enum rvm_builtin builtin, int32_t count, rvm_value *result) {
-  return rvm_fail(result, RVM_ARGUMENT_ERROR, "%s (%s): wrong number of arguments: %d", table[builtin].name,
-                  table[builtin].signature, count);
-}
-
-rvm_status rvm_check_arguments(enum rvm_builtin builtin, const char *kinds, const rvm_value *arguments, int32_t count,
-                               rvm_value *result) {
-  for (int32_t i = 0; i < count; i++) {
-    if (*kinds == '\0') return rvm_fail_count(builtin, count, result);
-    if (!is_of_kind(*kinds, arguments[i])) {
-      char text[RVM_DESCRIPTION_BYTES];
-      return rvm_fail(result, RVM_TYPE_ERROR, "%s (%s): expected argument %d to be %s, got %s", table[builtin].name,
-                      table[builtin].signature, i + 1, kind_meaning(*kinds), rvm_value_describe(arguments[i], text));
-    }
-    if (kinds[1] != '*') kinds++;
-  }
-  return *kinds == '\0' || kinds[1] == '*' ? RVM_OK : rvm_fail_count(builtin, count, result);
-}
-
 /* ---- any value ---- */
 
 static rvm_status give(rvm_value value, rvm_value *result) {
@@ -124,7 +47,7 @@ RVM_BUILTIN(assert) {
 static rvm_status check_device(enum rvm_builtin builtin, int64_t device, rvm_value *result) {
   if (device == 0) return RVM_OK;
   return rvm_fail(result, RVM_UNSUPPORTED, "%s: no device %lld; device 0, the CPU, is the only one",
-                  table[builtin].name, (long long)device);
+                  rvm_builtin_name(builtin), (long long)device);
 }
 
 RVM_BUILTIN(alloc_storage) {
@@ -202,8 +125,8 @@ typedef struct expansion {
 
 /* Writes the elements behind `rank` axes to `to` and returns where they end; NULL: a limit is reached.  What an axis repeats is
    made once. */
-static unsigned char *expand_axes(const expansion *of, const expanded_axis *axes, int32_t rank, const unsigned char *from,
-                                  unsigned char *to) {
+static unsigned char *expand_axes(const expansion *of, const expanded_axis *axes, int32_t rank,
+                                  const unsigned char *from, unsigned char *to) {
   if (rank == 0) {
     rvm_status status = rvm_copy_elements(of->machine, of->dtype, to, from, of->run_bytes, of->error);
     return status ? NULL : to + of->run_bytes;
@@ -253,7 +176,8 @@ RVM_BUILTIN(expand) {
   }
   rvm_value error, expanded = *result;
   const expansion of = {arguments[0].as.machine, tensor->dtype, run_bytes, &error};
-  if (expand_axes(&of, axes + first, RVM_MOST_RANK - first, tensor->dl.data, expanded.as.tensor->dl.data)) return RVM_OK;
+  if (expand_axes(&of, axes + first, RVM_MOST_RANK - first, tensor->dl.data, expanded.as.tensor->dl.data))
+    return RVM_OK;
   rvm_release(&expanded);
   *result = error;
   return error.as.error->status;
@@ -375,7 +299,7 @@ static rvm_status tuple_item(enum rvm_builtin builtin, rvm_value tuple, int64_t 
   int32_t size;
   rvm_value *items = rvm_value_items(tuple, &size);
   if (index < 0 || index >= size)
-    return rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld, the tuple has %d items", table[builtin].name,
+    return rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld, the tuple has %d items", rvm_builtin_name(builtin),
                     (long long)index, size);
   *item = &items[index];
   return RVM_OK;

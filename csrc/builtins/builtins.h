@@ -15,7 +15,8 @@
 #define RVM_BUILTIN(name) \
   rvm_status rvm_builtin_##name(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)
 
-/* Compares a builtin's arguments with `kinds`, one letter each (builtins.c); '*' at the end: any number of the last
+const char *rvm_builtin_name(enum rvm_builtin builtin); /* with its prefix */
+/* Compares a builtin's arguments with `kinds`, one letter each (arguments.c); '*' at the end: any number of the last
    kind.  ARGUMENT_ERROR or TYPE_ERROR name the builtin, its signature and the argument. */
 rvm_status rvm_check_arguments(enum rvm_builtin builtin, const char *kinds, const rvm_value *arguments, int32_t count,
                                rvm_value *result);
@@ -69,7 +70,8 @@ rvm_pool *rvm_machine_pool(rvm_machine *machine);
 rvm_status rvm_machine_tensor_new(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims,
                                   rvm_value *result);
 /* Copies elements into a new tensor, or other bytes, and counts that as work. */
-rvm_status rvm_copy_elements(rvm_machine *machine, int32_t dtype, void *to, const void *from, size_t bytes, rvm_value *error);
+rvm_status rvm_copy_elements(rvm_machine *machine, int32_t dtype, void *to, const void *from, size_t bytes,
+                             rvm_value *error);
 /* As rvm_grow, of an array that may be large: what is copied is work.  Unless it succeeds *array is as it was. */
 rvm_status rvm_grow_array(rvm_machine *machine, void **array, int64_t count, int64_t capacity, size_t element_bytes,
                           rvm_value *error);

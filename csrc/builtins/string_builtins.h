@@ -4,6 +4,14 @@
 
 #include "strings.h"
 
+/* Makes an element a string of two texts.  It held nothing.  machine: whose work that is, or NULL. */
+rvm_status rvm_string_join(rvm_machine *machine, rvm_string **element, rvm_text first, rvm_text second,
+                           rvm_value *error);
+/* The same of one. */
+static inline rvm_status rvm_string_set(rvm_machine *machine, rvm_string **element, rvm_text text, rvm_value *error) {
+  return rvm_string_join(machine, element, text, (rvm_text){"", 0}, error);
+}
+
 /* TYPE_ERROR unless argument `index` (counted from 0), a tensor, is of that dtype. */
 rvm_status rvm_expect_dtype(const char *name, int32_t index, rvm_value value, int32_t dtype, rvm_value *result);
 /* The number of a tensor's elements. */

@@ -2,17 +2,25 @@
 #include "builtins.h"
 #include "string_builtins.h"
 
-rvm_status rvm_expect_dtype(const char *name, int32_t index, rvm_value value, int32_t dtype, rvm_value *result) {
-  if (value.as.tensor->dtype == dtype) return RVM_OK;
-  char text[RVM_DESCRIPTION_BYTES];
-  return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: expected argument %d to be a tensor of dtype %s, got %s", name,
-                  index + 1, rvm_dtype_name(dtype), rvm_value_describe(value, text));
-}
-
-int64_t rvm_tensor_count(const rvm_tensor *tensor) {
-  int64_t count = 0;
-  rvm_dims_product(tensor->dl.ndim, tensor->dl.shape, &count);
-  return count;
+rvm_status rvm_string_join(rvm_machine *machine, rvm_string **element, rvm_text first, rvm_text second,
+                           rvm_value *error) {
+  *element = NULL;
+  if (first.length + second.length == 0) return RVM_OK;
+  rvm_value string;
+  rvm_status status = rvm_string_room(first.length + second.length, &string);
+  if (status) {
+    *error = string;
+    return status;
+  }
+  char *bytes = string.as.string->bytes;
+  status = rvm_copy_elements(machine, RVM_DTYPE_u8, bytes, first.bytes, (size_t)first.length, error);
+  if (!status)
+    status = rvm_copy_elements(machine, RVM_DTYPE_u8, bytes + first.length, second.bytes, (size_t)second.length, error);
+  if (status)
+    rvm_release(&string);
+  else
+    *element = string.as.string;
+  return status;
 }
 
 /* ---- moving ---- */
@@ -167,7 +175,8 @@ RVM_BUILTIN(string_equal) {
   for (int64_t i = 0; i < size && !status; i++) {
     int equal = 0;
     status = rvm_spend(machine, broadcast_cost(&both), result);
-    if (!status) status = compare(machine, broadcast_text(&both, both.x, i), broadcast_text(&both, both.y, i), &equal, result);
+    if (!status)
+      status = compare(machine, broadcast_text(&both, both.x, i), broadcast_text(&both, both.y, i), &equal, result);
     ((uint8_t *)made.as.tensor->dl.data)[i] = (uint8_t)equal;
     if (status) rvm_release(&made);
   }
@@ -199,15 +208,16 @@ RVM_BUILTIN(string_concat) {
 /* ---- finding ---- */
 
 /* The place of a string among the keys, -1: it is none of them.  The table has each key once: INDEX_ERROR where it does not. */
-static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *keys, const rvm_tensor *table, int64_t *found,
-                       rvm_value *error) {
+static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *keys, const rvm_tensor *table,
+                       int64_t *found, rvm_value *error) {
   int64_t slots = table->dl.shape[0], key_count = keys->dl.shape[0];
   const int64_t *places = table->dl.data;
   uint32_t crc;
   int equal;
   rvm_status status = hash(machine, text, &crc, error);
   *found = -1;
-  for (int64_t k = 0, slot = slots > 0 ? crc % slots : 0; k < slots && !status; k++, slot = slot + 1 < slots ? slot + 1 : 0) {
+  for (int64_t k = 0, slot = slots > 0 ? crc % slots : 0; k < slots && !status;
+       k++, slot = slot + 1 < slots ? slot + 1 : 0) {
     int64_t place = places[slot];
     if (place == -1) return RVM_OK;
     if (place < 0 || place >= key_count || k == key_count)
@@ -228,12 +238,14 @@ RVM_BUILTIN(string_lookup) {
   RVM_CHECK(string_lookup, "ttt");
   static const int32_t dtypes[] = {RVM_DTYPE_str, RVM_DTYPE_str, RVM_DTYPE_i64};
   rvm_status status = RVM_OK;
-  for (int32_t k = 0; k < 3 && !status; k++) status = rvm_expect_dtype("string_lookup", k, arguments[k], dtypes[k], result);
+  for (int32_t k = 0; k < 3 && !status; k++)
+    status = rvm_expect_dtype("string_lookup", k, arguments[k], dtypes[k], result);
   if (status) return status;
   const rvm_tensor *x = arguments[0].as.tensor, *keys = arguments[1].as.tensor, *table = arguments[2].as.tensor;
   if (keys->dl.ndim != 1 || table->dl.ndim != 1)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.string_lookup: keys of rank %d and a table of rank %d, expected 1",
-                    keys->dl.ndim, table->dl.ndim);
+    return rvm_fail(result, RVM_SHAPE_ERROR,
+                    "vm.builtin.string_lookup: keys of rank %d and a table of rank %d, expected 1", keys->dl.ndim,
+                    table->dl.ndim);
   rvm_machine *machine = rvm_machine_running();
   rvm_value made;
   status = rvm_tensor_new(RVM_DTYPE_i64, x->dl.ndim, x->dl.shape, &made);

@@ -97,4 +97,6 @@ int rvm_cpu_missing(const char *needed, char *missing, size_t missing_bytes);
 
 static inline int64_t rvm_align(int64_t size_bytes) { return (size_bytes + RVM_ALIGNMENT - 1) & -RVM_ALIGNMENT; }
 
+int64_t rvm_clock_now(void); /* nanoseconds of the monotonic clock */
+
 #endif

@@ -1,39 +1,13 @@
 /* strings.c: tensors of strings, and UTF-8. */
 #include "strings.h"
 
-#include "builtins.h"
-
-rvm_status rvm_string_join(rvm_machine *machine, rvm_string **element, rvm_text first, rvm_text second, rvm_value *error) {
-  *element = NULL;
-  if (first.length + second.length == 0) return RVM_OK;
-  rvm_value string;
-  rvm_status status = rvm_string_room(first.length + second.length, &string);
-  if (status) {
-    *error = string;
-    return status;
-  }
-  char *bytes = string.as.string->bytes;
-  status = rvm_copy_elements(machine, RVM_DTYPE_u8, bytes, first.bytes, (size_t)first.length, error);
-  if (!status) status = rvm_copy_elements(machine, RVM_DTYPE_u8, bytes + first.length, second.bytes, (size_t)second.length, error);
-  if (status)
-    rvm_release(&string);
-  else
-    *element = string.as.string;
-  return status;
-}
-
 void rvm_strings_retain(rvm_string **elements, int64_t count) {
   for (int64_t i = 0; i < count; i++)
     if (elements[i]) rvm_retain(rvm_object_value(&elements[i]->base));
 }
 
-static int64_t size_of(const rvm_tensor *tensor) { return rvm_tensor_size_bytes(tensor) / (int64_t)sizeof(rvm_string *); }
-
-void rvm_strings_drop(void *tensor) {
-  rvm_string **elements = rvm_tensor_strings(tensor);
-  int64_t size = size_of(tensor);
-  for (int64_t i = 0; i < size; i++)
-    if (elements[i]) rvm_object_release(&elements[i]->base);
+static int64_t size_of(const rvm_tensor *tensor) {
+  return rvm_tensor_size_bytes(tensor) / (int64_t)sizeof(rvm_string *);
 }
 
 void rvm_strings_count(const rvm_tensor *tensor, int32_t references) {
@@ -71,19 +45,24 @@ rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *
   if (!dims && rank > 0)
     return rvm_fail(result, RVM_ARGUMENT_ERROR, "rvm_tensor_of_strings: dims is NULL, expected %d dimensions", rank);
   if (rank < 0 || !rvm_dims_product(rank, dims, &count) || !is_packed(packed, packed_bytes, count))
-    return rvm_fail(result, RVM_SHAPE_ERROR, "tensor of strings: its dimensions and the ends of its strings do not agree");
+    return rvm_fail(result, RVM_SHAPE_ERROR,
+                    "tensor of strings: its dimensions and the ends of its strings do not agree");
   rvm_value tensor;
   rvm_status status = rvm_tensor_new(RVM_DTYPE_str, rank, dims, &tensor);
   rvm_string **elements = status ? NULL : rvm_tensor_strings(tensor.as.tensor);
   const char *bytes = (const char *)packed + count * (int64_t)sizeof(int64_t);
   for (int64_t i = 0, start = 0; i < count && !status; i++) {
     int64_t end = end_of(packed, i);
-    status = rvm_string_set(NULL, &elements[i], (rvm_text){bytes + start, end - start}, result);
-    start = end;
-    if (status) {
-      rvm_value_release(&tensor);
-      return status;
+    rvm_value string;
+    if (end > start) {
+      if ((status = rvm_string_new(bytes + start, end - start, &string))) {
+        rvm_value_release(&tensor);
+        *result = string;
+        return status;
+      }
+      elements[i] = string.as.string;
     }
+    start = end;
   }
   *result = tensor;
   return status;
@@ -107,8 +86,8 @@ rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packe
   if (!has_strings(tensor)) return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_pack: expected a tensor of strings");
   const int64_t needed = rvm_tensor_packed_bytes(tensor);
   if (packed_bytes != needed)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_tensor_pack: packed_bytes is %lld, expected %lld", (long long)packed_bytes,
-                    (long long)needed);
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_tensor_pack: packed_bytes is %lld, expected %lld",
+                    (long long)packed_bytes, (long long)needed);
   rvm_string **elements = rvm_tensor_strings(tensor);
   int64_t size = size_of(tensor), end = 0;
   char *ends = packed;

@@ -19,12 +19,6 @@ static inline rvm_text rvm_string_text(const rvm_string *string) {
   return string ? (rvm_text){string->bytes, string->length} : (rvm_text){"", 0};
 }
 
-/* Makes an element a string of two texts.  It held nothing.  machine: whose work that is, or NULL. */
-rvm_status rvm_string_join(rvm_machine *machine, rvm_string **element, rvm_text first, rvm_text second, rvm_value *error);
-/* The same of one. */
-static inline rvm_status rvm_string_set(rvm_machine *machine, rvm_string **element, rvm_text text, rvm_value *error) {
-  return rvm_string_join(machine, element, text, (rvm_text){"", 0}, error);
-}
 /* Makes an element the string of another one.  It held nothing. */
 static inline void rvm_string_share(rvm_string **element, rvm_string *string) {
   if (string) rvm_retain(rvm_object_value(&string->base));
@@ -32,8 +26,6 @@ static inline void rvm_string_share(rvm_string **element, rvm_string *string) {
 }
 /* Retains `count` elements that have been copied as bytes. */
 void rvm_strings_retain(rvm_string **elements, int64_t count);
-/* Drops what the elements of a tensor hold: its rvm_tensor.release. */
-void rvm_strings_drop(void *tensor);
 /* The strings of a constant live as long as it does: their counts become `references`, -1, and 1 when they go. */
 void rvm_strings_count(const rvm_tensor *tensor, int32_t references);
 

@@ -4,25 +4,6 @@
 #include "object_freelist.h"
 #include "strings.h"
 
-static const struct {
-  const char *name;
-  rvm_dltype dl;
-} dtypes[] = {
-#define DTYPE(name, code, bits, ctype, numpy) {#name, {code, bits, 1}},
-#include "dtypes.def"
-#undef DTYPE
-};
-
-const char *rvm_dtype_name(int64_t dtype) { return dtypes[dtype].name; }
-
-int32_t rvm_dtype_size_bytes(int64_t dtype) { return (dtypes[dtype].dl.bits + 7) / 8; }
-
-int32_t rvm_dtype_holds(int64_t dtype, int64_t value) {
-  int bits = rvm_dtype_size_bytes(dtype) * 8;
-  if (dtype >= RVM_DTYPE_u8) return value >= 0 && (bits == 64 || value < (int64_t)1 << bits);
-  return bits == 64 || (value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1));
-}
-
 /* The dimensions other than 0 have to fit for themselves: NumPy takes no array of shape (2^62, 0) either. */
 static int32_t dims_product(int32_t rank, const int64_t *dims, int64_t unit, int64_t *product) {
   int is_empty = 0;
@@ -55,12 +36,21 @@ static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims,
   if (dtype < 0 || dtype >= RVM_DTYPE_COUNT)
     return rvm_fail(result, RVM_TYPE_ERROR, "tensor: no dtype has number %d", dtype);
   if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: negative rank %d", rank);
-  if (!dims && rank > 0) return rvm_fail(result, RVM_ARGUMENT_ERROR, "tensor: dims is NULL, expected %d dimensions", rank);
+  if (!dims && rank > 0)
+    return rvm_fail(result, RVM_ARGUMENT_ERROR, "tensor: dims is NULL, expected %d dimensions", rank);
   if (rvm_dims_size_bytes(dtype, rank, dims, size_bytes)) return RVM_OK;
   return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: a dimension is negative, or the size exceeds 64 bits");
 }
 
 /* A tensor whose dimensions stand right behind it, then, when `size_bytes` >= 0, its zeroed and aligned elements. */
+/* The rvm_tensor.release of a tensor of strings. */
+static void release_strings(void *tensor) {
+  rvm_string **elements = rvm_tensor_strings(tensor);
+  int64_t count = rvm_tensor_size_bytes(tensor) / (int64_t)sizeof *elements;
+  for (int64_t i = 0; i < count; i++)
+    if (elements[i]) rvm_object_release(&elements[i]->base);
+}
+
 static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *dims, void *data, int64_t size_bytes,
                                   rvm_value *result) {
   if (rank > RVM_MOST_RANK)
@@ -76,13 +66,13 @@ static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *di
   int64_t *own_dims = (int64_t *)(tensor + 1);
   if (rank > 0) memcpy(own_dims, dims, (size_t)rank * sizeof *dims);
   if (size_bytes >= 0) data = (void *)rvm_align((int64_t)(intptr_t)(own_dims + rank));
-  *tensor =
-      (rvm_tensor){.base = {.tag = RVM_TAG_TENSOR, .references = 1},
-                   .dtype = dtype,
-                   .memory_class = class,
-                   .dl = {.data = data, .device_type = 1, .ndim = rank, .dtype = dtypes[dtype].dl, .shape = own_dims}};
+  *tensor = (rvm_tensor){
+      .base = {.tag = RVM_TAG_TENSOR, .references = 1},
+      .dtype = dtype,
+      .memory_class = class,
+      .dl = {.data = data, .device_type = 1, .ndim = rank, .dtype = rvm_dtype_dl(dtype), .shape = own_dims}};
   if (dtype == RVM_DTYPE_str && size_bytes >= 0) {
-    tensor->release = rvm_strings_drop;
+    tensor->release = release_strings;
     tensor->release_argument = tensor;
   }
   *result = rvm_object_value(&tensor->base);
@@ -114,7 +104,8 @@ rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error
   RVM_EXPECT_POINTER(tensor, error);
   char text[RVM_DESCRIPTION_BYTES];
   if (tensor->tag != RVM_TAG_TENSOR || !rvm_value_is_sound(*tensor))
-    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: expected a tensor, got %s", rvm_value_describe(*tensor, text));
+    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: expected a tensor, got %s",
+                    rvm_value_describe(*tensor, text));
   rvm_tensor *labelled = tensor->as.tensor;
   if (dtype < 0 || dtype >= RVM_DTYPE_COUNT)
     return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: no dtype has number %d", dtype);
@@ -125,7 +116,7 @@ rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error
   if (labelled->base.references != 1)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_tensor_relabel: others hold references to the tensor");
   labelled->dtype = dtype;
-  labelled->dl.dtype = dtypes[dtype].dl;
+  labelled->dl.dtype = rvm_dtype_dl(dtype);
   return RVM_OK;
 }
 

@@ -1,16 +1,16 @@
 #include "object_freelist.h"
 #include "storage_pool.h"
 
-#include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <ctype.h>
 #include <string.h>
 
 /* ---- references ---- */
 
 /* Whether it is an object that its tag tells the truth about. */
 static int is_object(rvm_value value) {
-  return rvm_value_is_object(value) && value.tag < RVM_TAG_COUNT && value.as.object && value.as.object->tag == value.tag;
+  return rvm_value_is_object(value) && value.tag < RVM_TAG_COUNT && value.as.object &&
+         value.as.object->tag == value.tag;
 }
 
 void rvm_value_retain(rvm_value value) {
@@ -101,82 +101,6 @@ void rvm_object_release(rvm_object *object) {
   }
 }
 
-/* ---- errors ---- */
-
-static const rvm_error out_of_memory = {
-    .base = {.tag = RVM_TAG_ERROR, .references = -1}, .status = RVM_OUT_OF_MEMORY, .message = (char *)"out of memory"};
-
-rvm_status rvm_out_of_memory(rvm_value *result) {
-  const rvm_budget *budget = rvm_budget_refusing();
-  if (result) *result = rvm_object_value((rvm_object *)&out_of_memory);
-  if (!result || !budget) return RVM_OUT_OF_MEMORY;
-  rvm_budget_relax(1); /* there is memory, only none left to the run */
-  rvm_status status = rvm_fail(result, RVM_OUT_OF_MEMORY,
-                               "out of memory: a block of %lld bytes, with %lld of at most %lld (max_bytes) in use",
-                               (long long)budget->refused, (long long)(budget->most - budget->left), (long long)budget->most);
-  rvm_budget_relax(0);
-  return status;
-}
-
-/* Longer messages are cut: a program's strings are of any length, and hosts go over messages again and again. */
-enum { MOST_MESSAGE_BYTES = 1 << 16 };
-
-rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...) {
-  if (status <= RVM_OK || status >= RVM_STATUS_COUNT) status = RVM_CALLBACK_ERROR;
-  if (!result) return status;
-  if (!format) return rvm_fail(result, status, "no message");
-  va_list arguments;
-  va_start(arguments, format);
-  int length = vsnprintf(NULL, 0, format, arguments);
-  va_end(arguments);
-  const int is_cut = length > MOST_MESSAGE_BYTES;
-  if (is_cut) length = MOST_MESSAGE_BYTES;
-  rvm_error *error = length < 0 ? NULL : rvm_allocate_zeroed(sizeof *error);
-  char *message = error ? rvm_allocate((size_t)length + 1) : NULL;
-  if (!message) {
-    rvm_free(error);
-    return rvm_out_of_memory(result);
-  }
-  va_start(arguments, format);
-  vsnprintf(message, (size_t)length + 1, format, arguments);
-  va_end(arguments);
-  if (is_cut) memcpy(message + length - 3, "...", 3);
-  error->base = (rvm_object){.tag = RVM_TAG_ERROR, .references = 1};
-  error->status = status;
-  error->message = message;
-  *result = rvm_object_value(&error->base);
-  return status;
-}
-
-/* A trace lives in one block with room for RVM_TRACE_LINES lines of bounded names and the closing line. */
-enum {
-  TRACE_NAME_BYTES = 80,
-  TRACE_LINE_BYTES = TRACE_NAME_BYTES + 50,
-  TRACE_BYTES = (RVM_TRACE_LINES + 1) * TRACE_LINE_BYTES
-};
-
-void rvm_error_add_frame(rvm_value value, const char *name, int64_t instruction) {
-  rvm_error *error = value.as.error;
-  if (value.tag != RVM_TAG_ERROR || error->base.references < 0) return;
-  if (!error->trace && !(error->trace = rvm_allocate_zeroed(TRACE_BYTES))) return;
-  if (++error->frames > RVM_TRACE_LINES) return;
-  char *end = error->trace + strlen(error->trace);
-  const char *newline = error->frames > 1 ? "\n" : "";
-  if (instruction < 0) {
-    snprintf(end, TRACE_LINE_BYTES, "%s  in %.*s", newline, TRACE_NAME_BYTES, name);
-  } else {
-    snprintf(end, TRACE_LINE_BYTES, "%s  in %.*s at instruction %lld", newline, TRACE_NAME_BYTES, name,
-             (long long)instruction);
-  }
-}
-
-void rvm_error_close_trace(rvm_value value) {
-  rvm_error *error = value.as.error;
-  if (value.tag != RVM_TAG_ERROR || error->frames <= RVM_TRACE_LINES) return;
-  char *end = error->trace + strlen(error->trace);
-  snprintf(end, TRACE_LINE_BYTES, "\n  ... and %d more", error->frames - RVM_TRACE_LINES);
-}
-
 /* ---- tuples, lists, closures, strings ---- */
 
 rvm_status rvm_fail_unsound(const char *what, int32_t index, rvm_value value, rvm_value *error) {
@@ -214,10 +138,8 @@ rvm_status rvm_list_room(int64_t capacity, rvm_value *result) {
     if (list) rvm_object_free(list, class);
     return rvm_out_of_memory(result);
   }
-  *list = (rvm_list){.base = {.tag = RVM_TAG_LIST, .references = 1},
-                     .memory_class = class,
-                     .capacity = capacity,
-                     .items = items};
+  *list = (rvm_list){
+      .base = {.tag = RVM_TAG_LIST, .references = 1}, .memory_class = class, .capacity = capacity, .items = items};
   *result = rvm_object_value(&list->base);
   return RVM_OK;
 }

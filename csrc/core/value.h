@@ -37,7 +37,9 @@ static inline int rvm_value_is_sound(rvm_value value) {
   if (value.tag >= RVM_TAG_TENSOR)
     return value.tag < RVM_TAG_ERROR && value.as.object && value.as.object->tag == value.tag;
   switch (value.tag) {
-    case RVM_TAG_NIL: case RVM_TAG_INT: case RVM_TAG_FLOAT: return 1;
+    case RVM_TAG_NIL:
+    case RVM_TAG_INT:
+    case RVM_TAG_FLOAT: return 1;
     case RVM_TAG_BOOL: return value.as.i == 0 || value.as.i == 1;
     case RVM_TAG_DTYPE: return value.as.i >= 0 && value.as.i < RVM_DTYPE_COUNT;
     case RVM_TAG_FUNCTION: return value.as.function != NULL;
@@ -101,6 +103,7 @@ rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, voi
                            rvm_value *result);
 
 const char *rvm_dtype_name(int64_t dtype);
+rvm_dltype rvm_dtype_dl(int64_t dtype); /* as DLPack has it */
 int32_t rvm_dtype_size_bytes(int64_t dtype);
 /* Whether an element of that integer dtype can hold the int. */
 int32_t rvm_dtype_holds(int64_t dtype, int64_t value);

@@ -410,12 +410,6 @@ rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *e
   return rvm_fail(error, status, "stopped by the host's %s", callback);
 }
 
-int64_t rvm_clock_now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 static rvm_status check_limits(const rvm_machine *machine, int64_t now, rvm_value *error) {
   const rvm_machine_options *options = &machine->options;
   if (machine->steps_left <= 0)

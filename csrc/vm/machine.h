@@ -120,7 +120,6 @@ static inline int rvm_is_watched(const rvm_machine *machine, const rvm_function 
 
 /* ---- machine.c ---- */
 
-int64_t rvm_clock_now(void); /* nanoseconds, from some time on */
 
 /* Enters the machine, which is not running: else BUSY.  `what`: of it is to be changed. */
 rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *what, rvm_value *error);

@@ -4,7 +4,7 @@
 
 #include <stdarg.h>
 
-#include "strings.h"
+#include "string_builtins.h"
 
 /* str of rank 1, or 0 where `count` is -1; `texts` are divided by '|'. */
 static rvm_value texts(int32_t count, const char *joined) {

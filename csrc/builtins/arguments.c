@@ -1,0 +1,93 @@
+/* arguments.c: the checks of arguments that builtins share. */
+#include "builtins.h"
+#include "string_builtins.h"
+
+static const struct {
+  const char *name, *signature;
+} table[] = {
+#define BUILTIN(name, signature, effect, cost, meaning) {RVM_BUILTIN_PREFIX #name, signature},
+#include "builtins.def"
+#undef BUILTIN
+};
+
+const char *rvm_builtin_name(enum rvm_builtin builtin) { return table[builtin].name; }
+
+/* The kinds of arguments, one letter each; '*' at the end: any number more of the last kind. */
+static const char *kind_meaning(char kind) {
+  switch (kind) {
+    case 'a': return "a value";
+    case 'c': return "the context";
+    case 'd': return "a dtype";
+    case 'D': return "a dtype or nil";
+    case 'f': return "a function or closure";
+    case 'g': return "a string";
+    case 'h': return "a 1-d i64 tensor of the machine's own, or nil";
+    case 'i': return "an int";
+    case 'l': return "a list";
+    case 'o': return "a storage";
+    case 's': return "a shape";
+    case 't': return "a tensor";
+    case 'u': return "a tuple";
+    default: return "an int or a shape"; /* 'z' */
+  }
+}
+
+int rvm_is_heap(rvm_value value) {
+  const rvm_tensor *tensor = value.as.tensor;
+  return value.tag == RVM_TAG_TENSOR && tensor->dtype == RVM_DTYPE_i64 && tensor->dl.ndim == 1 && !tensor->owner &&
+         !tensor->release && tensor->base.references > 0;
+}
+
+#define ONE(tag) (UINT32_C(1) << RVM_TAG_##tag)
+/* The tags that values of a kind have. */
+static const uint32_t tags_of_kind[128] = {['a'] = ~ONE(CONTEXT),
+                                           ['c'] = ONE(CONTEXT),
+                                           ['d'] = ONE(DTYPE),
+                                           ['D'] = ONE(DTYPE) | ONE(NIL),
+                                           ['f'] = ONE(FUNCTION) | ONE(CLOSURE),
+                                           ['g'] = ONE(STRING),
+                                           ['h'] = ONE(NIL) | ONE(TENSOR), /* and rvm_is_heap */
+                                           ['i'] = ONE(INT),
+                                           ['l'] = ONE(LIST) | ONE(TUPLE),
+                                           ['o'] = ONE(STORAGE),
+                                           ['s'] = ONE(SHAPE),
+                                           ['t'] = ONE(TENSOR),
+                                           ['u'] = ONE(TUPLE) | ONE(LIST),
+                                           ['z'] = ONE(INT) | ONE(SHAPE)};
+
+static inline int is_of_kind(char kind, rvm_value value) {
+  if (!(tags_of_kind[(int)kind] >> (value.tag & 31) & 1)) return 0;
+  return kind != 'h' || value.tag == RVM_TAG_NIL || rvm_is_heap(value);
+}
+
+rvm_status rvm_fail_count(enum rvm_builtin builtin, int32_t count, rvm_value *result) {
+  return rvm_fail(result, RVM_ARGUMENT_ERROR, "%s (%s): wrong number of arguments: %d", table[builtin].name,
+                  table[builtin].signature, count);
+}
+
+rvm_status rvm_check_arguments(enum rvm_builtin builtin, const char *kinds, const rvm_value *arguments, int32_t count,
+                               rvm_value *result) {
+  for (int32_t i = 0; i < count; i++) {
+    if (*kinds == '\0') return rvm_fail_count(builtin, count, result);
+    if (!is_of_kind(*kinds, arguments[i])) {
+      char text[RVM_DESCRIPTION_BYTES];
+      return rvm_fail(result, RVM_TYPE_ERROR, "%s (%s): expected argument %d to be %s, got %s", table[builtin].name,
+                      table[builtin].signature, i + 1, kind_meaning(*kinds), rvm_value_describe(arguments[i], text));
+    }
+    if (kinds[1] != '*') kinds++;
+  }
+  return *kinds == '\0' || kinds[1] == '*' ? RVM_OK : rvm_fail_count(builtin, count, result);
+}
+
+rvm_status rvm_expect_dtype(const char *name, int32_t index, rvm_value value, int32_t dtype, rvm_value *result) {
+  if (value.as.tensor->dtype == dtype) return RVM_OK;
+  char text[RVM_DESCRIPTION_BYTES];
+  return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: expected argument %d to be a tensor of dtype %s, got %s",
+                  name, index + 1, rvm_dtype_name(dtype), rvm_value_describe(value, text));
+}
+
+int64_t rvm_tensor_count(const rvm_tensor *tensor) {
+  int64_t count = 0;
+  rvm_dims_product(tensor->dl.ndim, tensor->dl.shape, &count);
+  return count;
+}

@@ -1,0 +1,10 @@
+/* clock.c: the monotonic clock. */
+#include <time.h>
+
+#include "base.h"
+
+int64_t rvm_clock_now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
