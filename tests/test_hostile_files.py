@@ -20,7 +20,7 @@ from relvm.cli.main import PICTURES, main
 from relvm.distributed.batch import files_of
 from relvm.distributed.inputs import Signature
 from relvm.errors import RelvmError, RelvmSyntaxError, RelvmUnsupportedError
-from relvm.explore.debugger import Debugger
+from relvm.explore import Debugger
 from relvm.frontend.load_model import read_model
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.script import script
