@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from relvm.bytecode.program import Shape
 from relvm.runtime.closure import Closure
-from relvm.runtime.debug_hook import MachineDebugger
+from relvm.runtime.debug_hook import CodeLocation, MachineDebugger
 from relvm.runtime.executable import Executable, Stats, load
 from relvm.runtime.instrument import SKIP, Opaque
 from relvm.runtime.packed_func import get_func, register_c_func, register_func, register_library, unregister_func
@@ -41,6 +41,7 @@ _AT_FIRST_USE = {
 __all__ = [
     "SKIP",
     "Closure",
+    "CodeLocation",
     "ExecBuilder",
     "Executable",
     "MachineDebugger",

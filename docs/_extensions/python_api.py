@@ -32,7 +32,7 @@ MODULES = (
 # Types that signatures name and the reference does not describe, as patterns: a user gets such a value from one call
 # and gives it to another, or never sees it.
 HANDED_ON = (
-    r"relvm\.aot\.(c\.sources\.Sources|config\.CallKind|lower\.ir\.LoweredModule|lower\.place_storage\.FunctionPlacement)",
+    r"relvm\.aot\.(c\.sources\.Sources|config\.CallKind|hosted\.library\.AotLibrary|lower\.ir\.LoweredModule|lower\.place_storage\.FunctionPlacement)",
     r"relvm\.frontend\.(text\.lexer\.Source|script\.values\.ScriptFunction)",
     r"relvm\.explore\.draw\.graph\.Graph",
     r"relvm\.ir\.(builder\.OpenFunction|symbolic\.DimOp|node\.Node)",

@@ -19,7 +19,7 @@ MOST_DEPTH = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
-class Place:
+class CodeLocation:
     """A function that is being run.
 
     Attributes
@@ -95,10 +95,12 @@ class MachineDebugger:
         """How many functions are inside each other."""
         return lib.rvm_machine_depth(self._machine)
 
-    def place(self, index: int) -> Place:
+    def place(self, index: int) -> CodeLocation:
         """Where one of them is.  index: 0 is the outermost."""
         place = lib.rvm_machine_place(self._machine, index)
-        return Place(self._executable.function_name(place.function) if place.function >= 0 else "", place.instruction)
+        return CodeLocation(
+            self._executable.function_name(place.function) if place.function >= 0 else "", place.instruction
+        )
 
     def register(self, index: int, number: int) -> Any:
         """What a register holds, in place; None where that is nothing.
