@@ -67,6 +67,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--max-queue", type=int, default=256, help="requests that wait; more are answered with 503")
     parser.add_argument("--timeout", type=float, default=10, help="seconds until a request is answered with 504")
     parser.add_argument("--max-bodies-mb", type=int, default=256, help="of all bodies that are not answered together")
+    parser.add_argument("--max-connections", type=int, default=512, help="at a time; one more is closed at once")
     parser.add_argument("--drain", type=float, default=1, help="seconds between not being ready and not accepting")
     return parser
 
@@ -102,6 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
             max_queue=options.max_queue,
             timeout=options.timeout,
             max_bodies=options.max_bodies_mb << 20,
+            max_connections=options.max_connections,
         )
         if options.fd is None:
             listener = listen(options.host, options.port)
@@ -113,6 +115,7 @@ def main(arguments: list[str] | None = None) -> int:
     config = uvicorn.Config(
         app,
         http=LimitedProtocol,
+        ws="none",  # an upgrade would leave LimitedProtocol
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=math.ceil(2 * options.timeout) + 1,

@@ -91,6 +91,8 @@ class Service:
         Bytes of a request.
     max_bodies
         Bytes of all requests that are not answered yet; one that would be more: 503.
+    max_connections
+        How many there may be at a time, where LimitedProtocol makes them; one more is closed at once.
 
     Raises
     ------
@@ -112,6 +114,7 @@ class Service:
         timeout: float = 10,
         max_body: int = 64 << 20,
         max_bodies: int = 256 << 20,
+        max_connections: int = 512,
     ) -> None:
         self.signature = batch_signature(executable, function)
         most = self.signature.most_rows
@@ -124,6 +127,9 @@ class Service:
         if max_bodies < max_body:
             raise RelvmArgumentError(f"max_bodies is {max_bodies}, expected at least max_body, {max_body}")
         self.max_bodies = max_bodies
+        if max_connections < 1:
+            raise RelvmArgumentError(f"max_connections is {max_connections}, expected at least 1")
+        self.max_connections = max_connections
         self.held_bytes = 0  # of bodies
         self.converter = Converter(self.signature)
         self.limits = {"max_batch": max_batch, "max_wait": max_wait, "max_queue": max_queue}
@@ -247,5 +253,6 @@ def make_app(executable: Executable, function: str = "main", **options: Any) -> 
         Route("/metrics", service.show_metrics),
     ]
     app = Starlette(routes=routes, middleware=[Middleware(CloseAtEnd, service=service)], lifespan=service.lifespan)
+    app.router.redirect_slashes = False  # to wherever the request's host says
     app.state.service = service
     return app

@@ -74,7 +74,7 @@ def _array(expected: TensorOf, elements: object) -> np.ndarray:
         array = np.asarray(elements)
     except (ValueError, RecursionError) as error:
         raise RelvmFormatError(f"input {expected.name}: no array: {error}") from None
-    if array.dtype.kind not in _KINDS[expected.dtype.kind]:
+    if array.size and array.dtype.kind not in _KINDS[expected.dtype.kind]:
         raise RelvmTypeError(f"input {expected.name}: expected {expected.type}, got elements of {array.dtype}")
     with np.errstate(over="ignore"):  # a float that is too large is infinity
         converted = array.astype(expected.dtype)

@@ -1,20 +1,23 @@
-"""HTTP connections with limits on time."""
+"""HTTP connections with limits on their number and their time."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import struct
+from contextlib import suppress
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class LimitedProtocol(H11Protocol):
-    """HTTP/1.1 that closes a connection whose client is too slow.
+    """HTTP/1.1 that closes a connection whose client is too slow or malformed.
 
     Within the timeout of the service (`Service.timeout`) after a connection begins, or an answer ends, the head of the
     next request has to be there as a whole; and a client has to read of an answer what it holds up.  h11 bounds the
-    size of a head, and the service itself the time of a body.
+    size of a head, and the service itself the time of a body.  A connection that is one too many
+    (`Service.max_connections`) is closed at once.
     """
 
     _head: asyncio.TimerHandle | None = None
@@ -22,7 +25,10 @@ class LimitedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        self._expect_head()
+        if len(self.connections) > self.config.app.state.service.max_connections:
+            self._reset()
+        else:
+            self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._head, self._reader):
@@ -33,6 +39,19 @@ class LimitedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         self._expect_head()
         super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer a malformed request and close the connection.
+
+        The application may have the request's head already, where its body is malformed: it is told that the client is
+        gone.  h11 refuses to send what may not follow: an answer to a request that has one, and a body to HEAD.
+        """
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        with suppress(h11.LocalProtocolError):
+            super().send_400_response(msg)
+        self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

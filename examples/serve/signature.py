@@ -24,6 +24,7 @@ from relvm.vm import Executable
 # Those of which NumPy can write a file, by their names in the text form: no strings, and none of ml_dtypes's.
 _ALL = {row.name: numpy_dtype(row.index) for row in DTYPES}
 _LONGEST_TYPE = 4000  # characters
+_LONGEST_NAMES = 1000  # of a request, in the answer that refuses them
 _DTYPES = {name: dtype for name, dtype in _ALL.items() if dtype.isbuiltin == 1 and dtype.kind in "biuf"}
 
 
@@ -49,7 +50,8 @@ class Signature:
         """Raises RelvmArgumentError: these are not the names of all inputs."""
         expected = [each.name for each in self.inputs]
         if set(names) != set(expected):
-            raise RelvmArgumentError(f"expected the inputs {', '.join(expected)}, got {', '.join(names) or 'none'}")
+            got = ", ".join(names)[:_LONGEST_NAMES] or "none"
+            raise RelvmArgumentError(f"expected the inputs {', '.join(expected)}, got {got}")
 
     def arguments(self, arrays: Mapping[str, np.ndarray], max_rows: int) -> list[np.ndarray]:
         """The arrays of one request in the order of the parameters.

@@ -135,6 +135,24 @@ def test_json_has_inputs_and_outputs_by_name(layers: vm.Executable) -> None:
     serving(test, layers, "two")
 
 
+def test_json_may_have_integers_without_elements() -> None:
+    executable = vm.build(parse_module("def main(x: i32[n, m]) -> i32[n, m] = add(x, x)"), target="numpy")
+
+    async def test(client: httpx.AsyncClient, service: Any) -> None:
+        answer = await post(client, b'{"x": [[], []]}', JSON)
+        assert (answer.status_code, answer.json()) == (200, {"result0": [[], []]})
+
+    serving(test, executable)
+
+
+def test_no_answer_leads_elsewhere(layers: vm.Executable) -> None:
+    async def test(client: httpx.AsyncClient, service: Any) -> None:
+        for path in ("/health/", "/predict/", "//elsewhere/health/"):
+            assert (await client.get(path, headers={"host": "elsewhere"})).status_code == 404
+
+    serving(test, layers)
+
+
 def test_requests_of_other_sizes_are_in_other_batches(layers: vm.Executable) -> None:
     async def test(client: httpx.AsyncClient, service: Any) -> None:
         bodies = [json.dumps({"x": rows(1, 2 + k % 3).tolist(), "k": [k]}).encode() for k in range(12)]
@@ -398,6 +416,8 @@ def test_options_out_of_their_range_are_refused() -> None:
         make_app(executable, max_batch=9)
     with pytest.raises(RelvmArgumentError, match="expected max_wait >= 0"):
         make_app(executable, max_batch=1, timeout=0)
+    with pytest.raises(RelvmArgumentError, match="max_connections is 0, expected at least 1"):
+        make_app(executable, max_batch=1, max_connections=0)
     with pytest.raises(RelvmArgumentError, match="max_bodies is 5, expected at least max_body, 6"):
         make_app(executable, max_batch=1, max_body=6, max_bodies=5)
     with pytest.raises(RelvmNameError, match="no function other: there are main"):

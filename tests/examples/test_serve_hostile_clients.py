@@ -12,7 +12,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +211,57 @@ def test_text_in_json_takes_no_more_room_than_it_has_bytes(layers: vm.Executable
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10_000_000
+
+
+CHUNKED = b"host: here\r\ntransfer-encoding: chunked\r\n\r\n"
+MALFORMED = {
+    "no HTTP": (b"\x16\x03\x01\x02\0\r\n\r\n", b"400"),
+    "a chunk without length": (b"POST /predict HTTP/1.1\r\n" + CHUNKED + b"zz\r\n", b"400"),
+    "a chunk after the answer": (b"GET /health HTTP/1.1\r\n" + CHUNKED + b"1\r\nx\r\n", b"200"),
+    "a body to HEAD": (b"HEAD /health HTTP/1.1\r\n" + CHUNKED + b"zz\r\n", b"400"),
+}
+
+
+def test_a_malformed_request_is_answered_once_and_logs_no_failure(
+    serve: Callable, listener: socket.socket, capfd: pytest.CaptureFixture
+) -> None:
+    server = serve()
+    for name, (sent, status) in MALFORMED.items():
+        with connected(listener, sent) as connection:
+            first = connection.recv(4096)
+            if status == b"200":
+                connection.sendall(b"zz\r\n")
+            answer = first + received(connection)
+        assert answer.startswith(b"HTTP/1.1 " + status) and answer.count(b"HTTP/1.1") == 1, (name, answer)
+    assert is_healthy(listener)
+    server.terminate()
+    server.wait()
+    logged = capfd.readouterr().err
+    assert "Traceback" not in logged and "rror" not in logged, logged
+
+
+def test_connections_are_bounded(serve: Callable, listener: socket.socket) -> None:
+    serve("--max-connections", "3")
+    with ExitStack() as stack:
+        opened = [stack.enter_context(connected(listener, b"")) for _ in range(3)]
+        time.sleep(0.5)
+        for _ in range(20):
+            with suppress(ConnectionResetError), connected(listener, b"") as more:
+                assert received(more) == b""
+        opened[0].sendall(b"GET /health HTTP/1.1\r\nhost: here\r\n\r\n")
+        assert opened[0].recv(4096).startswith(b"HTTP/1.1 200")
+    for _ in range(100):
+        with suppress(ConnectionResetError):
+            if is_healthy(listener):
+                return
+        time.sleep(0.1)
+    raise AssertionError("the room of connections is not given back")
+
+
+def test_a_refusal_has_only_the_beginning_of_what_was_sent(layers: vm.Executable) -> None:
+    async def test(client: httpx.AsyncClient, service: Any) -> None:
+        for body in (json.dumps({"y" * 50_000: 1}), json.dumps({"y" * 500_000: 1})):
+            answer = await post(client, body.encode(), JSON)
+            assert answer.status_code == 422 and len(answer.content) < 2_000
+
+    serving(test, layers)
