@@ -1,0 +1,238 @@
+"""HTTP requests to the server example, changed a little: their arrays, JSON, .npy files, heads, framing and bytes."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+from serve.bodies import JSON, NPY
+from serve.signature import Signature, TensorOf
+
+NUMBERS = ("0", "1", "-1", "2", "255", "256", "1e5", "1.5", "-0.0", "1e400", "NaN", "-Infinity", "9" * 400, "1" * 5000)
+NUMBERS += tuple(
+    str(sign * 2**k + more) for k in (7, 15, 31, 53, 63, 64, 70) for sign in (1, -1) for more in (-1, 0, 1)
+)
+VALUES = (*NUMBERS, "true", "null", '"1"', '"\\ud800"', "[]", "{}", "[[1]]", '{"x": 1}', "", "[" * 200, "[" * 20_000)
+NAMES = ("x", "k", "", "é", "\U0001f600", "\ud800", "\x1b[31m", "</script>", "a" * 3000, "result0", "../x", "\0")
+TOKENS = ("[", "]", "{", "}", ",", ":", '"', "\\", " ", "\n", "\0", "\ufeff", "\u2028", "//", "/*", "'", "e", "-", ".")
+ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "utf-32-le", "utf-7", "latin-1", "cp037")
+METHODS = ("POST", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH", "post", "PRI", "X" * 300)
+TARGETS = ("/predict", "/health", "/metrics", "/", "/predict/", "/health/", "//host/predict/", "/predict?x=1", "*")
+TARGETS += ("/../predict", "/%70redict", "/predict%00", "/predict%0d%0aa:b", "/%ff", "http://host/predict", "host:80")
+TARGETS += ("/" + "a" * 5000, "/predict#x", "/;x", "/docs", "/openapi.json", "/\\host/", "/health?" + "a&" * 500)
+CONTENT_TYPES = (JSON, NPY, "", f"{JSON}; charset=utf-16", f" {NPY} ", "APPLICATION/JSON", "text/plain", "a" * 9000)
+CONTENT_TYPES += ("multipart/form-data; boundary=x", "application/octet-stream", f"{JSON},{NPY}", "\t", "é")
+HEADERS = (
+    *(("transfer-encoding", each) for each in ("chunked", "identity", "gzip, chunked", "Chunked", "chunked, chunked")),
+    *(("content-length", each) for each in ("0", "1", "-1", "+5", "5, 5", "5, 6", "1e3", "0x10", "", "9" * 30)),
+    *(("content-encoding", each) for each in ("gzip", "br", "identity", "deflate")),
+    *(("connection", each) for each in ("close", "keep-alive", "upgrade", "close, upgrade", "content-type")),
+    *(("upgrade", each) for each in ("websocket", "h2c", "")),
+    *(("expect", each) for each in ("100-continue", "200-ok", "")),
+    *(("host", each) for each in ("here", "", "a:b:c", "[::1]", "h" * 3000, "a/../b", "<x>", "here\x7f")),
+    *(("accept", "*/*"), ("range", "bytes=0-"), ("cookie", "a=b" * 1000), ("sec-websocket-key", "x"), ("trailer", "x")),
+    *(("x-" + "a" * 3000, "b"), ("x-forwarded-for", "1.2.3.4"), ("forwarded", "for=x"), ("authorization", "Basic =")),
+)
+DTYPES = ("<f4", ">f4", "<f8", "<f2", "<i4", "|i1", "|u1", "|b1", "<u8", "<c8", "<g16", "|O", "<U3", "|S0", "<M8[s]")
+DTYPES += ("|V8", "|V2000000000", "[('a', '<f4')]", "f4,f4", "(3,)f4", "O", "e", "T", "", "i4\x00", "<U999999999")
+SHAPES = ((), (0,), (1,), (3,), (1, 3), (0, 3), (1 << 40, 3), (1 << 62,), (1 << 64, 0), (1 << 40, 0), (-1, 3), (-3, -1))
+SHAPES += ((True, 3), (1.0, 3), ("1", 3), (3, 1 << 63), (1,) * 33, (1,) * 65, (2, 1 << 33), None, 3, [1, 3], (1, 3, 0))
+LARGEST = 1 << 18  # characters of JSON
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request before it is written.  framing: "length", "chunked", or "none": neither."""
+
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    framing: str = "length"
+
+
+def right_request(signature: Signature, random: Random) -> Request:
+    """A request that the function takes, or nearly: as many rows, and of each dtype."""
+    rows, size = random.choice((1, 1, 2, 5)), random.choice((0, 1, 3, 3))
+    arrays = {each.name: _array(each, rows, size, random) for each in signature.inputs}
+    is_npy = len(arrays) == 1 and random.random() < 0.5
+    body = _npy_file(next(iter(arrays.values()))) if is_npy else _json(arrays, random)
+    return Request("POST", "/predict", (("host", "here"), ("content-type", NPY if is_npy else JSON)), body)
+
+
+def mutated(signature: Signature, random: Random) -> Request:
+    """A right request with some changes."""
+    request = right_request(signature, random)
+    for _ in range(random.choice((1, 1, 1, 2, 3))):
+        change = random.choices((_changed_body, _changed_head, _changed_framing), (7, 2, 1))[0]
+        request = change(request, random)
+    return request
+
+
+def unchanged(request: Request) -> bytes:
+    """The bytes of a request."""
+    lines = [f"{request.method} {request.target} HTTP/1.1", *(f"{name}: {value}" for name, value in request.headers)]
+    if request.framing == "length":
+        lines.append(f"content-length: {len(request.body)}")
+    elif request.framing == "chunked":
+        lines.append("transfer-encoding: chunked")
+    return "\r\n".join((*lines, "", "")).encode("utf-8", "surrogatepass") + request.body
+
+
+def written(request: Request, random: Random) -> bytes:
+    """The bytes of a request, sometimes with changes in its head."""
+    if request.framing == "chunked":
+        request = replace(request, body=_chunked(request.body, random))
+    head, end, body = unchanged(request).partition(b"\r\n\r\n")
+    if random.random() < 0.2:
+        head = _changed_bytes(head, random)
+    return head + end + body
+
+
+def pieces(data: bytes, random: Random) -> list[bytes]:
+    """The data as it may come: at once, or cut at some places; sometimes the end is missing."""
+    cuts = sorted(random.randrange(len(data) + 1) for _ in range(random.choice((0, 0, 1, 2, 10)))) if data else []
+    ends = [*cuts, len(data)]
+    found = [data[start:end] for start, end in zip([0, *cuts], ends, strict=True)]
+    return found[:-1] if random.random() < 0.05 else found
+
+
+# ---- bodies ----
+
+
+def _array(expected: TensorOf, rows: int, size: int, random: Random) -> np.ndarray:
+    shape = (rows, *(int(each) if each.isdecimal() else size for each in expected.sizes))
+    values = [random.choice((0, 1, 1, 2, 3, 100)) for _ in range(int(np.prod(shape)))]
+    return np.array(values, float).reshape(shape).astype(expected.dtype)
+
+
+def _json(arrays: dict[str, np.ndarray], random: Random) -> bytes:
+    indent = random.choice((None, None, 1))
+    return json.dumps({name: array.tolist() for name, array in arrays.items()}, indent=indent).encode()
+
+
+def _npy_file(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def _changed_body(request: Request, random: Random) -> Request:
+    if random.random() < 0.15:
+        return replace(request, body=_changed_bytes(request.body, random))
+    is_npy = request.body.startswith(b"\x93NUMPY")
+    return replace(request, body=(_changed_npy if is_npy else _changed_json)(request.body, random))
+
+
+def _changed_json(body: bytes, random: Random) -> bytes:
+    text = body.decode("utf-8", "surrogateescape")
+    match random.randrange(8):
+        case 0:  # an element, or something inside
+            parts = text.split(",")
+            at = random.randrange(len(parts))
+            inner = parts[at].strip("[]{} \n")
+            parts[at] = parts[at].replace(inner, random.choice(VALUES)) if inner else random.choice(VALUES)
+            text = ",".join(parts)
+        case 1:  # a name
+            parts = text.split('"')
+            at = random.randrange(len(parts))
+            parts[at] = json.dumps(random.choice(NAMES))[1:-1]
+            text = '"'.join(parts)
+        case 2:  # names more than once, and others
+            name, value = json.dumps(random.choice(NAMES)), random.choice(VALUES)
+            text = text.replace("{", f"{{{name}: {value}, " * random.choice((1, 1, 2, 200)), 1)
+        case 3:
+            at = random.randrange(len(text) + 1)
+            text = text[:at] + random.choice(TOKENS) * random.choice((1, 1, 2, 100)) + text[at + random.randrange(3) :]
+        case 4:  # deep, or deep and wide
+            depth = random.choice((1, 2, 30, 64, 65, 1000, 30_000)) if text.count("[") < 20 else 2
+            text = text.replace("[", "[" * depth).replace("]", "]" * depth)
+        case 5:
+            start, end = sorted(random.randrange(len(text) + 1) for _ in range(2))
+            text = text[:start] + text[start:end] * random.choice((0, 2, 2, 50)) + text[end:]
+        case 6:  # more than the event loop reads itself
+            text += " " * (1 << 16) if random.random() < 0.02 else " "
+        case _:
+            text = random.choice(VALUES)
+    text = text[:LARGEST]
+    encoding = random.choice(ENCODINGS) if random.random() < 0.1 else "utf-8"
+    return text.encode(encoding, "replace" if encoding in ("latin-1", "cp037", "utf-7") else "surrogatepass")
+
+
+def _changed_npy(body: bytes, random: Random) -> bytes:
+    if random.random() < 0.2:
+        return _changed_bytes(body, random)
+    start = body.find(b"\n") + 1
+    header = {"descr": "<f4", "fortran_order": random.random() < 0.2, "shape": (1, 3)}
+    what: Any = random.choice(("descr", "shape", "fortran_order", "other"))
+    value = {"descr": DTYPES, "shape": SHAPES, "fortran_order": (1, "x", None), "other": (1, [[]] * 50)}[what]
+    header[what] = random.choice(value)
+    text = random.choice((str(header), str(header), str(header).replace(":", ": " + "(" * 300), "-" * 5000 + "1"))
+    text += random.choice(("\n", "\n", "", " " * 20_000 + "\n"))
+    version = random.choice(((1, 0), (1, 0), (2, 0), (3, 0), (4, 0), (0, 0), (255, 255)))
+    size = random.choice((len(text), len(text), len(text) + 10, 0xFFFF, 0xFFFFFFFF))
+    size_bytes = (size % (1 << 16)).to_bytes(2, "little") if version == (1, 0) else size.to_bytes(4, "little")
+    return b"\x93NUMPY" + bytes(version) + size_bytes + text.encode() + body[start:] * random.choice((1, 1, 0, 3))
+
+
+def _changed_bytes(data: bytes, random: Random) -> bytes:
+    changed = bytearray(data)
+    for _ in range(random.choice((1, 1, 2, 5))):
+        at = random.randrange(len(changed) + 1)
+        match random.randrange(4):
+            case 0:
+                changed[at : at + 1] = bytes([random.randrange(256)])
+            case 1:
+                del changed[at : at + random.choice((1, 2, 10))]
+            case 2:
+                changed[at:at] = random.choice((b"\r\n", b"\0", b"\n", b" ", b":", b"\xff\xfe", b"\r\n\r\n", b"0"))
+            case _:
+                changed[at:at] = changed[at : at + random.choice((1, 5, 50))] * random.choice((1, 2, 300))
+    return bytes(changed)
+
+
+# ---- heads and framing ----
+
+
+def _changed_head(request: Request, random: Random) -> Request:
+    match random.randrange(5):
+        case 0:
+            return replace(request, method=random.choice(METHODS))
+        case 1:
+            return replace(request, target=random.choice(TARGETS))
+        case 2:
+            return replace(request, headers=(("host", "here"), ("content-type", random.choice(CONTENT_TYPES))))
+        case 3:
+            return replace(request, headers=request.headers * random.choice((0, 2, 40)))
+        case _:
+            return replace(
+                request, headers=(*request.headers, random.choice(HEADERS) if random.random() < 0.9 else _odd)
+            )
+
+
+_odd = ("x y", "\x00")
+
+
+def _changed_framing(request: Request, random: Random) -> Request:
+    return replace(request, framing=random.choice(("chunked", "chunked", "none")))
+
+
+def _chunked(body: bytes, random: Random) -> bytes:
+    made, at = bytearray(), 0
+    while at < len(body):
+        size = random.choice((1, 7, 100, 5000))
+        part = body[at : at + size]
+        length = (
+            f"{len(part):x}" if random.random() < 0.97 else random.choice(("", "-1", "g", "f" * 20, "0x1", "1 ", "0"))
+        )
+        made += f"{length}{random.choice(('', '', '', ';a=b', ';' + 'a' * 300))}\r\n".encode() + part + b"\r\n"
+        at += size
+        if len(made) > 1 << 17:
+            break
+    return bytes(made) + random.choice(
+        (b"0\r\n\r\n", b"0\r\n\r\n", b"0\r\nx: y\r\n\r\n", b"", b"0\r\n", b"0\r\n\0\r\n\r\n")
+    )
