@@ -22,8 +22,8 @@ WRONG = [
     None, 3, -1, 2.5, "x", "nul\0tail", "\ud800", b"x", [], {}, object(), np.zeros(2), 2**70, (1, 2), lambda x: x, True,
 ]  # fmt: skip
 PACKAGES = {"relvm": relvm, "vm": vm, "aot": aot, "explore": explore, "distributed": distributed}
-# Shape is a tuple: what Python makes of no sequence.  Executables are opened by `load`.
-BY_THEMSELVES = {"vm.Shape", "vm.Executable"}
+# Shape is a tuple: what Python makes of no sequence.  Executables are opened by `load`, debuggers by a machine.
+BY_THEMSELVES = {"vm.Shape", "vm.Executable", "vm.MachineDebugger"}
 
 
 def callables() -> Iterator[tuple[str, Callable[..., Any]]]:

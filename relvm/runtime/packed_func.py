@@ -125,6 +125,7 @@ def unregister_func(name: str) -> None:
 
 def get_func(name: str) -> Callable[..., Any]:
     """The Python function registered under `name`.  Raises RelvmNameError: there is none."""
+    expect_name("get_func: name", name)
     named = _named.get(name)
     if named is None or named.function is None:
         known = [each.name for each in _named.values() if each.function]
@@ -147,6 +148,8 @@ def register_library(prefix: str, provider: Provider) -> None:
     RelvmBusyError
         The prefix has another provider.
     """
+    expect_name("register_library: prefix", prefix)
+    expect_type("register_library: provider", provider, Callable, "a callable")
     with _lock:
         if _libraries.setdefault(prefix, provider) is not provider:
             raise RelvmBusyError(f"the prefix {prefix} has a provider already")

@@ -214,7 +214,7 @@ def test_options_that_do_not_go_together_are_all_quoted(options: dict, message: 
         ({"name": "int"}, "name='int'"),
         ({"name": "rvm"}, "name='rvm'"),
         ({"name": "math"}, "a header that is needed is called math.h"),
-        ({"name": "tile"}, "a header that is needed is called gemm_f32.h"),
+        ({"name": "winograd"}, "a header that is needed is called winograd.h"),
         ({"name": "m" * 65}, "a C identifier of up to 64 characters"),
         ({"unpacked": "no"}, "unpacked='no': expected True or False"),
         ({"pools": ("a",)}, "pools=('a',): expected a tuple of Pool"),
