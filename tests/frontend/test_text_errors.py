@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmSyntaxError
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmSyntaxError, RelvmUnsupportedError
 from relvm.frontend.text import parse_expr, parse_module, parse_type
 from relvm.frontend.text.lexer import DEEPEST_NESTING
 from relvm.ir.printer import print_module
@@ -42,6 +42,7 @@ CASES = [
     ("def f(x: f32[]) = softmax(axis=0, ¦x)", RelvmSyntaxError, "arguments come before them"),
     ("def f(x: f32[]) = softmax(x, axis=0, ¦axis=0)", RelvmSyntaxError, "attribute axis is given twice"),
     ("def f(x: f32[]) = ¦add(x, y=0)", RelvmArgumentError, "y is an argument: give it by position"),
+    ("def f(x: f32[]) => object { y = fused { return x } ¦* 2\n return y }", RelvmSyntaxError, "after the binding"),
     ("def f(x: f32[]) = softmax(x, axis=¦x)", RelvmSyntaxError, "expected a number, a string, a dtype"),
     ("def f() with (a¦) = 1", RelvmSyntaxError, "expected =, got )"),
     ("module ¦f", RelvmSyntaxError, "expected with, got f"),
@@ -144,6 +145,14 @@ def test_nesting_that_is_deep_parses_infers_and_prints(name):
 def test_types_nested_too_deep():
     with pytest.raises(RelvmSyntaxError, match="levels deep"):
         parse_type("(" * 300 + "f32[]" + ")" * 300)
+
+
+@pytest.mark.parametrize("kind", ["optional[", "list[", "(i64) -> "])
+def test_a_type_that_is_too_deep_has_its_place(kind: str) -> None:
+    end = "]" * 101 if kind.endswith("[") else ""
+    with pytest.raises(RelvmUnsupportedError, match=r"1:\d+: a type with 101 types inside each other") as caught:
+        parse_module(f"def f(x: {kind * 101}f32[]{end}) = x")
+    assert caught.value.lineno == 1 and str(caught.value).count("<text>") == 1
 
 
 @pytest.mark.parametrize("inside", ["(" * 300 + "n" + ")" * 300, "-" * 300 + "n", "min(n, " * 300 + "n" + ")" * 300])

@@ -300,7 +300,7 @@ class _Parser(LiteralReader):
             expr = If(cond, then, self.expression())
         elif self.at("fused") and self.following.text == "{":
             self.take()
-            expr = Fused(self.expression())
+            expr = Fused(self.block())
         elif self.accept("fn"):
             expr = self.function("" if self.at("(") else self.symbol("( or the function's name"))
         else:

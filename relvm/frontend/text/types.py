@@ -45,7 +45,13 @@ class TypeReader(TokenReader):
 
     def type(self) -> Type:
         self.deeper()
-        type_ = self.parenthesised_type() if self.accept("(") else self.named_type()
+        start = self.token
+        try:
+            type_ = self.parenthesised_type() if self.accept("(") else self.named_type()
+        except RelvmUnsupportedError as error:  # a type that is too large
+            if hasattr(error, "lineno"):  # which has its place
+                raise
+            raise self.error(RelvmUnsupportedError, str(error), start) from None
         self.depth -= 1
         return type_
 
