@@ -149,7 +149,7 @@ def _changed_json(body: bytes, random: Random) -> bytes:
             at = random.randrange(len(text) + 1)
             text = text[:at] + random.choice(TOKENS) * random.choice((1, 1, 2, 100)) + text[at + random.randrange(3) :]
         case 4:  # deep, or deep and wide
-            depth = random.choice((1, 2, 30, 64, 65, 1000, 30_000)) if text.count("[") < 20 else 2
+            depth = random.choice((1, 2, 30, 64, 65, 1000, 30_000)) if text.count("[") + text.count("]") < 40 else 2
             text = text.replace("[", "[" * depth).replace("]", "]" * depth)
         case 5:
             start, end = sorted(random.randrange(len(text) + 1) for _ in range(2))
