@@ -76,8 +76,8 @@ def makefile_word(text: str) -> str:
 def file_name(text: str) -> str:
     """Return a relative name for a file, or for a member of an archive, that stays inside of its folder.
 
-    Slashes separate folders.  A folder named .. or ., a backslash and every character that is not printable are
-    percent-encoded.
+    Slashes separate folders.  A folder named .. or ., a slash before which there is no name, a backslash and every
+    character that is not printable are percent-encoded.
     """
 
     def part(name: str) -> str:
@@ -85,7 +85,7 @@ def file_name(text: str) -> str:
             return name.replace(".", "%2E")
         return "".join(ch if ch.isprintable() and ch != "\\" else _percent_encoded(ch) for ch in name)
 
-    return "/".join(map(part, text.split("/")))
+    return "/".join(map(part, re.sub("(^|/)/+", lambda at: at[1] + "%2F" * (at.end() - at.end(1)), text).split("/")))
 
 
 def _percent_encoded(character: str) -> str:

@@ -58,6 +58,9 @@ NAMES = {
     "markup": "[red]a[/red][/nothing]",
     "parent": "../../injected",
     "windows": "..\\..\\injected",
+    "absolute": "/injected",
+    "folders": "//a//../b/",
+    "long": "a" * 900,
     "letters": "größe 重み",
 }
 names = pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
