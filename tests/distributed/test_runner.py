@@ -16,7 +16,8 @@ import pytest
 
 from relvm import vm
 from relvm.compiler.toolchain import find_compiler
-from relvm.distributed import Runner, runner
+from relvm.distributed import Runner
+from relvm.distributed import runner as runner_module
 from relvm.errors import RelvmNameError, RelvmTimeoutError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
 
@@ -29,14 +30,14 @@ def build(text: str) -> vm.Executable:
 
 @pytest.fixture(autouse=True)
 def nothing_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_made", type(runner._made)())
+    monkeypatch.setattr(runner_module, "_made", type(runner_module._made)())
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list]:
     """The executables that were made runnable, one entry for each time."""
-    found, runnable = [], runner.runnable
-    monkeypatch.setattr(runner, "runnable", lambda *a, **k: found.append(a) or runnable(*a, **k))
+    found, runnable = [], runner_module.runnable
+    monkeypatch.setattr(runner_module, "runnable", lambda *a, **k: found.append(a) or runnable(*a, **k))
     return found
 
 
@@ -46,7 +47,7 @@ def test_runners_of_the_same_bytes_share_an_executable_and_its_machine(made: lis
         assert each(np.float32([3])).tolist() == [6]
         assert each(x=np.float32([3])).tolist() == [6]
     assert len(made) == 1
-    (kept,) = runner._made.values()
+    (kept,) = runner_module._made.values()
     assert len(kept.idle) == 1
 
 
@@ -60,12 +61,12 @@ def test_runners_that_say_something_else_share_nothing(made: list) -> None:
 
 
 def test_the_executables_used_last_are_kept(made: list) -> None:
-    runners = [Runner(build(f"def main(x: i64) -> i64 = x + {k}")) for k in range(runner.EXECUTABLES_KEPT + 1)]
+    runners = [Runner(build(f"def main(x: i64) -> i64 = x + {k}")) for k in range(runner_module.EXECUTABLES_KEPT + 1)]
     for each in runners[:-1]:
         each(1)
     assert runners[0](1) == 1  # so that the second is the one used longest ago
     runners[-1](1)
-    assert len(runner._made) == runner.EXECUTABLES_KEPT
+    assert len(runner_module._made) == runner_module.EXECUTABLES_KEPT
     count = len(made)
     runners[0](1)
     assert len(made) == count
@@ -88,7 +89,7 @@ def test_threads_have_machines_of_their_own() -> None:
         for thread in threads:
             thread.join()
     assert sorted(found) == [0, 0, 2, 2, 4, 4]
-    (kept,) = runner._made.values()
+    (kept,) = runner_module._made.values()
     assert len(kept.idle) == 3
 
 
@@ -96,7 +97,10 @@ def test_threads_have_machines_of_their_own() -> None:
 def test_it_runs_in_a_pool_of_processes(method: str) -> None:
     runner = Runner(build(DOUBLE))
     assert runner(np.float32([1])).tolist() == [2]
-    with runner._lock, multiprocessing.get_context(method).Pool(2) as pool:  # a child of fork has a lock of its own
+    with (
+        runner_module._lock,
+        multiprocessing.get_context(method).Pool(2) as pool,
+    ):  # a child of fork has a lock of its own
         found = pool.map_async(runner, [np.float32([k]) for k in range(6)]).get(60)
     assert [each.item() for each in found] == [0, 2, 4, 6, 8, 10]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relvm.errors import RelvmArgumentError, RelvmNameError
-from relvm.explore import draw_liveness, explore, format_liveness
-from relvm.explore.views import register_liveness
+from relvm.explore import draw_liveness, explore, format_liveness, liveness
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module
 
@@ -49,7 +48,7 @@ def listing(module: Module, name: str) -> list[str]:
 
 def test_registers_are_held_from_their_first_value_to_their_release(module: Module) -> None:
     statements = listing(module, "main")
-    for life in register_liveness(module):
+    for life in liveness(module):
         puts = [i for i, line in enumerate(statements, 1) if f"(r, {life.index}, " in line and "setitem" in line]
         releases = [i for i, line in enumerate(statements, 1) if line == f"anylist_resetitem(r, {life.index})"]
         assert life.held[0] == (puts[0] if puts else 1)
@@ -58,7 +57,7 @@ def test_registers_are_held_from_their_first_value_to_their_release(module: Modu
 
 def test_registers_are_needed_until_they_are_last_read(module: Module) -> None:
     statements = listing(module, "main")
-    for life in register_liveness(module):
+    for life in liveness(module):
         reads = [i for i, line in enumerate(statements, 1) if f"anylist_getitem(r, {life.index})" in line]
         expected = len(statements) if life.index == RESULT else reads[-1]
         assert life.needed[-1] == expected
@@ -67,7 +66,7 @@ def test_registers_are_needed_until_they_are_last_read(module: Module) -> None:
 
 def test_what_one_branch_needs_the_other_does_not(module: Module) -> None:
     statements = listing(module, "main")
-    y = next(life for life in register_liveness(module) if life.name == "y")
+    y = next(life for life in liveness(module) if life.name == "y")
     add = next(i for i, line in enumerate(statements, 1) if '"add_f32"' in line)
     multiply = next(i for i, line in enumerate(statements, 1) if '"multiply_f32"' in line)
     assert add in y.needed and multiply not in y.needed and multiply in y.held
@@ -81,7 +80,7 @@ def test_a_call_in_place_of_the_routine_ends_all(module: Module) -> None:
 def test_the_bars_are_what_is_held_and_needed(module: Module) -> None:
     above, below = draw_liveness(module).axes
     drawn = {bars.get_gid(): [path.get_extents() for path in bars.get_paths()] for bars in above.collections}
-    lives = register_liveness(module)
+    lives = liveness(module)
     for row, life in enumerate(lives):
         for what in ("held", "needed"):
             bars = drawn[f"r[{life.index}] {what}"]
@@ -94,7 +93,7 @@ def test_the_bars_are_what_is_held_and_needed(module: Module) -> None:
         assert list(line.get_ydata()) == [sum(n in getattr(life, what) for life in lives) for n in line.get_xdata()]
 
 
-@pytest.mark.parametrize("show", [register_liveness, draw_liveness, format_liveness])
+@pytest.mark.parametrize("show", [liveness, draw_liveness, format_liveness])
 def test_names_that_are_not_there_are_errors(module: Module, show) -> None:
     with pytest.raises(RelvmNameError, match="no function mian in what is built; did you mean main"):
         show(module, "mian")
