@@ -85,9 +85,3 @@ rvm_status rvm_expect_dtype(const char *name, int32_t index, rvm_value value, in
   return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: expected argument %d to be a tensor of dtype %s, got %s",
                   name, index + 1, rvm_dtype_name(dtype), rvm_value_describe(value, text));
 }
-
-int64_t rvm_tensor_count(const rvm_tensor *tensor) {
-  int64_t count = 0;
-  rvm_dims_product(tensor->dl.ndim, tensor->dl.shape, &count);
-  return count;
-}

@@ -6,13 +6,9 @@ void rvm_strings_retain(rvm_string **elements, int64_t count) {
     if (elements[i]) rvm_retain(rvm_object_value(&elements[i]->base));
 }
 
-static int64_t size_of(const rvm_tensor *tensor) {
-  return rvm_tensor_size_bytes(tensor) / (int64_t)sizeof(rvm_string *);
-}
-
 void rvm_strings_count(const rvm_tensor *tensor, int32_t references) {
   rvm_string **elements = rvm_tensor_strings(tensor);
-  int64_t size = size_of(tensor);
+  int64_t size = rvm_tensor_count(tensor);
   for (int64_t i = 0; i < size; i++)
     if (elements[i]) elements[i]->base.references = references;
 }
@@ -75,7 +71,7 @@ static int has_strings(const rvm_tensor *tensor) {
 int64_t rvm_tensor_packed_bytes(const rvm_tensor *tensor) {
   if (!has_strings(tensor)) return -1;
   rvm_string **elements = rvm_tensor_strings(tensor);
-  int64_t size = size_of(tensor), bytes = size * (int64_t)sizeof(int64_t);
+  int64_t size = rvm_tensor_count(tensor), bytes = size * (int64_t)sizeof(int64_t);
   for (int64_t i = 0; i < size; i++) bytes += rvm_string_text(elements[i]).length;
   return bytes;
 }
@@ -89,7 +85,7 @@ rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packe
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_tensor_pack: packed_bytes is %lld, expected %lld",
                     (long long)packed_bytes, (long long)needed);
   rvm_string **elements = rvm_tensor_strings(tensor);
-  int64_t size = size_of(tensor), end = 0;
+  int64_t size = rvm_tensor_count(tensor), end = 0;
   char *ends = packed;
   for (int64_t i = 0; i < size; i++) {
     rvm_text text = rvm_string_text(elements[i]);

@@ -23,6 +23,12 @@ int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, in
   return dims_product(rank, dims, rvm_dtype_size_bytes(dtype), size_bytes);
 }
 
+int64_t rvm_tensor_count(const rvm_tensor *tensor) {
+  int64_t count = 0;
+  rvm_dims_product(tensor->dl.ndim, tensor->dl.shape, &count);
+  return count;
+}
+
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor) {
   if (!tensor || tensor->base.tag != RVM_TAG_TENSOR) return -1;
   int64_t size_bytes = 0;
@@ -46,7 +52,7 @@ static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims,
 /* The rvm_tensor.release of a tensor of strings. */
 static void release_strings(void *tensor) {
   rvm_string **elements = rvm_tensor_strings(tensor);
-  int64_t count = rvm_tensor_size_bytes(tensor) / (int64_t)sizeof *elements;
+  int64_t count = rvm_tensor_count(tensor);
   for (int64_t i = 0; i < count; i++)
     if (elements[i]) rvm_object_release(&elements[i]->base);
 }

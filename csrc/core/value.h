@@ -111,6 +111,7 @@ int32_t rvm_dtype_holds(int64_t dtype, int64_t value);
 int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes);
 /* The product of the dimensions; 0 when one is negative or it exceeds int64. */
 int32_t rvm_dims_product(int32_t rank, const int64_t *dims, int64_t *product);
+int64_t rvm_tensor_count(const rvm_tensor *tensor); /* of its elements */
 
 /* "int", "tuple", "a tensor of rank 2 and dtype f32": into `text`, which it returns. */
 const char *rvm_value_describe(rvm_value value, char text[RVM_DESCRIPTION_BYTES]);
