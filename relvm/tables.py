@@ -39,6 +39,11 @@ def header_files() -> list[Path]:
     return [path for folder in folders for path in sorted([*folder.glob("*.h"), *folder.glob("*.def")])]
 
 
+def find_header(name: str) -> Path | None:
+    """Return the header or table of that name, or None."""
+    return next((path for path in header_files() if path.name == name), None)
+
+
 def include_flags() -> list[str]:
     """Return the compiler options to compile generated C and the runtime."""
     return [f"-I{csrc_directory() / folder}" for folder in _INCLUDED]

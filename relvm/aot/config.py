@@ -8,7 +8,7 @@ from enum import Enum
 
 from relvm.errors import RelvmArgumentError, expect_choice
 from relvm.quoting import c_identifier
-from relvm.tables import header_files
+from relvm.tables import find_header
 
 _CHOICES = {
     "runtime": ("bare", "hosted"),
@@ -96,7 +96,7 @@ class AotConfig:
                 expect_choice(option, got, choices)
         if not _is_name(self.name):
             raise RelvmArgumentError(f"name={self.name!r}: expected {_NAME}")
-        if self.name in _HEADERS_OF_C or any(path.name == f"{self.name}.h" for path in header_files()):
+        if self.name in _HEADERS_OF_C or find_header(f"{self.name}.h"):
             raise RelvmArgumentError(f"name={self.name!r}: a header that is needed is called {self.name}.h")
         if not isinstance(self.unpacked, bool):
             raise RelvmArgumentError(f"unpacked={self.unpacked!r}: expected True or False")

@@ -21,7 +21,7 @@ from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.aot.metadata_model import Metadata, metadata_of
 from relvm.codegen.c.kernel import is_exact, kernel_prototype, print_kernel
 from relvm.errors import RelvmMemoryError
-from relvm.tables import csrc_directory, header_files
+from relvm.tables import csrc_directory, find_header
 
 # Which header has what kernels call, by the names.
 _NARROW = r"(b?f16|f8e\w+|f6e\w+|f4e\w+|[iu][24])"
@@ -119,7 +119,8 @@ def _add_included(files: dict[str, str], *, is_bare: bool) -> None:
 def _shared(name: str, *, is_bare: bool) -> str:
     """A file of csrc."""
     bare = csrc_directory() / "codegen" / "bare" / name
-    path = bare if is_bare and bare.exists() else next(path for path in header_files() if path.name == name)
+    path = bare if is_bare and bare.exists() else find_header(name)
+    assert path is not None, f"no header {name} in csrc"
     return path.read_text().replace('#include "../tables/', '#include "')
 
 

@@ -22,7 +22,7 @@ from relvm.errors import RelvmFormatError, RelvmNameError, RelvmUnsupportedError
 from relvm.runtime import trust
 from relvm.runtime.elf import MAGIC, find_section
 from relvm.runtime.file_io import complete_file, read_file
-from relvm.tables import header_files
+from relvm.tables import find_header
 
 
 class ExecutorFactory(AotLibrary):
@@ -158,10 +158,9 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
 
 def _self_contained(text: str, files: dict[str, str]) -> str:
     """A unit with the headers in it that were made for the export; the others the compiler finds."""
-    shared = {path.name for path in header_files()}
     for path, header in files.items():
         name = Path(path).name
         line = f'#include "{name}"\n'
-        if line in text and name not in shared:
+        if line in text and find_header(name) is None:
             text = text.replace(line, _self_contained(header, files))
     return text

@@ -12,7 +12,6 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
-import relvm.frontend.onnx.ops.unique  # noqa: F401  (these declare the converters)
 from relvm.errors import (
     RelvmArgumentError,
     RelvmError,
