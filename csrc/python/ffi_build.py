@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cffi import FFI
 
-# What the library calls back; relvm/runtime/callbacks.py defines each with @ffi.def_extern().
+# Callbacks from C; relvm/runtime/callbacks.py defines each with @ffi.def_extern().
 CALLBACKS = """
 extern "Python" {
   rvm_status relvm_py_poll(void *host, rvm_value *error);

@@ -265,7 +265,7 @@ rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error) {
   return rvm_fail(error, RVM_TYPE_ERROR, "call: expected a function or closure, got %s", rvm_value_describe(callee, text));
 }
 
-/* What a closure has captured is in no code, whose words are counted: a value is as much as four of those. */
+/* Captured values that cost a step, beside the words of code that are counted: a value is as much as four of those. */
 enum { CAPTURED_FOR_A_STEP = RVM_WORDS_FOR_A_STEP / 4 };
 
 /* Puts the borrowed arguments, then what a closure has captured, at the top. */

@@ -4,7 +4,6 @@
 
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
@@ -317,7 +316,7 @@ static void begin_limits(rvm_machine *machine) {
   machine->budget = (rvm_budget){.most = most, .left = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
 }
 
-/* What is left of the fuel is taken back, so that nothing is counted for it. */
+/* Takes back the rest of the fuel, uncounted: the next step asks for more, and looks. */
 void rvm_machine_look_next(rvm_machine *machine) {
   machine->granted -= machine->head.fuel;
   machine->head.fuel = 0;

@@ -1,4 +1,4 @@
-"""What an export says of itself: its inputs, its outputs, the memory that a run needs."""
+"""Metadata of an export: its inputs, its outputs, the memory that a run needs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SizeInfo:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What is known of an export from outside; in C it is constants of the types of csrc/include/relvm_metadata.h.
+    """Metadata of an export; in C, constants of the types of csrc/include/relvm_metadata.h.
 
     Attributes
     ----------

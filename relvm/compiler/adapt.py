@@ -46,7 +46,7 @@ def adapt(executable: Executable) -> Executable:
     Examples
     --------
     >>> from relvm import vm
-    >>> from relvm.frontend.text.parser import parse_module
+    >>> from relvm.frontend.text import parse_module
     >>> executable = vm.build(parse_module("def main(i: i64) -> i64 = i + 1"))
     >>> vm.adapt(executable) is executable
     True

@@ -89,7 +89,7 @@ def map_batches(
     >>> from distributed import Client
     >>> from relvm import vm
     >>> from relvm.distributed import map_batches
-    >>> from relvm.frontend.text.parser import parse_module
+    >>> from relvm.frontend.text import parse_module
     >>> executable = vm.build(parse_module("def main(x: f32[n]) -> f32[n] = add(x, x)"), target="numpy")
     >>> with Client(processes=False, n_workers=1, dashboard_address=None) as client:
     ...     list(map_batches(executable, [np.float32([1]), np.float32([2, 3])], client=client))

@@ -76,7 +76,7 @@ class Runner:
     >>> import numpy as np
     >>> from relvm import vm
     >>> from relvm.distributed import Runner
-    >>> from relvm.frontend.text.parser import parse_module
+    >>> from relvm.frontend.text import parse_module
     >>> executable = vm.build(parse_module("def main(x: f32[n]) -> f32[n] = add(x, x)"), target="numpy")
     >>> runner = pickle.loads(pickle.dumps(Runner(executable)))
     >>> runner(np.float32([1, 2]))

@@ -67,8 +67,8 @@ SET, RANGE, SPLIT, JUMP, PLACE, MATCH = (_CODES[name] for name in ("SET", "RANGE
 
 
 def longest_match(program: list[list[int]], text: str, start: int = 0) -> int:
-    """Where the longest match of a pattern's program (csrc/tables/regex_opcodes.def) that begins at `start` ends, -1:
-    there is none."""
+    """Return the end of the longest match, at `start`, of a pattern's program (csrc/tables/regex_opcodes.def), or
+    -1."""
     points = [None, *map(ord, text), None]
     found, now = -1, _led_to(program, {0}, points[start], points[start + 1])
     for end in range(start, len(text) + 1):

@@ -286,8 +286,8 @@ def take_other(objects: Objects, address: int) -> Any:
     raise RelvmUnsupportedError(f"a {TAGS[tag].name.lower()} has no Python form")
 
 
-# What an object of Python and its place in `_taken_sequence` take, by and large: a tuple or list and what it is known
-# by, an item and its place, any other object.
+# Approximate memory of Python objects, with that of `_taken_sequence` for them, in bytes: a tuple or list, an item of
+# one, any other object.
 _SEQUENCE_BYTES, _ITEM_BYTES, _OBJECT_BYTES = 256, 48, 256
 _LOOK_INTERVAL = 4096  # items between two looks at the time
 

@@ -1,4 +1,4 @@
-"""Where the time of a run goes, call by call; measured in C (csrc/vm/profile.c)."""
+"""Profiles: the time of a run, call by call, measured in C (csrc/vm/profile.c)."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class ThreadPoolRunner:
     --------
     >>> import relvm
     >>> from relvm import vm
-    >>> from relvm.frontend.text.parser import parse_module
+    >>> from relvm.frontend.text import parse_module
     >>> executable = vm.build(parse_module("def main(x: i64, y: i64) -> i64 { return x * y }"))
     >>> with relvm.ThreadPoolRunner(executable, workers=2) as runner:
     ...     list(runner.map((i, i + 1) for i in range(5))), runner.submit(6, 7).result()
@@ -147,7 +147,7 @@ class ThreadPoolRunner:
         >>> import itertools
         >>> import relvm
         >>> from relvm import vm
-        >>> from relvm.frontend.text.parser import parse_module
+        >>> from relvm.frontend.text import parse_module
         >>> executable = vm.build(parse_module("def main(x: i64) -> i64 { return x * x }"))
         >>> with relvm.ThreadPoolRunner(executable, workers=2) as runner:
         ...     squares = runner.map(itertools.count())

@@ -88,7 +88,7 @@ class VirtualMachine:
     --------
     >>> import numpy as np
     >>> from relvm import vm
-    >>> from relvm.frontend.text.parser import parse_module
+    >>> from relvm.frontend.text import parse_module
     >>> module = parse_module("def main(x: f32[n], y: f32[n]) -> f32[n] { return add(x, y) }")
     >>> machine = vm.VirtualMachine(vm.build(module, target="numpy"))
     >>> machine["main"](np.float32([1, 2]), y=np.float32([3, 4]))
@@ -192,7 +192,7 @@ class VirtualMachine:
         Examples
         --------
         >>> from relvm import vm
-        >>> from relvm.frontend.text.parser import parse_module
+        >>> from relvm.frontend.text import parse_module
         >>> module = parse_module("def main(x: i64) -> i64 { return x * 2 }")
         >>> machine = vm.VirtualMachine(vm.build(module, exec_mode="auto"))
         >>> machine["main"](21)
@@ -256,7 +256,7 @@ class VirtualMachine:
         Examples
         --------
         >>> from relvm import vm
-        >>> from relvm.frontend.text.parser import parse_module
+        >>> from relvm.frontend.text import parse_module
         >>> module = parse_module("def pair(x: i64, y: i64) -> (i64, i64) { return (x, y) }")
         >>> machine = vm.VirtualMachine(vm.build(module))
         >>> machine.save_function("pair", "one_two", 1, y=2)
@@ -291,7 +291,7 @@ class VirtualMachine:
         Examples
         --------
         >>> from relvm import vm
-        >>> from relvm.frontend.text.parser import parse_module
+        >>> from relvm.frontend.text import parse_module
         >>> module = parse_module("def pair(x: i64, y: i64) -> (i64, i64) { return (x, y) }")
         >>> machine = vm.VirtualMachine(vm.build(module))
         >>> machine.set_input("pair", 1, y=2)
@@ -376,7 +376,7 @@ class VirtualMachine:
         Examples
         --------
         >>> from relvm import vm
-        >>> from relvm.frontend.text.parser import parse_module
+        >>> from relvm.frontend.text import parse_module
         >>> machine = vm.VirtualMachine(vm.build(parse_module("def main(x: i64) -> i64 { return x }")))
         >>> timing = machine.time_evaluator("main", number=5, repeat=3)(7)
         >>> len(timing.results), timing.min <= timing.median <= timing.max
@@ -409,7 +409,7 @@ class VirtualMachine:
         --------
         >>> import numpy as np
         >>> from relvm import vm
-        >>> from relvm.frontend.text.parser import parse_module
+        >>> from relvm.frontend.text import parse_module
         >>> module = parse_module("def main(x: f32[n]) -> f32[n] { return add(x, x) }")
         >>> machine = vm.VirtualMachine(vm.build(module, target="numpy"))
         >>> profile = machine.profile("main", np.zeros(100, np.float32))
@@ -447,7 +447,7 @@ class VirtualMachine:
         --------
         >>> import numpy as np
         >>> from relvm import vm
-        >>> from relvm.frontend.text.parser import parse_module
+        >>> from relvm.frontend.text import parse_module
         >>> module = parse_module("def main(x: f32[n]) -> f32[n] { return exp(x) }")
         >>> machine = vm.VirtualMachine(vm.build(module, target="numpy"))
         >>> seen = []
@@ -480,7 +480,7 @@ class VirtualMachine:
         Examples
         --------
         >>> from relvm import vm
-        >>> from relvm.frontend.text.parser import parse_module
+        >>> from relvm.frontend.text import parse_module
         >>> machine = vm.VirtualMachine(vm.build(parse_module("def main(x: i64) -> i64 { return x * x + 1 }")))
         >>> seen = []
         >>> debugger = machine.attach_debugger(lambda failed: seen.append(debugger.place(0).instruction))

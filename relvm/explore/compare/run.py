@@ -93,7 +93,7 @@ def compare(
     Examples
     --------
     >>> from relvm.explore import compare
-    >>> from relvm.frontend.text.parser import parse_module
+    >>> from relvm.frontend.text import parse_module
     >>> compare(parse_module("def main(x: f32[2, 3]) -> f32[2, 3] = softmax(relu(x), axis=1)")).agrees
     True
     """

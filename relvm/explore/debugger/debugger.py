@@ -66,7 +66,7 @@ class Debugger:
     Examples
     --------
     >>> from relvm.explore import Debugger
-    >>> from relvm.frontend.text.parser import parse_module
+    >>> from relvm.frontend.text import parse_module
     >>> debugger = Debugger(parse_module("def main(x: i64) -> i64 {\\n  y = x * x\\n  return y + 1\\n}", "f.relvm"))
     >>> debugger.break_at("f.relvm:3").places
     ('main:2',)

@@ -91,7 +91,7 @@ def browse_dataflow(
     Examples
     --------
     >>> from relvm.explore import browse_dataflow
-    >>> from relvm.frontend.text.parser import parse_module
+    >>> from relvm.frontend.text import parse_module
     >>> page = browse_dataflow(parse_module("def main(x: f32[n]) -> f32[n] { return relu(exp(x)) }"))
     >>> print(page, end="")
     x: f32[n]

@@ -29,7 +29,7 @@ UNIMPORTED: Any = object()  # the value of a node that could not be imported
 
 
 class Unimported(Exception):
-    """What is asked for depends on a node that could not be imported, which is among the problems already."""
+    """A value depends on a node that could not be imported, which is among the problems already."""
 
 
 class ImportContext(ABC):
@@ -184,7 +184,7 @@ class ImportContext(ABC):
             self.bindings.append(check_of(claim, claim.message, (self.origin,)))
 
     def outside(self, type_: Type) -> Type:
-        """What is known of a value of that type where the sizes that this graph gave names to are not."""
+        """Return the type without the dimensions that this graph named: what holds around the graph."""
         return forget_vars(type_, lambda var: var not in self.own_dims)
 
     def initializers(self, graph: Any, overridden: Collection[str] = ()) -> None:
@@ -224,7 +224,7 @@ class ImportContext(ABC):
         return inner
 
     def inner_block(self) -> Self:
-        """What collects bindings for a block inside this graph's."""
+        """Return a context that collects bindings for a block inside this graph's."""
         return type(self)(self.opsets, self.fixed_dims, self.file, self)
 
     def scope(self, opsets: dict[str, int], place: str, key: Key) -> Self:
