@@ -111,3 +111,8 @@ def test_every_builtin_has_a_signature() -> None:
         assert parse_signature(row.signature).result
         assert row.effect in ("PURE", "ALLOC", "CHECK", "IMPURE")
         assert row.cost in ("CONSTANT", "WORK", "CALL")
+
+
+def test_c_includes_and_objects_are_named_by_unique_names() -> None:
+    for paths in (tables.header_files(), tables.runtime_sources()):
+        assert paths and len({path.name for path in paths}) == len(paths)

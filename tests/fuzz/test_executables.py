@@ -37,7 +37,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program of driver.c.  The runtime is compiled to say where it is; the fuzzer itself is not."""
     folder = tmp_path_factory.mktemp("fuzz")
     sources = [*runtime_sources(), *engines.FUZZER, HERE / "driver.c"]
-    objects = [folder / f"{source.stem}.o" for source in sources]
+    objects = [folder / f"{source.parent.name}_{source.stem}.o" for source in sources]  # both have an arguments.c
 
     def compile_one(source: Path, made: Path) -> None:
         places = ["-fsanitize-coverage=trace-pc"] if source.parent != HERE else []
