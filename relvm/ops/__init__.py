@@ -5,8 +5,8 @@
 from relvm.ops.arithmetic import add, divide, maximum, minimum, multiply, power, subtract
 from relvm.ops.attention import attention
 from relvm.ops.bitwise import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
-from relvm.ops.blockwise_quant_matmul import matmul_blocks
-from relvm.ops.col2im import fold
+from relvm.ops.blockwise_quant_matmul import matmul_blockwise_quant
+from relvm.ops.col2im import col2im
 from relvm.ops.comparison import (
     equal,
     greater,
@@ -20,13 +20,13 @@ from relvm.ops.comparison import (
 )
 from relvm.ops.conv_int8 import conv_integer
 from relvm.ops.conv_int8_packed import conv_integer_packed
-from relvm.ops.conv_winograd import conv_tiles
+from relvm.ops.conv_winograd import conv_winograd
 from relvm.ops.convolution import conv
-from relvm.ops.cumulative import cumulative_product, cumulative_sum
+from relvm.ops.cumulative import cumprod, cumsum
 from relvm.ops.decision_trees import tree_leaves
-from relvm.ops.gather import gather_elements, gather_slices
-from relvm.ops.grid_sample import sample
-from relvm.ops.interpolate import iota, resample
+from relvm.ops.gather import gather, gather_elements, gather_nd
+from relvm.ops.grid_sample import grid_sample
+from relvm.ops.interpolate import interpolate, iota
 from relvm.ops.lists import (
     is_null,
     list_append,
@@ -43,11 +43,11 @@ from relvm.ops.lists import (
 from relvm.ops.matmul import matmul, matmul_packed
 from relvm.ops.matmul_int8 import matmul_integer, matmul_integer_packed
 from relvm.ops.mod import modulo, remainder
-from relvm.ops.nms import suppress_overlaps
-from relvm.ops.pad_modes import extend
-from relvm.ops.pairwise_coupling import couple
+from relvm.ops.nms import non_max_suppression
+from relvm.ops.pad import pad
+from relvm.ops.pairwise_coupling import pairwise_coupling
 from relvm.ops.pooling import average_pool, max_pool, max_pool_indices
-from relvm.ops.quantization import quantise_by_range
+from relvm.ops.quantization import dynamic_quantize
 from relvm.ops.random import random_bits
 from relvm.ops.reduction import argmax, argmin, mean, prod, softmax
 from relvm.ops.reduction import max_ as max
@@ -67,13 +67,12 @@ from relvm.ops.reshape_transpose import (
 )
 from relvm.ops.reverse_sequence import reverse_sequence
 from relvm.ops.rnn import gru, lstm, rnn
-from relvm.ops.roi import align_regions, pool_regions
-from relvm.ops.row_echelon import triangular
+from relvm.ops.roi import roi_align, roi_max_pool
+from relvm.ops.row_echelon import row_echelon
 from relvm.ops.scalar_tensor import to_scalar, to_tensor
-from relvm.ops.scatter import scatter_elements, scatter_slices
-from relvm.ops.slice_pad import gather, pad
-from relvm.ops.slice_pad import slice_ as slice
-from relvm.ops.sort_topk import row_order, top_positions, true_positions
+from relvm.ops.scatter import scatter_elements, scatter_nd
+from relvm.ops.slice import slice_ as slice
+from relvm.ops.sort_topk import argtopk, lexsort_rows, nonzero
 from relvm.ops.strings import (
     string_case,
     string_concat,
@@ -109,4 +108,4 @@ from relvm.ops.unary import (
     tanh,
 )
 from relvm.ops.unary import round_ as round
-from relvm.ops.where_cast import bit_cast, cast, saturate, where
+from relvm.ops.where_cast import bit_cast, cast, saturating_cast, where

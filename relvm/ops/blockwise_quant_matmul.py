@@ -24,7 +24,7 @@ BITS = (2, 4, 8)
 
 
 def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
-    """The argument `b` of `matmul_blocks`, of a matrix (depth, columns) of numbers below 2 ** bits, whose last panel is
+    """The argument `b` of `matmul_blockwise_quant`, of a matrix (depth, columns) of numbers below 2 ** bits, whose last panel is
     filled up with zeros; depth is a multiple of how many are in a byte."""
     count = 8 // bits
     parts = numbers.astype(np.uint8).reshape(-1, count, numbers.shape[1])
@@ -44,7 +44,7 @@ def pack_block_values(values: np.ndarray, panels: np.ndarray) -> np.ndarray:
     return filled
 
 
-def _matmul_blocks(k: KernelBuilder, inputs, result: Result, *, columns: int, bits: int, block: int) -> None:
+def _matmul_blockwise_quant(k: KernelBuilder, inputs, result: Result, *, columns: int, bits: int, block: int) -> None:
     a, b, scales, zeros = inputs
     _, groups, width = b.shape
     depth, stride, nothing = a.shape[-1], scales.shape[1], Literal(0, I64)
@@ -81,7 +81,7 @@ def _unpacked(
     return Copied(fill)
 
 
-def _numpy_matmul_blocks(
+def _numpy_matmul_blockwise_quant(
     a: np.ndarray, b: np.ndarray, scales: np.ndarray, zeros: np.ndarray, *, columns: int, bits: int, block: int
 ) -> np.ndarray:
     panels, groups, width = b.shape
@@ -93,8 +93,12 @@ def _numpy_matmul_blocks(
     return np.matmul(a, matrix[:, :columns])
 
 
-@op("matmul_blocks", numpy=_numpy_matmul_blocks, lower=Product(_matmul_blocks, rows_and_columns, matrix_operations))
-def matmul_blocks(
+@op(
+    "matmul_blockwise_quant",
+    numpy=_numpy_matmul_blockwise_quant,
+    lower=Product(_matmul_blockwise_quant, rows_and_columns, matrix_operations),
+)
+def matmul_blockwise_quant(
     a: TensorType, b: TensorType, scales: TensorType, zeros: TensorType, *, columns: int, bits: int, block: int
 ) -> TensorType:
     """a times the matrix (b - zero) * scale, whose numbers are packed, and whose scales and zero points are for `block`
@@ -106,7 +110,7 @@ def matmul_blocks(
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: shapes that do not fit.  RelvmArgumentError: another
     number of columns, bits or rows of a block.   Source: MatMulNBits of ONNX Runtime.
     """
-    name = "matmul_blocks"
+    name = "matmul_blockwise_quant"
     expect_tensor(name, a=a, b=b, scales=scales, zeros=zeros)
     expect(a.dtype == F32 and a.rank != 0, "{}: a is {}, expected f32 of rank 1 or more", name, a)
     expect(bits in BITS, "{}: bits is {!r}, expected one of {}", name, bits, BITS, error=RelvmArgumentError)

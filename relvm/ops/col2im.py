@@ -19,10 +19,10 @@ from relvm.kernels.lowering_rules import Loops, flat_position, loop_nest
 def _window(x_shape: tuple, strides, pads, dilations) -> Window:
     """pads: before each axis only; what is behind the end is left out by the result's shape."""
     spatial = (len(x_shape) - 2) // 2
-    return window_of("fold", x_shape[2 : 2 + spatial], strides, None if pads is None else (*pads, *pads), dilations)
+    return window_of("col2im", x_shape[2 : 2 + spatial], strides, None if pads is None else (*pads, *pads), dilations)
 
 
-def _numpy_fold(x: np.ndarray, shape: tuple[int, ...], *, strides, pads, dilations) -> np.ndarray:
+def _numpy_col2im(x: np.ndarray, shape: tuple[int, ...], *, strides, pads, dilations) -> np.ndarray:
     window, spatial = _window(x.shape, strides, pads, dilations), len(shape) - 2
     places = x.shape[2 + spatial :]
     result = np.zeros(shape, x.dtype)
@@ -37,7 +37,7 @@ def _numpy_fold(x: np.ndarray, shape: tuple[int, ...], *, strides, pads, dilatio
     return result
 
 
-def _fold(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> None:
+def _col2im(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> None:
     """Row after row of the result; each position of the window adds a row of x to those elements that it meets."""
     (x,), (out,) = inputs, outputs
     window, spatial = _window(x.shape, strides, pads, dilations), len(out.shape) - 2
@@ -67,8 +67,8 @@ def _fold(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> Non
                 k.store(out, (at,), out.flat(at) + x.flat(source + o))
 
 
-@op("fold", numpy=_numpy_fold, lower=Loops(_fold, one_for_each))
-def fold(
+@op("col2im", numpy=_numpy_col2im, lower=Loops(_col2im, one_for_each))
+def col2im(
     x: TensorType,
     shape: ShapeType,
     *,
@@ -85,15 +85,15 @@ def fold(
     Raises RelvmTypeError: bool, ranks that do not fit.  RelvmArgumentError: attributes that do not fit.
     RelvmShapeError: another batch or number of channels.   Source: ONNX Col2Im-18, ConvTranspose-22.
     """
-    expect_numeric("fold", x=x)
-    expect_shape("fold", "shape", shape)
+    expect_numeric("col2im", x=x)
+    expect_shape("col2im", "shape", shape)
     fits = x.rank is None or (x.rank >= 4 and x.rank % 2 == 0)
-    expect(fits, "fold: x has rank {}, expected 2 and two for each spatial axis", x.rank)
-    expect(shape.rank is None or shape.rank >= 3, "fold: shape has rank {}, expected at least 3", shape.rank)
+    expect(fits, "col2im: x has rank {}, expected 2 and two for each spatial axis", x.rank)
+    expect(shape.rank is None or shape.rank >= 3, "col2im: shape has rank {}, expected at least 3", shape.rank)
     if x.rank is not None and shape.rank is not None:
-        expect(x.rank == 2 * shape.rank - 2, "fold: x has rank {} and shape {}", x.rank, shape.rank)
+        expect(x.rank == 2 * shape.rank - 2, "col2im: x has rank {} and shape {}", x.rank, shape.rank)
     if x.shape is not None:
         _window(x.shape, strides, pads, dilations)
         for axis, (own, wanted) in enumerate(zip(x.shape[:2], shape.dims or (), strict=False)):
-            expect_equal_dims("fold", f"dimension {axis} of x and of shape differs", own, wanted)
+            expect_equal_dims("col2im", f"dimension {axis} of x and of shape differs", own, wanted)
     return TensorType(x.dtype, shape.dims, shape.rank)

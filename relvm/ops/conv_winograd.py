@@ -40,7 +40,7 @@ def _windows(u: np.ndarray) -> np.ndarray:
     return undo @ g @ undo.T
 
 
-def _conv_tiles(k: KernelBuilder, inputs, result: Result, *, pads: tuple[int, ...], spread: int) -> None:
+def _conv_winograd(k: KernelBuilder, inputs, result: Result, *, pads: tuple[int, ...], spread: int) -> None:
     """Blocks of tiles, which are transformed once, times groups of ROWS filters."""
     x, u = inputs
     _, filters, channels = u.shape
@@ -143,7 +143,7 @@ class _Block:
                     self.result.store(k, (self.image, filter_ + r, place + j), self.out[source + j])
 
 
-def _numpy_conv_tiles(x: np.ndarray, u: np.ndarray, *, pads: tuple[int, ...], spread: int) -> np.ndarray:
+def _numpy_conv_winograd(x: np.ndarray, u: np.ndarray, *, pads: tuple[int, ...], spread: int) -> np.ndarray:
     return numpy_conv(x, _windows(u), strides=None, pads=pads, dilations=(spread, 1), groups=1)
 
 
@@ -152,8 +152,8 @@ def _operations(x: tuple, u: tuple, out: tuple, **attributes) -> AnyDim:
     return window_operations(x, (u[1], u[2], 3, 3), out)
 
 
-@op("conv_tiles", numpy=_numpy_conv_tiles, lower=Product(_conv_tiles, walked_axes, _operations))
-def conv_tiles(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
+@op("conv_winograd", numpy=_numpy_conv_winograd, lower=Product(_conv_winograd, walked_axes, _operations))
+def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
     """`conv` over two spatial axes by constant windows of 3 x 3, for tiles of 2 x 2 places of the result at a time.
 
     x: f32, (batch, channels, h, w).   u: f32, (16, filters, channels), what `transform_windows` makes of the weights,
@@ -164,17 +164,19 @@ def conv_tiles(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: i
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: channels that are not provably right, a padded input
     smaller than the window.   Source: the pass pack_weights; Lavin and Gray, 2015.
     """
-    expect_same_dtype("conv_tiles", x=x, u=u)
-    expect(x.dtype == F32, "conv_tiles: x has dtype {}, expected f32", x.dtype)
-    expect(x.rank in (None, 4), "conv_tiles: x has rank {}, expected 4", x.rank)
-    expect(u.rank in (None, 3), "conv_tiles: u has rank {}, expected 3", u.rank)
+    expect_same_dtype("conv_winograd", x=x, u=u)
+    expect(x.dtype == F32, "conv_winograd: x has dtype {}, expected f32", x.dtype)
+    expect(x.rank in (None, 4), "conv_winograd: x has rank {}, expected 4", x.rank)
+    expect(u.rank in (None, 3), "conv_winograd: u has rank {}, expected 3", u.rank)
     if u.shape is None:
         return TensorType(F32, None, 4)
     known = all(isinstance(dim, int) for dim in u.shape)
     fits = known and u.shape[0] == 16 and u.shape[1] > 0 and 0 < u.shape[2] <= MOST_CHANNELS
-    expect(fits, "conv_tiles: u is {}, expected f32[16, filters, channels] with at most {} channels", u, MOST_CHANNELS)
-    window = window_of("conv_tiles", (3, 3), None, pads, (spread, 1))
+    expect(
+        fits, "conv_winograd: u is {}, expected f32[16, filters, channels] with at most {} channels", u, MOST_CHANNELS
+    )
+    window = window_of("conv_winograd", (3, 3), None, pads, (spread, 1))
     if x.shape is None:
         return TensorType(F32, None, 4)
-    expect_equal_dims("conv_tiles", "channels of x and u differ", x.shape[1], u.shape[2])
-    return TensorType(F32, (x.shape[0], u.shape[1], *output_dims("conv_tiles", x.shape[2:], window)))
+    expect_equal_dims("conv_winograd", "channels of x and u differ", x.shape[1], u.shape[2])
+    return TensorType(F32, (x.shape[0], u.shape[1], *output_dims("conv_winograd", x.shape[2:], window)))

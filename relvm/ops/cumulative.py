@@ -59,8 +59,8 @@ def _type(name: str, x: TensorType, axis: int, exclusive: object, reverse: objec
     return x
 
 
-@op("cumulative_sum", numpy=_numpy_cumulation(np.add), lower=_cumulation(lambda total, x: total + x, 0))
-def cumulative_sum(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool = False) -> TensorType:
+@op("cumsum", numpy=_numpy_cumulation(np.add), lower=_cumulation(lambda total, x: total + x, 0))
+def cumsum(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool = False) -> TensorType:
     """The sum of the elements up to each along an axis; integers wrap around.
 
     x: an integer or float dtype, rank >= 1.   axis: in [-rank, rank).   exclusive: whether the element itself is left
@@ -68,11 +68,11 @@ def cumulative_sum(x: TensorType, *, axis: int, exclusive: bool = False, reverse
     Raises RelvmTypeError: bool, an axis out of range.  RelvmArgumentError: a flag that is no bool.
     Source: ONNX CumSum-14.
     """
-    return _type("cumulative_sum", x, axis, exclusive, reverse)
+    return _type("cumsum", x, axis, exclusive, reverse)
 
 
-@op("cumulative_product", numpy=_numpy_cumulation(np.multiply), lower=_cumulation(lambda total, x: total * x, 1))
-def cumulative_product(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool = False) -> TensorType:
+@op("cumprod", numpy=_numpy_cumulation(np.multiply), lower=_cumulation(lambda total, x: total * x, 1))
+def cumprod(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool = False) -> TensorType:
     """The product of the elements up to each along an axis; integers wrap around.
 
     x: an integer or float dtype, rank >= 1.   axis: in [-rank, rank).   exclusive: whether the element itself is left
@@ -80,4 +80,4 @@ def cumulative_product(x: TensorType, *, axis: int, exclusive: bool = False, rev
     Raises RelvmTypeError: bool, an axis out of range.  RelvmArgumentError: a flag that is no bool.
     Source: ONNX CumProd-26.
     """
-    return _type("cumulative_product", x, axis, exclusive, reverse)
+    return _type("cumprod", x, axis, exclusive, reverse)

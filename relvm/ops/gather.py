@@ -11,7 +11,7 @@ from relvm.ir.symbolic import AnyDim
 from relvm.ir.type_rules import expect_axis, expect_equal_dims, expect_integers, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar
-from relvm.kernels.lowering_rules import Loops, flat_position, from_the_front, loop_nest
+from relvm.kernels.lowering_rules import Lookup, Loops, flat_position, from_the_front, loop_nest, part_loops
 
 
 def expect_indices(op: str, indices: TensorType) -> None:
@@ -33,6 +33,54 @@ def position(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) 
     outside = (index < -count).either(index >= count)
     k.fail(outside, "INDEX_ERROR", f"{op}: index %lld is outside axis {axis} of size %lld", index, count)
     return from_the_front(index, count)
+
+
+# ---- slices along an axis ----
+
+
+def _numpy_gather(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
+    for index in indices.flat:
+        numpy_position("gather", index, axis % x.ndim, x.shape[axis])
+    return np.take(x, indices, axis)
+
+
+def _gather(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
+    """Every index is checked before anything is copied."""
+    (x, indices), (out,) = inputs, outputs
+    axis %= len(x.shape)
+    size, count, width = k.size(x.shape[axis : axis + 1]), k.size(indices.shape), k.size(x.shape[axis + 1 :])
+    _check_indices(k, indices, x.shape[axis], axis)
+    with part_loops(k, [k.size(x.shape[:axis]), count], width * 4 + 4) as (row, n):
+        index = k.declare("index", indices.flat(n).to(I64))
+        source = k.declare("source", (row * size + from_the_front(index, size)) * width)
+        target = k.declare("target", (row * count + n) * width)
+        with k.loop(width, simd=True) as i:
+            k.store(out, (target + i,), x.flat(source + i))
+
+
+def _check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int) -> None:
+    with k.loop(k.size(indices.shape), name="n") as n:
+        position(k, "gather", indices.flat(n), axis, size)
+
+
+@op("gather", numpy=_numpy_gather, lower=Lookup(_gather, check=_check_indices), moves=True)
+def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
+    """The slices of x along an axis that the indices name.
+
+    x: any tensor of rank >= 1.   indices: i32 or i64, each in [-n, n) for the axis's size n.   axis: in [-rank,
+    rank).
+    Result: the dtype of x; the shape of x with the shape of indices in the place of the axis.
+    Raises RelvmTypeError: another dtype of indices, an axis out of range.  At run time RelvmIndexError: an index out
+    of range.   Source: ONNX Gather-13.
+    """
+    expect_tensor("gather", x=x, indices=indices)
+    expect(indices.dtype in (I32, I64), "gather: indices has dtype {}, expected i32 or i64", indices.dtype)
+    if x.rank is None:
+        return TensorType(x.dtype)
+    at = expect_axis("gather", axis, x.rank)
+    if x.shape is None or indices.shape is None:
+        return TensorType(x.dtype, None, None if indices.rank is None else x.rank - 1 + indices.rank)
+    return TensorType(x.dtype, (*x.shape[:at], *indices.shape, *x.shape[at + 1 :]))
 
 
 # ---- one element for each index ----
@@ -127,25 +175,25 @@ def numpy_slices(op: str, x: np.ndarray, indices: np.ndarray):
         yield at, tuple(numpy_position(op, i, axis, x.shape[axis]) for axis, i in enumerate(indices[at]))
 
 
-def _numpy_gather_slices(x: np.ndarray, indices: np.ndarray, *, depth: int) -> np.ndarray:
+def _numpy_gather_nd(x: np.ndarray, indices: np.ndarray, *, depth: int) -> np.ndarray:
     result = np.empty((*indices.shape[:-1], *x.shape[depth:]), x.dtype)
-    for at, place in numpy_slices("gather_slices", x, indices):
+    for at, place in numpy_slices("gather_nd", x, indices):
         result[at] = x[place]
     return result
 
 
-def _gather_slices(k: KernelBuilder, inputs, outputs, *, depth: int) -> None:
+def _gather_nd(k: KernelBuilder, inputs, outputs, *, depth: int) -> None:
     (x, indices), (out,) = inputs, outputs
     width = k.size(x.shape[depth:])
     with k.loop(k.size(indices.shape[:-1]), name="row") as row:
-        source = k.declare("source", row_start(k, "gather_slices", x, indices, row, depth) * width)
+        source = k.declare("source", row_start(k, "gather_nd", x, indices, row, depth) * width)
         target = k.declare("target", row * width)
         with k.loop(width, simd=True) as i:
             k.store(out, (target + i,), x.flat(source + i))
 
 
-@op("gather_slices", numpy=_numpy_gather_slices, lower=Loops(_gather_slices), moves=True)
-def gather_slices(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
+@op("gather_nd", numpy=_numpy_gather_nd, lower=Loops(_gather_nd), moves=True)
+def gather_nd(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
     """The slices of x that rows of indices name: element a... of the result is x[indices[a...]].
 
     x: any tensor of rank >= depth.   indices: i32 or i64, (..., depth): a position along each of the first axes, in
@@ -155,11 +203,11 @@ def gather_slices(x: TensorType, indices: TensorType, *, depth: int) -> TensorTy
     dimension of indices.  At run time RelvmIndexError: an index out of range.
     Source: ONNX GatherND-13 without batches.
     """
-    expect_tensor("gather_slices", x=x)
-    expect_rows("gather_slices", indices, depth)
+    expect_tensor("gather_nd", x=x)
+    expect_rows("gather_nd", indices, depth)
     if x.rank is None or indices.rank is None:
         return TensorType(x.dtype)
-    expect(x.rank >= depth, "gather_slices: x has rank {}, expected at least {}", x.rank, depth)
+    expect(x.rank >= depth, "gather_nd: x has rank {}, expected at least {}", x.rank, depth)
     if x.shape is None or indices.shape is None:
         return TensorType(x.dtype, None, indices.rank - 1 + x.rank - depth)
     return TensorType(x.dtype, (*indices.shape[:-1], *x.shape[depth:]))

@@ -51,7 +51,7 @@ def _numpy_weights(mode: str, part: np.ndarray) -> list[np.ndarray]:
     return [far[0], near[0], near[1], far[1]]
 
 
-def _numpy_sample(x, places, *, mode: str, padding: str, align_corners: bool) -> np.ndarray:
+def _numpy_grid_sample(x, places, *, mode: str, padding: str, align_corners: bool) -> np.ndarray:
     batch, channels, *sizes = x.shape
     shape = (batch, channels, *places.shape[1:-1])
     places = places.reshape(batch, math.prod(shape[2:]), len(sizes)).astype(
@@ -130,7 +130,7 @@ def _taps(k: KernelBuilder, at: Scalar, size: Scalar, mode: str, padding: str, a
     return made
 
 
-def _sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, align_corners: bool) -> None:
+def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, align_corners: bool) -> None:
     """The elements around a place, and their weights, are found once for all channels."""
     (x, places), (out,) = inputs, outputs
     channels, sizes = as_scalar(x.shape[1], I64), x.shape[2:]
@@ -167,8 +167,8 @@ def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Sc
     return offset, inside, weight
 
 
-@op("sample", numpy=_numpy_sample, lower=Loops(_sample))
-def sample(
+@op("grid_sample", numpy=_numpy_grid_sample, lower=Loops(_grid_sample))
+def grid_sample(
     x: TensorType, places: TensorType, *, mode: str, padding: str = "zeros", align_corners: bool = False
 ) -> TensorType:
     """Every channel of x at places between its elements.
@@ -182,21 +182,23 @@ def sample(
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode or padding, align_corners no bool.
     RelvmShapeError: two numbers of images, or as many coordinates as there are not axes.   Source: ONNX GridSample-22.
     """
-    expect_float("sample", places=places)
-    expect_tensor("sample", x=x)
+    expect_float("grid_sample", places=places)
+    expect_tensor("grid_sample", x=x)
     for name, value, known in (("mode", mode, _MODES), ("padding", padding, _PADDINGS)):
-        message = "sample: {} is {!r}, expected one of {}"
+        message = "grid_sample: {} is {!r}, expected one of {}"
         expect(value in known, message, name, value, ", ".join(known), error=RelvmArgumentError)
     is_bool = isinstance(align_corners, bool)
-    expect(is_bool, "sample: align_corners is {!r}, expected a bool", align_corners, error=RelvmArgumentError)
+    expect(is_bool, "grid_sample: align_corners is {!r}, expected a bool", align_corners, error=RelvmArgumentError)
     if mode != "nearest":
-        expect_float("sample", x=x)
+        expect_float("grid_sample", x=x)
     for name, type_, least in (("x", x, 3), ("places", places, 2)):
         fits = type_.rank is None or type_.rank >= least
-        expect(fits, "sample: {} has rank {}, expected at least {}", name, type_.rank, least)
+        expect(fits, "grid_sample: {} has rank {}, expected at least {}", name, type_.rank, least)
     if x.shape is None or places.shape is None:
         return TensorType(x.dtype, None, places.rank)
-    expect_equal_dims("sample", "the number of images and that of their places differ", x.shape[0], places.shape[0])
+    expect_equal_dims(
+        "grid_sample", "the number of images and that of their places differ", x.shape[0], places.shape[0]
+    )
     axes = len(x.shape) - 2
-    expect_equal_dims("sample", "the numbers of axes and of coordinates differ", axes, places.shape[-1])
+    expect_equal_dims("grid_sample", "the numbers of axes and of coordinates differ", axes, places.shape[-1])
     return TensorType(x.dtype, (*x.shape[:2], *places.shape[1:-1]))

@@ -45,11 +45,11 @@ def iota(shape: ShapeType) -> TensorType:
     return TensorType(I64, shape.dims, shape.rank)
 
 
-def _numpy_resample(x: np.ndarray, indices: np.ndarray, weights: np.ndarray, *, axis: int) -> np.ndarray:
+def _numpy_interpolate(x: np.ndarray, indices: np.ndarray, weights: np.ndarray, *, axis: int) -> np.ndarray:
     size = x.shape[axis]
     for index in indices.flat:
         if not 0 <= index < size:
-            raise RelvmIndexError(f"resample: index {index} is outside axis {axis % x.ndim} of size {size}")
+            raise RelvmIndexError(f"interpolate: index {index} is outside axis {axis % x.ndim} of size {size}")
     moved = np.moveaxis(x, axis, -1)
     result = np.zeros((*moved.shape[:-1], indices.shape[1]), x.dtype)
     for positions, factors in zip(indices, weights, strict=True):
@@ -57,7 +57,7 @@ def _numpy_resample(x: np.ndarray, indices: np.ndarray, weights: np.ndarray, *, 
     return np.moveaxis(result, -1, axis)
 
 
-def _resample(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
+def _interpolate(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     """Every index is checked before anything is written.  Along the last axis a loop over the places, else whole rows
     of what follows the axis are added."""
     (x, indices, weights), (out,) = inputs, outputs
@@ -67,7 +67,7 @@ def _resample(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     with k.loop(k.size(indices.shape), name="n") as n:
         index = k.declare("index", indices.flat(n))
         outside = (index < 0).either(index >= size)
-        k.fail(outside, "INDEX_ERROR", f"resample: index %lld is outside axis {axis} of size %lld", index, size)
+        k.fail(outside, "INDEX_ERROR", f"interpolate: index %lld is outside axis {axis} of size %lld", index, size)
     rows, along, each = k.size(x.shape[:axis]), k.size((places,)), k.size((taps,)) * 2
     if axis == len(x.shape) - 1:
         with part_loops(k, [rows], along * each) as (row,):
@@ -118,8 +118,8 @@ def _operations(x: Shape, indices: Shape, weights: Shape, out: Shape, *, axis: i
     return 2 * product(out) * indices[0]
 
 
-@op("resample", numpy=_numpy_resample, lower=Loops(_resample, _operations))
-def resample(x: TensorType, indices: TensorType, weights: TensorType, *, axis: int) -> TensorType:
+@op("interpolate", numpy=_numpy_interpolate, lower=Loops(_interpolate, _operations))
+def interpolate(x: TensorType, indices: TensorType, weights: TensorType, *, axis: int) -> TensorType:
     """Weighted sums of elements along an axis: place p of the result is the sum over t of weights[t, p] times
     element indices[t, p] of x.
 
@@ -129,18 +129,18 @@ def resample(x: TensorType, indices: TensorType, weights: TensorType, *, axis: i
     weights that differ.  At run time RelvmIndexError: an index out of range.
     Source: the interpolation of ONNX Resize-19, whose coefficients are `weights`.
     """
-    expect_float("resample", x=x, weights=weights)
-    expect_tensor("resample", indices=indices)
-    expect_same_dtype("resample", x=x, weights=weights)
-    expect(indices.dtype == I64, "resample: indices has dtype {}, expected i64", indices.dtype)
+    expect_float("interpolate", x=x, weights=weights)
+    expect_tensor("interpolate", indices=indices)
+    expect_same_dtype("interpolate", x=x, weights=weights)
+    expect(indices.dtype == I64, "interpolate: indices has dtype {}, expected i64", indices.dtype)
     for name, type_ in (("indices", indices), ("weights", weights)):
-        expect(type_.rank in (None, 2), "resample: {} has rank {}, expected 2", name, type_.rank)
+        expect(type_.rank in (None, 2), "interpolate: {} has rank {}, expected 2", name, type_.rank)
     if indices.shape is not None and weights.shape is not None:
         for at, (first, second) in enumerate(zip(indices.shape, weights.shape, strict=True)):
-            expect_equal_dims("resample", f"dimension {at} of indices and weights differs", first, second)
+            expect_equal_dims("interpolate", f"dimension {at} of indices and weights differs", first, second)
     if x.rank is None:
         return x
-    at = expect_axis("resample", axis, x.rank)
+    at = expect_axis("interpolate", axis, x.rank)
     if x.shape is None or indices.shape is None:
         return TensorType(x.dtype, None, x.rank)
     return TensorType(x.dtype, (*x.shape[:at], indices.shape[1], *x.shape[at + 1 :]))

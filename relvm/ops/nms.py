@@ -32,7 +32,7 @@ def _numpy_overlap(first: tuple, second: tuple) -> np.float32:
     return common / (areas[0] + areas[1] - common)
 
 
-def _numpy_suppress_overlaps(boxes, scores, limit, overlap, threshold, *, centred: bool) -> np.ndarray:
+def _numpy_non_max_suppression(boxes, scores, limit, overlap, threshold, *, centred: bool) -> np.ndarray:
     result = np.full(scores.shape, -1, np.int64)
     order = numpy_top_positions(scores, scores.shape, axis=2, largest=True)
     for image, kind in np.ndindex(scores.shape[:2]):
@@ -49,7 +49,7 @@ def _numpy_suppress_overlaps(boxes, scores, limit, overlap, threshold, *, centre
     return result
 
 
-def _suppress_overlaps(k: KernelBuilder, inputs, outputs, *, centred: bool) -> None:
+def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) -> None:
     """Of each row of the result the front is a heap of the boxes that are left, the best at its root, and the boxes
     chosen so far stand at the end, the first of them last; the row is turned around when all is done."""
     (boxes, scores, limit, overlap, threshold), (out,) = inputs, outputs
@@ -111,8 +111,8 @@ def _overlap(k: KernelBuilder, first, second) -> Scalar:
     return k.declare("part", Select(all_, common / (areas[0] + areas[1] - common), Literal(0.0, F32)))
 
 
-@op("suppress_overlaps", numpy=_numpy_suppress_overlaps, lower=Loops(_suppress_overlaps))
-def suppress_overlaps(
+@op("non_max_suppression", numpy=_numpy_non_max_suppression, lower=Loops(_non_max_suppression))
+def non_max_suppression(
     boxes: TensorType,
     scores: TensorType,
     limit: TensorType,
@@ -134,15 +134,15 @@ def suppress_overlaps(
     given = {"boxes": boxes, "scores": scores, "limit": limit, "overlap": overlap}
     wanted = (F32, 3), (F32, 3), (I64, 0), (F32, 0), (F32, 0)
     for (name, type_), (dtype, rank) in zip([*given.items(), ("threshold", threshold)], wanted, strict=True):
-        expect_tensor("suppress_overlaps", **{name: type_})
+        expect_tensor("non_max_suppression", **{name: type_})
         fits = type_.dtype == dtype and type_.rank in (None, rank)
-        expect(fits, "suppress_overlaps: {} is {}, expected {} of rank {}", name, type_, dtype, rank)
+        expect(fits, "non_max_suppression: {} is {}, expected {} of rank {}", name, type_, dtype, rank)
     is_bool = isinstance(centred, bool)
-    expect(is_bool, "suppress_overlaps: centred is {!r}, expected a bool", centred, error=RelvmArgumentError)
+    expect(is_bool, "non_max_suppression: centred is {!r}, expected a bool", centred, error=RelvmArgumentError)
     if scores.shape is None:
         return TensorType(I64, None, 3)
     if boxes.shape is not None:
-        expect_equal_dims("suppress_overlaps", "the numbers of images differ", scores.shape[0], boxes.shape[0])
-        expect_equal_dims("suppress_overlaps", "the numbers of boxes differ", scores.shape[2], boxes.shape[1])
-        expect_equal_dims("suppress_overlaps", "a box is not four numbers", 4, boxes.shape[2])
+        expect_equal_dims("non_max_suppression", "the numbers of images differ", scores.shape[0], boxes.shape[0])
+        expect_equal_dims("non_max_suppression", "the numbers of boxes differ", scores.shape[2], boxes.shape[1])
+        expect_equal_dims("non_max_suppression", "a box is not four numbers", 4, boxes.shape[2])
     return TensorType(I64, scores.shape)

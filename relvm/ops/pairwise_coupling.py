@@ -15,7 +15,7 @@ _MOST_CLASSES = 512  # two numbers for each are on the C stack
 _LEAST_ROUNDS, _TOLERANCE = 100, 0.005
 
 
-def _numpy_couple(x: np.ndarray) -> np.ndarray:
+def _numpy_pairwise_coupling(x: np.ndarray) -> np.ndarray:
     classes, own = x.shape[1], x.dtype.type
     result = np.full(x.shape[:2], own(1) / own(max(classes, 1)), x.dtype)
     for pairs, shares in zip(x, result, strict=True):
@@ -36,7 +36,7 @@ def _numpy_couple(x: np.ndarray) -> np.ndarray:
     return result
 
 
-def _couple(k: KernelBuilder, inputs, outputs) -> None:
+def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
     """Newton's steps for one class after the other, the shares being made to sum up to 1 after each."""
     (x,), (out,) = inputs, outputs
     count, dtype = x.shape[1], x.dtype
@@ -80,8 +80,8 @@ def _couple(k: KernelBuilder, inputs, outputs) -> None:
                     k.store(out, (shares + j,), out.flat(shares + j) / whole)
 
 
-@op("couple", numpy=_numpy_couple, lower=Loops(_couple))
-def couple(x: TensorType) -> TensorType:
+@op("pairwise_coupling", numpy=_numpy_pairwise_coupling, lower=Loops(_pairwise_coupling))
+def pairwise_coupling(x: TensorType) -> TensorType:
     """For each row the probabilities of the classes that agree best with those of all pairs of them.
 
     x: (n, classes, classes), a float dtype: at i, j the probability of class i where only i and j may be; the diagonal
@@ -91,11 +91,11 @@ def couple(x: TensorType) -> TensorType:
     Source: T.-F. Wu, C.-J. Lin, R. C. Weng, Probability Estimates for Multi-class Classification by Pairwise Coupling,
     2004, second method; with the tolerance of LIBSVM and ONNX Runtime.
     """
-    expect_float("couple", x=x)
-    expect(x.rank in (None, 3), "couple: x has rank {}, expected 3", x.rank)
+    expect_float("pairwise_coupling", x=x)
+    expect(x.rank in (None, 3), "pairwise_coupling: x has rank {}, expected 3", x.rank)
     if x.shape is None:
         return TensorType(x.dtype, None, 2)
-    expect_equal_dims("couple", "a matrix is not square", *x.shape[1:])
+    expect_equal_dims("pairwise_coupling", "a matrix is not square", *x.shape[1:])
     known = isinstance(x.shape[1], int) and 1 <= x.shape[1] <= _MOST_CLASSES
-    expect(known, "couple: {} classes, expected a known number from 1 to {}", x.shape[1], _MOST_CLASSES)
+    expect(known, "pairwise_coupling: {} classes, expected a known number from 1 to {}", x.shape[1], _MOST_CLASSES)
     return TensorType(x.dtype, x.shape[:2])

@@ -14,7 +14,7 @@ from relvm.kernels.lowering_rules import Loops
 _HIGHEST = 255
 
 
-def _quantise_by_range(k: KernelBuilder, inputs, outputs) -> None:
+def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
     """One walk for the range, one for the numbers."""
     (x,), (out, scale_out, zero_out) = inputs, outputs
     size, nothing = k.size(x.shape), Literal(0, I64)
@@ -42,7 +42,7 @@ def _within(x: Scalar) -> Scalar:
     return Select(above < _HIGHEST, above, Literal(_HIGHEST, F32))
 
 
-def _numpy_quantise_by_range(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _numpy_dynamic_quantize(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     nothing, highest = np.float32(0), np.float32(_HIGHEST)
     low = np.fmin.reduce(x, axis=None, initial=nothing)
     high = np.fmax.reduce(x, axis=None, initial=nothing)
@@ -59,13 +59,13 @@ def _operations(x: tuple[AnyDim, ...], *shapes: tuple[AnyDim, ...]) -> AnyDim:
     return 7 * product(x)
 
 
-@op("quantise_by_range", numpy=_numpy_quantise_by_range, lower=Loops(_quantise_by_range, _operations))
-def quantise_by_range(x: TensorType) -> TupleType:
+@op("dynamic_quantize", numpy=_numpy_dynamic_quantize, lower=Loops(_dynamic_quantize, _operations))
+def dynamic_quantize(x: TensorType) -> TupleType:
     """x as u8, such that the range of x, with 0, is that of u8: round(x / scale) + zero, half to even.
 
     x: f32.   NaN has no part in the range, and becomes 0.   All zeros, or no elements: a scale of 1.
     Result: u8, the shape of x; the scale, f32 of rank 0; the zero point, u8 of rank 0.
     Raises RelvmTypeError: another dtype.   Source: ONNX DynamicQuantizeLinear-11; what it leaves open, ONNX Runtime.
     """
-    expect(x.dtype == F32, "quantise_by_range: x has dtype {}, expected f32", x.dtype)
+    expect(x.dtype == F32, "dynamic_quantize: x has dtype {}, expected f32", x.dtype)
     return TupleType((TensorType(U8, x.shape, x.rank), TensorType(F32, ()), TensorType(U8, ())))

@@ -96,9 +96,9 @@ def _numpy_tap(at: float, size: int) -> tuple[bool, int, int, float]:
     return True, low, high, (at - low if high > low else 0.0)
 
 
-def _numpy_align_regions(x, regions, images, *, size, mode, samples, scale, half_pixel) -> np.ndarray:
-    _numpy_images("align_regions", images, len(x))
-    _numpy_sides("align_regions", regions, size, scale)
+def _numpy_roi_align(x, regions, images, *, size, mode, samples, scale, half_pixel) -> np.ndarray:
+    _numpy_images("roi_align", images, len(x))
+    _numpy_sides("roi_align", regions, size, scale)
     sizes, result = x.shape[2:], np.zeros((len(regions), x.shape[1], *size), x.dtype)
     shift = x.dtype.type(0.5 if half_pixel else 0.0)
     for n, region in enumerate(regions):
@@ -136,11 +136,11 @@ def _tap(k: KernelBuilder, at: Scalar, extent: Scalar) -> tuple[Local, Local, Lo
     return near, low, high, weight
 
 
-def _align_regions(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale, half_pixel) -> None:
+def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale, half_pixel) -> None:
     """The elements around a sample, and their weights, are found once for all channels."""
     (x, regions, images), (out,) = inputs, outputs
-    _check_images(k, "align_regions", images, x.shape[0])
-    _check_sides(k, "align_regions", regions, size, scale)
+    _check_images(k, "roi_align", images, x.shape[0])
+    _check_sides(k, "roi_align", regions, size, scale)
     dtype, channels = x.dtype, as_scalar(x.shape[1], I64)
     height, width = (as_scalar(dim, I64) for dim in x.shape[2:])
     with part_loops(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
@@ -194,8 +194,8 @@ def _largest(k: KernelBuilder, start: Scalar, values: list[Scalar]) -> Local:
     return best
 
 
-@op("align_regions", numpy=_numpy_align_regions, lower=Loops(_align_regions))
-def align_regions(
+@op("roi_align", numpy=_numpy_roi_align, lower=Loops(_roi_align))
+def roi_align(
     x: TensorType,
     regions: TensorType,
     images: TensorType,
@@ -218,22 +218,22 @@ def align_regions(
     none.  RelvmShapeError: two numbers of regions.  At run time RelvmIndexError: no such image; RelvmArithmeticError: a
     region that is not finite, or endless.   Source: ONNX RoiAlign-22.
     """
-    expect(mode in _MODES, "align_regions: mode is {!r}, expected avg or max", mode, error=RelvmArgumentError)
+    expect(mode in _MODES, "roi_align: mode is {!r}, expected avg or max", mode, error=RelvmArgumentError)
     whole = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 0
-    expect(whole, "align_regions: samples is {!r}, expected a number from 0 on", samples, error=RelvmArgumentError)
+    expect(whole, "roi_align: samples is {!r}, expected a number from 0 on", samples, error=RelvmArgumentError)
     is_number = isinstance(scale, int | float)
-    expect(is_number, "align_regions: scale is {!r}, expected a number", scale, error=RelvmArgumentError)
+    expect(is_number, "roi_align: scale is {!r}, expected a number", scale, error=RelvmArgumentError)
     is_bool = isinstance(half_pixel, bool)
-    expect(is_bool, "align_regions: half_pixel is {!r}, expected a bool", half_pixel, error=RelvmArgumentError)
-    return _expect_regions("align_regions", x, regions, images, size)
+    expect(is_bool, "roi_align: half_pixel is {!r}, expected a bool", half_pixel, error=RelvmArgumentError)
+    return _expect_regions("roi_align", x, regions, images, size)
 
 
 # ---- maxima of whole elements ----
 
 
-def _numpy_pool_regions(x, regions, images, *, size, scale) -> np.ndarray:
-    _numpy_images("pool_regions", images, len(x))
-    _numpy_sides("pool_regions", regions, size, scale)
+def _numpy_roi_max_pool(x, regions, images, *, size, scale) -> np.ndarray:
+    _numpy_images("roi_max_pool", images, len(x))
+    _numpy_sides("roi_max_pool", regions, size, scale)
     result = np.zeros((len(regions), x.shape[1], *size), x.dtype)
     for n, region in enumerate(regions):
         scaled = region * x.dtype.type(scale)
@@ -251,10 +251,10 @@ def _numpy_pool_regions(x, regions, images, *, size, scale) -> np.ndarray:
     return result
 
 
-def _pool_regions(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
+def _roi_max_pool(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
     (x, regions, images), (out,) = inputs, outputs
-    _check_images(k, "pool_regions", images, x.shape[0])
-    _check_sides(k, "pool_regions", regions, size, scale)
+    _check_images(k, "roi_max_pool", images, x.shape[0])
+    _check_sides(k, "roi_max_pool", regions, size, scale)
     dtype, channels = x.dtype, as_scalar(x.shape[1], I64)
     height, width = (as_scalar(dim, I64) for dim in x.shape[2:])
 
@@ -283,8 +283,8 @@ def _pool_regions(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
             k.store(out, ((n * channels + c) * (size[0] * size[1]) + place,), best)
 
 
-@op("pool_regions", numpy=_numpy_pool_regions, lower=Loops(_pool_regions))
-def pool_regions(
+@op("roi_max_pool", numpy=_numpy_roi_max_pool, lower=Loops(_roi_max_pool))
+def roi_max_pool(
     x: TensorType, regions: TensorType, images: TensorType, *, size: tuple[int, int], scale: float = 1.0
 ) -> TensorType:
     """Each region as an image of that size, whose elements are the largest of a part of it.
@@ -298,5 +298,5 @@ def pool_regions(
     or endless.   Source: ONNX MaxRoiPool-22, its kernel in ONNX Runtime.
     """
     is_number = isinstance(scale, int | float)
-    expect(is_number, "pool_regions: scale is {!r}, expected a number", scale, error=RelvmArgumentError)
-    return _expect_regions("pool_regions", x, regions, images, size)
+    expect(is_number, "roi_max_pool: scale is {!r}, expected a number", scale, error=RelvmArgumentError)
+    return _expect_regions("roi_max_pool", x, regions, images, size)

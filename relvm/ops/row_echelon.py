@@ -12,7 +12,7 @@ from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Select, as_
 from relvm.kernels.lowering_rules import Loops, part_loops
 
 
-def _numpy_triangular(x: np.ndarray) -> np.ndarray:
+def _numpy_row_echelon(x: np.ndarray) -> np.ndarray:
     result = x.copy()
     for matrix in result.reshape(-1, *x.shape[-2:]) if x.size else ():
         for i in range(len(matrix)):
@@ -25,7 +25,7 @@ def _numpy_triangular(x: np.ndarray) -> np.ndarray:
     return result
 
 
-def _triangular(k: KernelBuilder, inputs, outputs) -> None:
+def _row_echelon(k: KernelBuilder, inputs, outputs) -> None:
     """The rows below a pivot get a multiple of its row, in the result itself."""
     (x,), (out,) = inputs, outputs
     size, dtype = as_scalar(x.shape[-1], I64), x.dtype
@@ -54,8 +54,8 @@ def _triangular(k: KernelBuilder, inputs, outputs) -> None:
                 k.store(out, (target + i,), zero)
 
 
-@op("triangular", numpy=_numpy_triangular, lower=Loops(_triangular))
-def triangular(x: TensorType) -> TensorType:
+@op("row_echelon", numpy=_numpy_row_echelon, lower=Loops(_row_echelon))
+def row_echelon(x: TensorType) -> TensorType:
     """For each matrix one of the same determinant with zeros below its diagonal.
 
     x: (..., n, n), a float dtype.   Result: the type of x: rows to which multiples of others were added, or which were
@@ -63,8 +63,8 @@ def triangular(x: TensorType) -> TensorType:
     Raises RelvmTypeError: other dtypes, a rank below 2.  RelvmShapeError: matrices that are not square.
     Source: Gaussian elimination with partial pivoting, as in ONNX Det-22.
     """
-    expect_float("triangular", x=x)
-    expect(x.rank is None or x.rank >= 2, "triangular: x has rank {}, expected at least 2", x.rank)
+    expect_float("row_echelon", x=x)
+    expect(x.rank is None or x.rank >= 2, "row_echelon: x has rank {}, expected at least 2", x.rank)
     if x.shape is not None:
-        expect_equal_dims("triangular", "a matrix is not square", *x.shape[-2:])
+        expect_equal_dims("row_echelon", "a matrix is not square", *x.shape[-2:])
     return x

@@ -92,26 +92,26 @@ def scatter_elements(
     return x
 
 
-def _numpy_scatter_slices(x, indices, updates, *, depth: int, reduction: str) -> np.ndarray:
+def _numpy_scatter_nd(x, indices, updates, *, depth: int, reduction: str) -> np.ndarray:
     result, combine = x.copy(), _REDUCTIONS[reduction][0]
-    for at, place in numpy_slices("scatter_slices", x, indices):
+    for at, place in numpy_slices("scatter_nd", x, indices):
         result[place] = combine(result[place], updates[at])
     return result
 
 
-def _scatter_slices(k: KernelBuilder, inputs, outputs, *, depth: int, reduction: str) -> None:
+def _scatter_nd(k: KernelBuilder, inputs, outputs, *, depth: int, reduction: str) -> None:
     (x, indices, updates), (out,) = inputs, outputs
     combine, width = _REDUCTIONS[reduction][1], k.size(x.shape[depth:])
     _copy(k, x, out)
     with k.loop(k.size(indices.shape[:-1]), name="row") as row:
-        target = k.declare("target", row_start(k, "scatter_slices", x, indices, row, depth) * width)
+        target = k.declare("target", row_start(k, "scatter_nd", x, indices, row, depth) * width)
         source = k.declare("source", row * width)
         with k.loop(width, simd=True) as i:
             k.store(out, (target + i,), combine(out.flat(target + i), updates.flat(source + i)))
 
 
-@op("scatter_slices", numpy=_numpy_scatter_slices, lower=Loops(_scatter_slices), strings=True)
-def scatter_slices(
+@op("scatter_nd", numpy=_numpy_scatter_nd, lower=Loops(_scatter_nd), strings=True)
+def scatter_nd(
     x: TensorType, indices: TensorType, updates: TensorType, *, depth: int, reduction: str = "none"
 ) -> TensorType:
     """x with the updates put in: x[indices[a...]] becomes updates[a...].
@@ -124,12 +124,12 @@ def scatter_slices(
     RelvmShapeError: another shape of updates or last dimension of indices.  At run time RelvmIndexError: an index out
     of range.   Source: ONNX ScatterND-18.
     """
-    expect_rows("scatter_slices", indices, depth)
-    _expect_updates("scatter_slices", x, updates, reduction)
+    expect_rows("scatter_nd", indices, depth)
+    _expect_updates("scatter_nd", x, updates, reduction)
     if x.rank is None or indices.rank is None:
         return x
-    expect(x.rank >= depth, "scatter_slices: x has rank {}, expected at least {}", x.rank, depth)
+    expect(x.rank >= depth, "scatter_nd: x has rank {}, expected at least {}", x.rank, depth)
     known = x.shape is not None and indices.shape is not None
     dims = (*indices.shape[:-1], *x.shape[depth:]) if known else None
-    _expect_shape("scatter_slices", updates, indices.rank - 1 + x.rank - depth, dims)
+    _expect_shape("scatter_nd", updates, indices.rank - 1 + x.rank - depth, dims)
     return x

@@ -34,7 +34,7 @@ def comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
     return before.either(y.differs(y).both(x.equals(x))) if x.dtype.is_float else before
 
 
-def _top_positions(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> None:
+def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> None:
     """The result itself holds, for each row, a heap of the best positions so far, the worst of them at its root; it is
     sorted at the end.  There are no ties: of equal elements the one of the smaller position is better."""
     (x,), (out,) = inputs, outputs
@@ -128,8 +128,8 @@ class Heap:
             self.sift(root, last)
 
 
-@op("top_positions", numpy=numpy_top_positions, lower=Loops(_top_positions))
-def top_positions(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True) -> TensorType:
+@op("argtopk", numpy=numpy_top_positions, lower=Loops(_argtopk))
+def argtopk(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True) -> TensorType:
     """Where the largest elements along an axis are, in their order; of equal ones the first comes first.
 
     x: any dtype, rank >= 1; NaN counts as the largest.   shape: the result's: that of x, but along the axis the number
@@ -139,29 +139,29 @@ def top_positions(x: TensorType, shape: ShapeType, *, axis: int, largest: bool =
     RelvmShapeError: more positions than the axis has, other dimensions that differ.
     Source: ONNX TopK-24; NaN: numpy.sort.
     """
-    expect_tensor("top_positions", x=x)
-    expect_shape("top_positions", "shape", shape)
+    expect_tensor("argtopk", x=x)
+    expect_shape("argtopk", "shape", shape)
     is_bool = isinstance(largest, bool)
-    expect(is_bool, "top_positions: largest is {!r}, expected a bool", largest, error=RelvmArgumentError)
+    expect(is_bool, "argtopk: largest is {!r}, expected a bool", largest, error=RelvmArgumentError)
     if x.rank is None:
         return TensorType(I64, shape.dims, shape.rank)
-    at = expect_axis("top_positions", axis, x.rank)
-    expect(shape.rank in (None, x.rank), "top_positions: x has rank {} and the shape {}", x.rank, shape.rank)
+    at = expect_axis("argtopk", axis, x.rank)
+    expect(shape.rank in (None, x.rank), "argtopk: x has rank {} and the shape {}", x.rank, shape.rank)
     for i, (size, count) in enumerate(zip(x.shape or (), shape.dims or (), strict=False)):
         if i != at:
-            expect_equal_dims("top_positions", f"dimension {i} of x and of shape differs", size, count)
+            expect_equal_dims("argtopk", f"dimension {i} of x and of shape differs", size, count)
             continue
-        claim_at_most(count, size, "top_positions: {} positions of an axis of size {}")
+        claim_at_most(count, size, "argtopk: {} positions of an axis of size {}")
     return TensorType(I64, shape.dims, x.rank)
 
 
-def _numpy_row_order(x: np.ndarray) -> np.ndarray:
+def _numpy_lexsort_rows(x: np.ndarray) -> np.ndarray:
     if x.shape[1] == 0:
         return np.arange(len(x))
     return np.lexsort(x.T[::-1])
 
 
-def _row_order(k: KernelBuilder, inputs, outputs) -> None:
+def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
     """A heap of all rows, the last of them at its root."""
     (x,), (out,) = inputs, outputs
     count, width = as_scalar(x.shape[0], I64), as_scalar(x.shape[1], I64)
@@ -183,32 +183,32 @@ def _row_order(k: KernelBuilder, inputs, outputs) -> None:
     heap.sort(count)
 
 
-@op("row_order", numpy=_numpy_row_order, lower=Loops(_row_order))
-def row_order(x: TensorType) -> TensorType:
+@op("lexsort_rows", numpy=_numpy_lexsort_rows, lower=Loops(_lexsort_rows))
+def lexsort_rows(x: TensorType) -> TensorType:
     """The positions of a matrix's rows, the smallest first; of two rows the first elements that differ decide.
 
     x: (n, width), any dtype; NaN counts as the largest.   Result: i64[n]; equal rows in the order in which they stand.
     Raises RelvmTypeError: another rank.   Source: numpy.lexsort.
     """
-    expect_tensor("row_order", x=x)
-    expect(x.rank in (None, 2), "row_order: x has rank {}, expected 2", x.rank)
+    expect_tensor("lexsort_rows", x=x)
+    expect(x.rank in (None, 2), "lexsort_rows: x has rank {}, expected 2", x.rank)
     return TensorType(I64, None if x.shape is None else x.shape[:1], 1)
 
 
-def _numpy_true_positions(cond: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def _numpy_nonzero(cond: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     found = np.flatnonzero(cond)
     if len(found) != shape[0]:
-        raise RelvmShapeError(f"true_positions: {len(found)} elements hold, and the shape says {shape[0]}")
+        raise RelvmShapeError(f"nonzero: {len(found)} elements hold, and the shape says {shape[0]}")
     return found
 
 
-def _true_positions(k: KernelBuilder, inputs, outputs) -> None:
+def _nonzero(k: KernelBuilder, inputs, outputs) -> None:
     (cond,), (out,) = inputs, outputs
     size, count = k.size(cond.shape), k.size(out.shape)
     found = k.declare("found", Literal(0, I64))
     with k.loop(size, name="n", simd=True, reduce=[("+", found)]) as n:
         k.assign(found, found + cond.flat(n).to(I64))
-    message = "true_positions: %lld elements hold, and the shape says %lld"
+    message = "nonzero: %lld elements hold, and the shape says %lld"
     k.fail(found.differs(count), "SHAPE_ERROR", message, found, count)
     k.assign(found, 0)
     with k.loop(size, name="n") as n, k.branch(cond.flat(n)):
@@ -216,15 +216,15 @@ def _true_positions(k: KernelBuilder, inputs, outputs) -> None:
         k.assign(found, found + 1)
 
 
-@op("true_positions", numpy=_numpy_true_positions, lower=Loops(_true_positions))
-def true_positions(cond: TensorType, shape: ShapeType) -> TensorType:
+@op("nonzero", numpy=_numpy_nonzero, lower=Loops(_nonzero))
+def nonzero(cond: TensorType, shape: ShapeType) -> TensorType:
     """The row-major positions of the elements that hold, in order.
 
     cond: bool, any shape.   shape: (how many elements hold).   Result: i64, that shape.
     Raises RelvmTypeError: another dtype, a shape of another rank than 1.  At run time RelvmShapeError: another number
     of elements holds.   Source: ONNX NonZero-13.
     """
-    expect_bool("true_positions", cond=cond)
-    expect_shape("true_positions", "shape", shape)
-    expect(shape.rank in (None, 1), "true_positions: shape has rank {}, expected 1", shape.rank)
+    expect_bool("nonzero", cond=cond)
+    expect_shape("nonzero", "shape", shape)
+    expect(shape.rank in (None, 1), "nonzero: shape has rank {}, expected 1", shape.rank)
     return TensorType(I64, shape.dims, 1)

@@ -54,12 +54,12 @@ def cast(x: TensorType, *, to: str | DType) -> TensorType:
     return with_dtype(x, dtype)
 
 
-def _numpy_saturate(x: np.ndarray, *, to: str | DType) -> np.ndarray:
+def _numpy_saturating_cast(x: np.ndarray, *, to: str | DType) -> np.ndarray:
     dtype = dtype_of(to)
     return np.where(np.isnan(x), 0, np.clip(x, *dtype.limits)).astype(dtype.numpy)
 
 
-def _saturate(x: Scalar, *, to: str | DType) -> Scalar:
+def _saturating_cast(x: Scalar, *, to: str | DType) -> Scalar:
     dtype = dtype_of(to)
     if x.dtype == F32 and dtype.bits == 8:
         return Intrinsic(f"rvm_saturate_{dtype}", (x,), dtype)
@@ -68,19 +68,19 @@ def _saturate(x: Scalar, *, to: str | DType) -> Scalar:
     return Select(x.equals(x), within, Literal(0, x.dtype)).to(dtype)
 
 
-@op("saturate", numpy=_numpy_saturate, lower=elementwise(_saturate))
-def saturate(x: TensorType, *, to: str | DType) -> TensorType:
+@op("saturating_cast", numpy=_numpy_saturating_cast, lower=elementwise(_saturating_cast))
+def saturating_cast(x: TensorType, *, to: str | DType) -> TensorType:
     """x converted to integers of few bits towards zero; what is beyond their range becomes the nearest of them.
 
     x: a float dtype.   to: the name of an integer dtype of at most 16 bits.   Result: that dtype, the shape of x; NaN
     gives 0.
     Raises RelvmTypeError: other dtypes.   Source: ONNX QuantizeLinear-25.
     """
-    expect_tensor("saturate", x=x)
-    expect(x.dtype is None or x.dtype.is_float, "saturate: x has dtype {}, expected a float", x.dtype)
+    expect_tensor("saturating_cast", x=x)
+    expect(x.dtype is None or x.dtype.is_float, "saturating_cast: x has dtype {}, expected a float", x.dtype)
     dtype = dtype_of(to)
     right = dtype.is_integer and dtype.bits <= 16
-    expect(right, "saturate: to is {}, expected an integer dtype of at most 16 bits", dtype)
+    expect(right, "saturating_cast: to is {}, expected an integer dtype of at most 16 bits", dtype)
     return with_dtype(x, dtype)
 
 

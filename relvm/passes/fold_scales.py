@@ -30,7 +30,7 @@ _DEEPEST = 8  # operators between a factor and the weights that it goes into
 _SHARED_BYTES = 4096  # a constant larger than this that is used twice is not copied
 _LARGE_TERM = 2.0**20  # a term from here on may stand for more digits than are left to what it is added to
 # with a cast to integers, what makes a large difference of a small one
-_STEPS = (ops.round, ops.floor, ops.ceil, ops.saturate)
+_STEPS = (ops.round, ops.floor, ops.ceil, ops.saturating_cast)
 
 Changes = dict[Var, OpCall]  # variables -> what they are from now on
 
@@ -143,7 +143,7 @@ class _Folder:
     def is_product(self, expr: Expr) -> bool:
         """Whether it is a convolution or a matrix product, or such one with its elements elsewhere."""
         call = self.own(expr)
-        while call is not None and call.op in (ops.transpose, ops.reshape, ops.expand_dims, ops.squeeze, ops.fold):
+        while call is not None and call.op in (ops.transpose, ops.reshape, ops.expand_dims, ops.squeeze, ops.col2im):
             call = self.own(call.args[0])
         return call is not None and call.op in (ops.conv, ops.matmul)
 
@@ -164,7 +164,7 @@ class _Folder:
                 x = call.args[0]
                 inner = None if x.type.shape is None else of_viewed(factor, call.type.shape, x.type.shape)
                 return None if inner is None else self.scaled(x, inner, depth - 1)
-            case ops.fold if varies_along(factor, 1):
+            case ops.col2im if varies_along(factor, 1):
                 x = call.args[0]
                 return self.scaled(x, factor.reshape(1, -1, *(1,) * (x.type.rank - 2)), depth - 1)
             case ops.conv if varies_along(factor, 1):

@@ -66,7 +66,7 @@ def _moved(binding: Binding, known: dict[Expr, Moved]) -> list[Binding]:
             name = source.name if isinstance(source, Var) else "constant"
             places[source] = _bound(f"{name}_places", ops.string_positions(source, *sources[:i]), origins, bindings)
     attributes = dict(call.attributes)
-    if call.op is ops.pad:
+    if call.op is ops.pad and attributes["mode"] == "constant":
         attributes["value"] = -1  # the empty string
     moved = call.op(*(places.get(arg, arg) for arg in call.args), **attributes)
     positions = _bound(f"{binding.var.name}_places", moved, origins, bindings)

@@ -15,7 +15,7 @@ from relvm.ops import (
     conv,
     conv_integer,
     conv_integer_packed,
-    conv_tiles,
+    conv_winograd,
     matmul,
     matmul_integer,
     matmul_integer_packed,
@@ -36,7 +36,7 @@ def pack_weights(module):
 
     y = matmul(x, const(f32[768, 64], ...))   ->   y = matmul_packed(x, const(f32[49152], ...), columns=64)
     y = conv(x, const(f32[64, 32, 3, 3], ...), pads=(1, 1, 1, 1))   ->
-    y = conv_tiles(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
+    y = conv_winograd(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
 
     Matrices of bytes become panels of words, with the sums of their columns: matmul_integer_packed.  Weights of
     convolutions of bytes get their channels last, filled up to words, and the sums of filters: conv_integer_packed.
@@ -114,7 +114,7 @@ def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
     if key not in packed:
         packed[key] = (constant(transform_windows(weights.value)),)
     spread = (attributes["dilations"] or (1, 1))[0]
-    new = conv_tiles(call.args[0], *packed[key], pads=attributes["pads"] or (0, 0, 0, 0), spread=spread)
+    new = conv_winograd(call.args[0], *packed[key], pads=attributes["pads"] or (0, 0, 0, 0), spread=spread)
     return replace(new, type=call.type)
 
 

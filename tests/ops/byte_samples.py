@@ -56,7 +56,7 @@ def block_samples() -> Iterator[Sample]:
             values = [pack_block_values(each, packed) for each in (scales.astype(np.float32), zeros)]
             keep = frozenset((depth, columns, *packed.shape, *values[0].shape))
             given = {"columns": columns, "bits": bits, "block": block}
-            yield Sample("matmul_blocks", (array("f32", *left, special=False), packed, *values), given, keep)
+            yield Sample("matmul_blockwise_quant", (array("f32", *left, special=False), packed, *values), given, keep)
 
 
 def integer_convolution_samples() -> Iterator[Sample]:

@@ -147,14 +147,14 @@ def _linear() -> list[Mistake]:
         Mistake("matmul_packed", (F32, tensor("f32", "3, 16")), "b has rank 2, expected 1", attributes={"columns": 16}),
         *_attention(),
         Mistake(
-            "conv_tiles",
+            "conv_winograd",
             (image, tensor("f32", "16, 2, 3")),
             "channels of x and u differ: 4 and 3",
             RelvmShapeError,
             {"pads": (0, 0, 0, 0)},
         ),
         Mistake(
-            "conv_tiles",
+            "conv_winograd",
             (image, tensor("f32", "9, 2, 4")),
             "u is f32[9, 2, 4], expected f32[16, filters, channels] with at most 384 channels",
             attributes={"pads": (0, 0, 0, 0)},
@@ -202,39 +202,50 @@ def _linear() -> list[Mistake]:
 def _windows_and_margins() -> list[Mistake]:
     six, grid, table = tensor("f32", "6"), tensor("f32", "2, 3, 4, 5"), tensor("i64", "2, 8")
     return [
-        Mistake("fold", (six, shape("2, 3, 6")), "x has rank 1, expected 2 and two for each spatial axis"),
-        Mistake("fold", (grid, shape("2, 3")), "shape has rank 2, expected at least 3"),
-        Mistake("fold", (grid, shape("2, 3, 6, 6")), "x has rank 4 and shape 4"),
-        Mistake("fold", (grid, shape("2, 4, 6")), "dimension 1 of x and of shape differs: 3 and 4", RelvmShapeError),
-        Mistake("fold", (grid, shape("2, 3, 6")), "strides are (0,)", RelvmArgumentError, {"strides": (0,)}),
-        Mistake("fold", (grid, shape("2, 3, 6")), "pads are (-1, -1)", RelvmArgumentError, {"pads": (-1,)}),
-        Mistake("extend", (six,), "pads has 1 items", RelvmArgumentError, {"pads": (1,), "mode": "edge"}),
-        Mistake("extend", (six,), "pads are (-1, 1)", RelvmArgumentError, {"pads": (-1, 1), "mode": "edge"}),
-        Mistake("extend", (six,), "mode is 'mirror'", RelvmArgumentError, {"pads": (1, 1), "mode": "mirror"}),
+        Mistake("col2im", (six, shape("2, 3, 6")), "x has rank 1, expected 2 and two for each spatial axis"),
+        Mistake("col2im", (grid, shape("2, 3")), "shape has rank 2, expected at least 3"),
+        Mistake("col2im", (grid, shape("2, 3, 6, 6")), "x has rank 4 and shape 4"),
+        Mistake("col2im", (grid, shape("2, 4, 6")), "dimension 1 of x and of shape differs: 3 and 4", RelvmShapeError),
+        Mistake("col2im", (grid, shape("2, 3, 6")), "strides are (0,)", RelvmArgumentError, {"strides": (0,)}),
+        Mistake("col2im", (grid, shape("2, 3, 6")), "pads are (-1, -1)", RelvmArgumentError, {"pads": (-1,)}),
+        Mistake("pad", (six,), "pads has 1 items", RelvmArgumentError, {"pads": (1,), "mode": "edge"}),
+        Mistake("pad", (six,), "pads are (-1, 1)", RelvmArgumentError, {"pads": (-1, 1), "mode": "edge"}),
         Mistake(
-            "extend",
+            "pad",
+            (six,),
+            "value is 1, which mode wrap",
+            RelvmArgumentError,
+            {"pads": (1, 1), "mode": "wrap", "value": 1},
+        ),
+        Mistake("pad", (six,), "mode is 'mirror'", RelvmArgumentError, {"pads": (1, 1), "mode": "mirror"}),
+        Mistake(
+            "pad",
             (tensor("f32", "0"),),
-            "a margin of axis 0 of x needs at least 1 element, it has 0",
+            "mode wrap needs at least 1 element along axis 0 of x, it has 0",
             RelvmShapeError,
             {"pads": (1, 0), "mode": "wrap"},
         ),
         Mistake("iota", (six,), "shape is f32[6], expected a shape"),
         Mistake(
-            "resample",
+            "interpolate",
             (six, table, tensor("f64", "2, 8")),
             "x has dtype f32 and weights has f64",
             attributes={"axis": 0},
         ),
-        Mistake("resample", (six, table, tensor("f32", "8")), "weights has rank 1, expected 2", attributes={"axis": 0}),
         Mistake(
-            "resample",
+            "interpolate", (six, table, tensor("f32", "8")), "weights has rank 1, expected 2", attributes={"axis": 0}
+        ),
+        Mistake(
+            "interpolate",
             (six, tensor("i32", "2, 8"), tensor("f32", "2, 8")),
             "indices has dtype i32",
             attributes={"axis": 0},
         ),
-        Mistake("resample", (six, table, tensor("f32", "2, 8")), "axis is 1, outside [-1, 1)", attributes={"axis": 1}),
         Mistake(
-            "resample",
+            "interpolate", (six, table, tensor("f32", "2, 8")), "axis is 1, outside [-1, 1)", attributes={"axis": 1}
+        ),
+        Mistake(
+            "interpolate",
             (six, table, tensor("f32", "2, 9")),
             "dimension 1 of indices and weights differs: 8 and 9",
             RelvmShapeError,
@@ -251,8 +262,10 @@ def _shapes() -> list[Mistake]:
         Mistake("where", (six, six, six), "cond has dtype f32, expected bool"),
         Mistake("where", (tensor("bool", "6"), six, tensor("i8", "6")), "x has dtype f32 and y has i8"),
         Mistake("cast", (shape("2"),), "x is shape[2], expected a tensor", attributes={"to": "f32"}),
-        Mistake("saturate", (tensor("i32", "2"),), "x has dtype i32, expected a float", attributes={"to": "u8"}),
-        Mistake("saturate", (F32,), "to is i32, expected an integer dtype of at most 16", attributes={"to": "i32"}),
+        Mistake("saturating_cast", (tensor("i32", "2"),), "x has dtype i32, expected a float", attributes={"to": "u8"}),
+        Mistake(
+            "saturating_cast", (F32,), "to is i32, expected an integer dtype of at most 16", attributes={"to": "i32"}
+        ),
         Mistake("shape_of", (shape("2"),), "x is shape[2], expected a tensor"),
         Mistake("shape_to_tensor", (six,), "shape is f32[6], expected a shape"),
         Mistake("tensor_to_shape", (six,), "x has dtype f32, expected i64"),
@@ -318,7 +331,7 @@ def _positions() -> list[Mistake]:
             Mistake(f"{kind}_slices", (F32, places, *more), "depth is -1", attributes={"depth": -1}),
             Mistake(f"{kind}_slices", (tensor("f32", "3"), places, *more), "x has rank 1", attributes={"depth": 2}),
         ]
-    for op, attributes in (("scatter_elements", {"axis": 0}), ("scatter_slices", {"depth": 2})):
+    for op, attributes in (("scatter_elements", {"axis": 0}), ("scatter_nd", {"depth": 2})):
         sum_of = {**attributes, "reduction": "sum"}
         flags, added = tensor("bool", "3, 2"), {**attributes, "reduction": "add"}
         rows += [
@@ -330,27 +343,27 @@ def _positions() -> list[Mistake]:
     return [
         *rows,
         Mistake("scatter_elements", (F32, places, tensor("f32", "3, 3")), "2 and 3", RelvmShapeError, {"axis": 0}),
-        Mistake("scatter_slices", (F32, places, tensor("f32", "4")), "3 and 4", RelvmShapeError, {"depth": 2}),
+        Mistake("scatter_nd", (F32, places, tensor("f32", "4")), "3 and 4", RelvmShapeError, {"depth": 2}),
         *_cumulations(),
-        Mistake("top_positions", (F32, shape("3")), "x has rank 2 and the shape 1", attributes={"axis": 1}),
-        Mistake("top_positions", (F32, shape("3, 5")), "5 positions of an axis of", RelvmShapeError, {"axis": 1}),
-        Mistake("top_positions", (F32, shape("2, 4")), "3 and 2", RelvmShapeError, {"axis": 1}),
-        Mistake("top_positions", (F32, shape("3, 4")), "axis is 2, outside", attributes={"axis": 2}),
+        Mistake("argtopk", (F32, shape("3")), "x has rank 2 and the shape 1", attributes={"axis": 1}),
+        Mistake("argtopk", (F32, shape("3, 5")), "5 positions of an axis of", RelvmShapeError, {"axis": 1}),
+        Mistake("argtopk", (F32, shape("2, 4")), "3 and 2", RelvmShapeError, {"axis": 1}),
+        Mistake("argtopk", (F32, shape("3, 4")), "axis is 2, outside", attributes={"axis": 2}),
         Mistake(
-            "top_positions",
+            "argtopk",
             (F32, shape("3, 4")),
             "largest is 1, expected a bool",
             RelvmArgumentError,
             {"axis": 1, "largest": 1},
         ),
-        Mistake("true_positions", (F32, shape("3")), "cond has dtype f32, expected bool"),
-        Mistake("true_positions", (tensor("bool", "3"), shape("3, 1")), "shape has rank 2, expected 1"),
+        Mistake("nonzero", (F32, shape("3")), "cond has dtype f32, expected bool"),
+        Mistake("nonzero", (tensor("bool", "3"), shape("3, 1")), "shape has rank 2, expected 1"),
     ]
 
 
 def _cumulations() -> list[Mistake]:
     rows = []
-    for op in ("cumulative_sum", "cumulative_product"):
+    for op in ("cumsum", "cumprod"):
         rows += [
             Mistake(op, (F32,), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
             Mistake(op, (tensor("bool", "3"),), "x has dtype bool", attributes={"axis": 0}),
@@ -382,7 +395,7 @@ def _integer() -> list[Mistake]:
         *_blocks(),
         *_bytes_convolved(),
         *_packed_windows(),
-        Mistake("quantise_by_range", (a,), "x has dtype u8, expected f32"),
+        Mistake("dynamic_quantize", (a,), "x has dtype u8, expected f32"),
         Mistake("matmul_integer", (F32, b, zero, tensor("i8")), "a has dtype f32, expected i8 or u8"),
         Mistake("matmul_integer", (a, b, zero, zero), "b_zero has dtype u8, expected that of b, i8"),
         Mistake("matmul_integer", (tensor("u8", "5"), b, zero, tensor("i8")), "a has rank 1, expected at least 2"),
@@ -443,7 +456,7 @@ def _packed_bytes() -> list[Mistake]:
 
 def _blocks() -> list[Mistake]:
     a, b, scales = tensor("f32", "3, 32"), tensor("u8", "1, 16, 16"), tensor("f32", "2, 16")
-    name, given = "matmul_blocks", {"columns": 5, "bits": 4, "block": 16}
+    name, given = "matmul_blockwise_quant", {"columns": 5, "bits": 4, "block": 16}
     return [
         Mistake(name, (b, b, scales, scales), "a is u8[1, 16, 16], expected f32", attributes=given),
         Mistake(name, (a, a, scales, scales), "b is f32[3, 32], expected u8 of rank 3", attributes=given),

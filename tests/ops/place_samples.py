@@ -101,11 +101,11 @@ def indexing_samples() -> Iterator[Sample]:
 def margin_samples() -> Iterator[Sample]:
     for mode in ("edge", "reflect", "wrap"):
         for pads in ((1, 2, 0, 3), (0, 0, 0, 0), (9, 11, 10, 13)):
-            yield Sample("extend", (array("f32", 4, 5),), {"pads": pads, "mode": mode})
-        yield Sample("extend", (array("bool", 2, 3, 4),), {"pads": (0, 2, 0, 1, 0, 3), "mode": mode})
-        yield Sample("extend", (array("i8", 1, 3),), {"pads": (2, 0, 3, 0), "mode": mode})
-        yield Sample("extend", (array("f64"),), {"pads": (), "mode": mode})
-        yield Sample("extend", (array("f32", 0, 3),), {"pads": (0, 1, 0, 1), "mode": mode})
+            yield Sample("pad", (array("f32", 4, 5),), {"pads": pads, "mode": mode})
+        yield Sample("pad", (array("bool", 2, 3, 4),), {"pads": (0, 2, 0, 1, 0, 3), "mode": mode})
+        yield Sample("pad", (array("i8", 1, 3),), {"pads": (2, 0, 3, 0), "mode": mode})
+        yield Sample("pad", (array("f64"),), {"pads": (), "mode": mode})
+        yield Sample("pad", (array("f32", 0, 3),), {"pads": (0, 1, 0, 1), "mode": mode})
 
 
 def resampling_samples() -> Iterator[Sample]:
@@ -116,16 +116,16 @@ def resampling_samples() -> Iterator[Sample]:
         for taps, places in ((1, 7), (2, 9), (4, 3), (11, 8), (2, 0)):
             indices = random.integers(0, shape[axis], (taps, places))
             yield Sample(
-                "resample",
+                "interpolate",
                 (array(dtype, *shape, special=False), indices, array(dtype, taps, places, special=False)),
                 {"axis": axis},
             )
     indices, weights = random.integers(0, 3, (0, 2)), array("f32", 0, 2)
-    yield Sample("resample", (array("f32", 2, 3), indices, weights), {"axis": 1})
-    yield Sample("resample", (array("f32", 0, 3), np.zeros((2, 5), np.int64), array("f32", 2, 5)), {"axis": 1})
+    yield Sample("interpolate", (array("f32", 2, 3), indices, weights), {"axis": 1})
+    yield Sample("interpolate", (array("f32", 0, 3), np.zeros((2, 5), np.int64), array("f32", 2, 5)), {"axis": 1})
     for index in (3, -1):
         args = (array("f32", 3, 2), np.array([[0, index]]), array("f32", 1, 2))
-        yield Sample("resample", args, {"axis": 0}, fails=RelvmIndexError)
+        yield Sample("interpolate", args, {"axis": 0}, fails=RelvmIndexError)
 
 
 def position_samples() -> Iterator[Sample]:
@@ -149,7 +149,7 @@ def position_samples() -> Iterator[Sample]:
             yield Sample("scatter_elements", args, {"axis": 0, "reduction": reduction})
             args = (array(dtype, 3, 4, 5), random.integers(-3, 3, (7, 2)), array(dtype, 7, 5))
             attributes = {"depth": 2, "reduction": reduction}
-            yield Sample("scatter_slices", args, attributes, keep=frozenset((2,)))
+            yield Sample("scatter_nd", args, attributes, keep=frozenset((2,)))
     yield Sample("scatter_elements", (array("bool", 4), np.array([1, 1, 3]), array("bool", 3)), {"axis": 0})
     yield from slice_samples()
     yield from ordering_samples()
@@ -169,32 +169,32 @@ def slice_samples() -> Iterator[Sample]:
         sizes = np.array(shape[:depth], np.int32)
         args = (array("f32", *shape), random.integers(-sizes, sizes, (*rows, depth)).astype(np.int32))
         keep = frozenset((depth,))
-        yield Sample("gather_slices", args, {"depth": depth}, keep=keep)
+        yield Sample("gather_nd", args, {"depth": depth}, keep=keep)
         updates = array("f32", *rows, *shape[depth:])
-        yield Sample("scatter_slices", (*args, updates), {"depth": depth}, keep=keep)
+        yield Sample("scatter_nd", (*args, updates), {"depth": depth}, keep=keep)
     for row in ((0, 4), (0, -5), (3, 0)):
         args = (array("f32", 3, 4, 6), np.array([(0, 0), row]), array("f32", 2, 6))
-        yield Sample("gather_slices", args[:2], {"depth": 2}, keep=frozenset((2,)), fails=RelvmIndexError)
-        yield Sample("scatter_slices", args, {"depth": 2}, keep=frozenset((2,)), fails=RelvmIndexError)
+        yield Sample("gather_nd", args[:2], {"depth": 2}, keep=frozenset((2,)), fails=RelvmIndexError)
+        yield Sample("scatter_nd", args, {"depth": 2}, keep=frozenset((2,)), fails=RelvmIndexError)
 
 
 def ordering_samples() -> Iterator[Sample]:
     for largest in (True, False):
         for dtype in ("bool", *NUMBERS):
-            yield Sample("top_positions", (array(dtype, 5, 20), (5, 7)), {"axis": 1, "largest": largest})
+            yield Sample("argtopk", (array(dtype, 5, 20), (5, 7)), {"axis": 1, "largest": largest})
         for count in (1, 2, 3, 40, 41):
             x = array("i8", 41, 3, low=0, high=4, special=False)
-            yield Sample("top_positions", (x, (count, 3)), {"axis": 0, "largest": largest})
+            yield Sample("argtopk", (x, (count, 3)), {"axis": 0, "largest": largest})
         shapes = [((2, 6, 5), (2, 4, 5), 1), ((4,), (0,), 0), ((0, 3), (0, 2), -1), ((3, 0), (3, 0), 1)]
         for shape, wanted, axis in shapes:
-            yield Sample("top_positions", (array("f64", *shape), wanted), {"axis": axis, "largest": largest})
+            yield Sample("argtopk", (array("f64", *shape), wanted), {"axis": axis, "largest": largest})
         x = np.array([np.nan, 1, np.nan, np.inf, -np.inf, 1], np.float32)
-        yield Sample("top_positions", (x, (6,)), {"axis": 0, "largest": largest})
+        yield Sample("argtopk", (x, (6,)), {"axis": 0, "largest": largest})
     for shape in ((13,), (3, 5), (), (0, 4), (2, 3, 4)):
         cond = array("bool", *shape)
-        yield Sample("true_positions", (cond, (int(cond.sum()),)))
-    yield Sample("true_positions", (np.zeros((2, 3), bool), (0,)))
-    yield Sample("true_positions", (np.ones((2, 3), bool), (5,)), fails=RelvmShapeError)
+        yield Sample("nonzero", (cond, (int(cond.sum()),)))
+    yield Sample("nonzero", (np.zeros((2, 3), bool), (0,)))
+    yield Sample("nonzero", (np.ones((2, 3), bool), (5,)), fails=RelvmShapeError)
 
 
 def tree_samples() -> Iterator[Sample]:

@@ -20,25 +20,25 @@ def sampled_samples() -> Iterator[Sample]:
         attributes = {"mode": mode, "padding": padding, "align_corners": aligned}
         for dtype in FLOATS:
             x, places = array(dtype, 3, 4, 5, 6, special=False), array(dtype, 3, 7, 2, low=-9, high=14, special=False)
-            yield Sample("sample", (x, places), attributes, _KEEP2)
+            yield Sample("grid_sample", (x, places), attributes, _KEEP2)
         line = array("f32", 1, 3, 5, special=False), array("f32", 1, 9, 1, low=-4, high=9, special=False)
-        yield Sample("sample", line, attributes)
+        yield Sample("grid_sample", line, attributes)
         single = array("f32", 1, 1, 1, 5, special=False), random.uniform(-3, 6, (1, 4, 3, 2)).astype(np.float32)
-        yield Sample("sample", single, attributes, _KEEP2)
+        yield Sample("grid_sample", single, attributes, _KEEP2)
     for mode in modes:
         volume = array("f64", 2, 1, 4, 5, 6, special=False), array("f64", 2, 7, 3, low=-2, high=7, special=False)
-        yield Sample("sample", volume, {"mode": mode}, frozenset((3,)))
+        yield Sample("grid_sample", volume, {"mode": mode}, frozenset((3,)))
         for x, places in (((1, 3, 0, 5), (1, 4, 2)), ((1, 3, 4, 5), (1, 0, 2)), ((0, 3, 4, 5), (0, 6, 2))):
             for padding in paddings:
                 args = array("f32", *x, special=False), array("f32", *places, special=False)
-                yield Sample("sample", args, {"mode": mode, "padding": padding}, _KEEP2)
+                yield Sample("grid_sample", args, {"mode": mode, "padding": padding}, _KEEP2)
     far = np.array([[[np.nan, 1], [1e30, 1], [-np.inf, 2], [np.inf, 0]]], np.float32)
     for padding in ("zeros", "border"):
         x = array("f32", 1, 3, 4, 5, special=False)
-        yield Sample("sample", (x, far), {"mode": "nearest", "padding": padding}, _KEEP2)
+        yield Sample("grid_sample", (x, far), {"mode": "nearest", "padding": padding}, _KEEP2)
     for dtype in ("bool", "i8", "u64"):
         args = array(dtype, 1, 3, 4, 5), array("f64", 1, 8, 2, low=-1, high=6, special=False)
-        yield Sample("sample", args, {"mode": "nearest"}, _KEEP2)
+        yield Sample("grid_sample", args, {"mode": "nearest"}, _KEEP2)
 
 
 def region_samples() -> Iterator[Sample]:
@@ -49,10 +49,10 @@ def region_samples() -> Iterator[Sample]:
         regions = np.concatenate([corners, corners + random.uniform(-1, 7, (6, 2))], 1).astype(x.dtype)
         for mode, samples, half, scale in itertools.product(("avg", "max"), (0, 3), (True, False), (1.0, 0.5)):
             attributes = {"size": (2, 3), "mode": mode, "samples": samples, "half_pixel": half, "scale": scale}
-            yield Sample("align_regions", (x, regions, images), attributes, _KEEP4)
+            yield Sample("roi_align", (x, regions, images), attributes, _KEEP4)
         for size, scale in (((1, 1), 1.0), ((2, 3), 0.75), ((7, 6), 0.5)):
-            yield Sample("pool_regions", (x, regions, images), {"size": size, "scale": scale}, _KEEP4)
-    for op in ("align_regions", "pool_regions"):
+            yield Sample("roi_max_pool", (x, regions, images), {"size": size, "scale": scale}, _KEEP4)
+    for op in ("roi_align", "roi_max_pool"):
         none = (x, np.zeros((0, 4)), np.zeros(0, np.int64))
         yield Sample(op, none, {"size": (2, 2)}, _KEEP4)
         for image in (3, -1):
@@ -73,16 +73,16 @@ def suppression_samples() -> Iterator[Sample]:
             (0, 4, 100), (0.0, 0.3), (0.4, np.nan), (False, True)
         ):
             numbers = np.array(limit), np.array(overlap, np.float32), np.array(threshold, np.float32)
-            yield Sample("suppress_overlaps", (boxes, scores, *numbers), {"centred": centred}, _KEEP4)
+            yield Sample("non_max_suppression", (boxes, scores, *numbers), {"centred": centred}, _KEEP4)
 
 
 def row_samples() -> Iterator[Sample]:
     for dtype in ("bool", *NUMBERS):
-        yield Sample("row_order", (array(dtype, 40, 3, low=0, high=3, special=False),))
-    yield Sample("row_order", (array("f32", 20, 1),))
+        yield Sample("lexsort_rows", (array(dtype, 40, 3, low=0, high=3, special=False),))
+    yield Sample("lexsort_rows", (array("f32", 20, 1),))
     for shape in ((0, 3), (3, 0), (1, 2), (2, 1)):
-        yield Sample("row_order", (array("i32", *shape),))
-    yield Sample("row_order", (np.array([[np.nan, 1], [np.nan, 0], [0, np.nan], [-np.inf, 2]], np.float32),))
+        yield Sample("lexsort_rows", (array("i32", *shape),))
+    yield Sample("lexsort_rows", (np.array([[np.nan, 1], [np.nan, 0], [0, np.nan], [-np.inf, 2]], np.float32),))
     for dtype, shape in (
         ("f32", (3, 3)),
         ("f64", (2, 3, 7, 7)),
@@ -90,15 +90,18 @@ def row_samples() -> Iterator[Sample]:
         ("f32", (0, 2, 2)),
         ("f32", (4, 1, 1)),
     ):
-        yield Sample("triangular", (array(dtype, *shape, special=False),))
+        yield Sample("row_echelon", (array(dtype, *shape, special=False),))
     random = np.random.default_rng(31)
     for dtype, classes in itertools.product((np.float32, np.float64), (1, 2, 5)):
         above = np.triu(random.uniform(0.02, 0.98, (9, classes, classes)), 1)
         yield Sample(
-            "couple", ((above + np.tril(1 - np.swapaxes(above, 1, 2), -1)).astype(dtype),), {}, frozenset((classes,))
+            "pairwise_coupling",
+            ((above + np.tril(1 - np.swapaxes(above, 1, 2), -1)).astype(dtype),),
+            {},
+            frozenset((classes,)),
         )
-    yield Sample("triangular", (np.array([[0, 2, 1], [0, 0, 3], [4, 1, 1]], np.float32),))
-    yield Sample("triangular", (np.array([[1, 2, 3], [2, 4, 6], [0, 0, 0]], np.float64),))
+    yield Sample("row_echelon", (np.array([[0, 2, 1], [0, 0, 3], [4, 1, 1]], np.float32),))
+    yield Sample("row_echelon", (np.array([[1, 2, 3], [2, 4, 6], [0, 0, 0]], np.float64),))
 
 
 def bit_samples() -> Iterator[Sample]:

@@ -77,9 +77,7 @@ def more_binary_samples() -> Iterator[Sample]:
         yield Sample(op, (array("u8", 0, 7), array("u8")))
     for op, dtype in itertools.product(("shift_left", "shift_right"), INTEGERS):
         yield Sample(op, (array(dtype, 13, 1), np.arange(66).astype(NUMPY_NAMES[dtype])))
-    for op, exclusive, reverse in itertools.product(
-        ("cumulative_sum", "cumulative_product"), (False, True), (False, True)
-    ):
+    for op, exclusive, reverse in itertools.product(("cumsum", "cumprod"), (False, True), (False, True)):
         flags = {"exclusive": exclusive, "reverse": reverse}
         for dtype in NUMBERS:
             yield Sample(op, (array(dtype, 5, 7, special=False, low=-2, high=3),), {"axis": 1, **flags})
@@ -133,7 +131,7 @@ def selection_samples() -> Iterator[Sample]:
     around = np.float64([-0.5, 0, 1, 127, 128, 255, 256, 32767, 32768, 65535, 65536, 3e9, 1e30, np.inf])
     for dtype, target in itertools.product(FLOATS, ("i8", "u8", "i16", "u16")):
         beside = np.concatenate([around, -around, around - 0.01, 0.01 - around, [np.nan]])
-        yield Sample("saturate", (np.resize(beside, (3, 40)).astype(NUMPY_NAMES[dtype]),), {"to": target})
+        yield Sample("saturating_cast", (np.resize(beside, (3, 40)).astype(NUMPY_NAMES[dtype]),), {"to": target})
     yield Sample("cast", (np.array([np.nan, np.inf, -np.inf, 1e30, -2.9]),), {"to": "i64"})
     edges = np.array([np.nan, np.inf, -np.inf, 1e30, -2.9, 2147483520, 2147483648, -2147483648, -2147483904])
     for dtype, target in itertools.product((np.float32, np.float64), ("i8", "u8", "i16", "u16", "i32")):
@@ -200,11 +198,11 @@ def linear_samples() -> Iterator[Sample]:
     for channels, filters, high, wide, pads, spread in _TILED:
         u = transform_windows(numbers("f32", filters, channels, 3, 3))
         attributes = {"pads": pads, "spread": spread}
-        yield Sample("conv_tiles", (numbers("f32", 2, channels, high, wide), u), attributes, frozenset(u.shape))
+        yield Sample("conv_winograd", (numbers("f32", 2, channels, high, wide), u), attributes, frozenset(u.shape))
     for huge in (np.inf, -np.inf, np.nan, 3e38):
         x, u = numbers("f32", 1, 2, 9, 40), transform_windows(numbers("f32", 7, 2, 3, 3))
         x[0, 1, 4, 17] = huge
-        yield Sample("conv_tiles", (x, u), {"pads": (1, 1, 1, 1)}, frozenset(u.shape))
+        yield Sample("conv_winograd", (x, u), {"pads": (1, 1, 1, 1)}, frozenset(u.shape))
     for transpose_a, transpose_b in ((True, False), (False, True), (True, True)):
         attributes = {"transpose_a": transpose_a, "transpose_b": transpose_b}
         for m, n, depth in ((3, 5, 7), (20, 40, 150), (1, 33, 64)):
@@ -310,15 +308,15 @@ def fold_samples() -> Iterator[Sample]:
         return array(dtype, *shape, special=False)
 
     for dtype in ("f32", "f64", "i8", "u16"):
-        yield Sample("fold", (numbers(dtype, 2, 3, 3, 4, 5, 6), (2, 3, 7, 9)))
-    yield Sample("fold", (numbers("f32", 1, 2, 2, 2, 3, 5), (1, 2, 6, 10)), {"strides": (2, 2)})
+        yield Sample("col2im", (numbers(dtype, 2, 3, 3, 4, 5, 6), (2, 3, 7, 9)))
+    yield Sample("col2im", (numbers("f32", 1, 2, 2, 2, 3, 5), (1, 2, 6, 10)), {"strides": (2, 2)})
     uneven = {"strides": (2, 3), "pads": (1, 2), "dilations": (3, 2)}
-    yield Sample("fold", (numbers("f32", 2, 1, 3, 2, 4, 5), (2, 1, 9, 16)), uneven)
-    yield Sample("fold", (numbers("f32", 2, 1, 3, 2, 4, 5), (2, 1, 30, 3)), uneven)
-    yield Sample("fold", (numbers("f32", 2, 3, 4, 6), (2, 3, 13)), {"strides": (2,), "pads": (1,)})
-    yield Sample("fold", (numbers("f32", 1, 1, 2, 3, 2, 3, 2, 4), (1, 1, 4, 5, 6)), {"strides": (2, 1, 1)})
-    yield Sample("fold", (numbers("f32", 2, 3, 4, 0), (2, 3, 5)))
-    yield Sample("fold", (numbers("f32", 0, 3, 4, 2), (0, 3, 5)))
+    yield Sample("col2im", (numbers("f32", 2, 1, 3, 2, 4, 5), (2, 1, 9, 16)), uneven)
+    yield Sample("col2im", (numbers("f32", 2, 1, 3, 2, 4, 5), (2, 1, 30, 3)), uneven)
+    yield Sample("col2im", (numbers("f32", 2, 3, 4, 6), (2, 3, 13)), {"strides": (2,), "pads": (1,)})
+    yield Sample("col2im", (numbers("f32", 1, 1, 2, 3, 2, 3, 2, 4), (1, 1, 4, 5, 6)), {"strides": (2, 1, 1)})
+    yield Sample("col2im", (numbers("f32", 2, 3, 4, 0), (2, 3, 5)))
+    yield Sample("col2im", (numbers("f32", 0, 3, 4, 2), (0, 3, 5)))
 
 
 def scalar_samples() -> Iterator[Sample]:
@@ -356,11 +354,11 @@ def _cell(op: str, steps: int, batch: int, hidden: int, directions: int = 1, dty
 
 def quantisation_samples() -> Iterator[Sample]:
     for shape in ((), (1,), (7,), (3, 130), (2, 0, 3), (5, 1, 9)):
-        yield Sample("quantise_by_range", (array("f32", *shape, special=False),))
+        yield Sample("dynamic_quantize", (array("f32", *shape, special=False),))
     for x in ([0.0, 0.0], [1.0, 2.0, 7.5], [-3.0, -1.0], [0.5, -np.nan, 2.5, -1.5], [np.inf, 1.0, -2.0], [3e38, -3e38]):
-        yield Sample("quantise_by_range", (np.array(x, np.float32),))
+        yield Sample("dynamic_quantize", (np.array(x, np.float32),))
     halves = np.arange(-128, 128, dtype=np.float32) + np.float32(0.5)
-    yield Sample("quantise_by_range", (np.concatenate([halves, np.float32([-127, 128])]),))
+    yield Sample("dynamic_quantize", (np.concatenate([halves, np.float32([-127, 128])]),))
 
 
 def recurrent_samples() -> Iterator[Sample]:

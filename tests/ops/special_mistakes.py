@@ -42,57 +42,59 @@ def region_mistakes() -> list[Mistake]:
     boxes, limit = tensor("f32", "n, k, 4"), tensor("i64")
     linear, size = {"mode": "linear"}, {"size": (2, 2)}
     rows = [
-        Mistake("sample", (x, places), "mode is 'sharp'", RelvmArgumentError, {"mode": "sharp"}),
-        Mistake("sample", (x, places), "padding is 'one'", RelvmArgumentError, linear | {"padding": "one"}),
-        Mistake("sample", (x, places), "align_corners is 1", RelvmArgumentError, linear | {"align_corners": 1}),
+        Mistake("grid_sample", (x, places), "mode is 'sharp'", RelvmArgumentError, {"mode": "sharp"}),
+        Mistake("grid_sample", (x, places), "padding is 'one'", RelvmArgumentError, linear | {"padding": "one"}),
+        Mistake("grid_sample", (x, places), "align_corners is 1", RelvmArgumentError, linear | {"align_corners": 1}),
         Mistake(
-            "sample", (tensor("i32", "n, 3, h, w"), places), "x has dtype i32, expected a float", attributes=linear
+            "grid_sample", (tensor("i32", "n, 3, h, w"), places), "x has dtype i32, expected a float", attributes=linear
         ),
-        Mistake("sample", (x, tensor("i64", "n, 8, 2")), "places has dtype i64", attributes=linear),
-        Mistake("sample", (tensor("f32", "n, 3"), places), "x has rank 2, expected at least 3", attributes=linear),
+        Mistake("grid_sample", (x, tensor("i64", "n, 8, 2")), "places has dtype i64", attributes=linear),
+        Mistake("grid_sample", (tensor("f32", "n, 3"), places), "x has rank 2, expected at least 3", attributes=linear),
         Mistake(
-            "sample",
+            "grid_sample",
             (x, tensor("f32", "n, 8, 3")),
             "of axes and of coordinates differ: 2 and 3",
             RelvmShapeError,
             linear,
         ),
-        Mistake("sample", (x, tensor("f32", "m, 8, 2")), "number of images", RelvmShapeError, linear),
-        Mistake("align_regions", (x, regions, images), "mode is 'min'", RelvmArgumentError, size | {"mode": "min"}),
-        Mistake("align_regions", (x, regions, images), "samples is -1", RelvmArgumentError, size | {"samples": -1}),
-        Mistake("align_regions", (x, regions, images), "scale is 'a'", RelvmArgumentError, size | {"scale": "a"}),
-        Mistake("align_regions", (x, regions, images), "half_pixel is 1", RelvmArgumentError, size | {"half_pixel": 1}),
-        Mistake("pool_regions", (x, regions, images), "scale is None", RelvmArgumentError, size | {"scale": None}),
+        Mistake("grid_sample", (x, tensor("f32", "m, 8, 2")), "number of images", RelvmShapeError, linear),
+        Mistake("roi_align", (x, regions, images), "mode is 'min'", RelvmArgumentError, size | {"mode": "min"}),
+        Mistake("roi_align", (x, regions, images), "samples is -1", RelvmArgumentError, size | {"samples": -1}),
+        Mistake("roi_align", (x, regions, images), "scale is 'a'", RelvmArgumentError, size | {"scale": "a"}),
+        Mistake("roi_align", (x, regions, images), "half_pixel is 1", RelvmArgumentError, size | {"half_pixel": 1}),
+        Mistake("roi_max_pool", (x, regions, images), "scale is None", RelvmArgumentError, size | {"scale": None}),
         Mistake(
-            "suppress_overlaps",
+            "non_max_suppression",
             (boxes, scores, limit, number, number),
             "centred is 1",
             RelvmArgumentError,
             {"centred": 1},
         ),
         Mistake(
-            "suppress_overlaps",
+            "non_max_suppression",
             (boxes, scores, number, number, number),
             "limit is f32[], expected i64 of rank 0",
         ),
         Mistake(
-            "suppress_overlaps",
+            "non_max_suppression",
             (tensor("f32", "n, k, 5"), scores, limit, number, number),
             "a box is not four numbers",
             RelvmShapeError,
         ),
-        Mistake("row_order", (x,), "x has rank 4, expected 2"),
-        Mistake("triangular", (tensor("i32", "3, 3"),), "x has dtype i32"),
-        Mistake("triangular", (tensor("f32", "3"),), "x has rank 1, expected at least 2"),
-        Mistake("triangular", (F32,), "a matrix is not square: 3 and 4", RelvmShapeError),
-        Mistake("couple", (tensor("i32", "3, 3, 3"),), "x has dtype i32"),
-        Mistake("couple", (tensor("f32", "3, 3"),), "x has rank 2, expected 3"),
-        Mistake("couple", (tensor("f32", "n, 3, 4"),), "a matrix is not square: 3 and 4", RelvmShapeError),
-        Mistake("couple", (tensor("f32", "n, m, m"),), "m classes, expected a known number"),
-        Mistake("couple", (tensor("f32", "n, 513, 513"),), "513 classes, expected a known number from 1 to 512"),
+        Mistake("lexsort_rows", (x,), "x has rank 4, expected 2"),
+        Mistake("row_echelon", (tensor("i32", "3, 3"),), "x has dtype i32"),
+        Mistake("row_echelon", (tensor("f32", "3"),), "x has rank 1, expected at least 2"),
+        Mistake("row_echelon", (F32,), "a matrix is not square: 3 and 4", RelvmShapeError),
+        Mistake("pairwise_coupling", (tensor("i32", "3, 3, 3"),), "x has dtype i32"),
+        Mistake("pairwise_coupling", (tensor("f32", "3, 3"),), "x has rank 2, expected 3"),
+        Mistake("pairwise_coupling", (tensor("f32", "n, 3, 4"),), "a matrix is not square: 3 and 4", RelvmShapeError),
+        Mistake("pairwise_coupling", (tensor("f32", "n, m, m"),), "m classes, expected a known number"),
+        Mistake(
+            "pairwise_coupling", (tensor("f32", "n, 513, 513"),), "513 classes, expected a known number from 1 to 512"
+        ),
         Mistake("bit_cast", (F32,), "from f32 to i64, which has other bits", attributes={"to": "i64"}),
     ]
-    for op in ("align_regions", "pool_regions"):
+    for op in ("roi_align", "roi_max_pool"):
         rows += [
             Mistake(op, (x, regions, images), "size is (0, 2)", RelvmArgumentError, {"size": (0, 2)}),
             Mistake(op, (x, tensor("f64", "m, 4"), images), "x has dtype f32 and regions has f64", attributes=size),

@@ -12,7 +12,7 @@ def string_mistakes() -> list[Mistake]:
     text, numbers, one = tensor("str", "3"), tensor("i64", "3"), tensor("str")
     refused = "is str[3], which holds strings"
     rows = [Mistake(op, (text, text), refused) for op in ("add", "less", "maximum", "bitwise_and")]
-    rows += [Mistake(op, (text,), refused) for op in ("exp", "negative", "row_order")]
+    rows += [Mistake(op, (text,), refused) for op in ("exp", "negative", "lexsort_rows")]
     return [
         *rows,
         Mistake("gather", (text, text), "dtype str"),

@@ -106,6 +106,6 @@ def test_what_requantises_shares_the_kernel(places: tuple[int, int]) -> None:
         w = constant(extremes("int8", (8, 512, 3, 3)))
         y = builder.emit(ops.conv_integer(x, w, constant(np.uint8(3)), pads=(1, 1, 1, 1)))
         y = builder.emit(ops.multiply(builder.emit(ops.cast(y, to="f32")), constant(np.float32(1e-5))))
-        builder.ret(builder.emit(ops.saturate(y, to="u8")))
+        builder.ret(builder.emit(ops.saturating_cast(y, to="u8")))
     module = run_passes(builder.module(), list(build_pipeline("c")))
     assert len(module.kernels) == 1

@@ -36,7 +36,7 @@ def operators(module) -> list[str]:
 @pytest.mark.parametrize("dims", ["h, w", "9, w", "9, 9"])
 def test_windows_of_3_by_3_are_computed_in_tiles(dims: str) -> None:
     module = convolution(weights_of(9, 8, 3, 3), ", pads=(2, 0, 2, 1), dilations=(2, 1)", dims)
-    assert operators(module) == ["conv_tiles"]
+    assert operators(module) == ["conv_winograd"]
     x = weights_of(2, 8, 9, 9)
     for machine in machines(module).values():
         assert_close(machine["main"](x), evaluate(module, "main", x), 1e-5)

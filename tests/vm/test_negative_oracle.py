@@ -127,8 +127,8 @@ CASES = [
     Case("def main(x: f32[1], n: i64(n)) = expand(x, shape(n, 0))", (f(1), 2**62), (f(1), 2**40), "exceeds 64 bits"),
     # what kernels need of an axis
     Case("def main(x: f32[2, n]) = argmax(x, axis=1)", (f(2, 0),), (f(2, 1),), "at least 1 element along axis 1"),
-    Case('def main(x: f32[n]) = extend(x, pads=(1, 0), mode="edge")', (f(0),), (f(1),), "at least 1 element"),
-    Case("def main(x: f32[n], y: f32[k]) = top_positions(x, shape(k), axis=0)", (f(2), f(3)), (f(3), f(3)), "3 pos"),
+    Case('def main(x: f32[n]) = pad(x, pads=(1, 0), mode="edge")', (f(0),), (f(1),), "at least 1 element"),
+    Case("def main(x: f32[n], y: f32[k]) = argtopk(x, shape(k), axis=0)", (f(2), f(3)), (f(3), f(3)), "3 pos"),
     Case(
         "def main(x: f32[n, 2], i: i64[m, k]) = gather_elements(x, i, axis=0)",
         (f(3, 2), np.zeros((1, 3), np.int64)),

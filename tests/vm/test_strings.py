@@ -41,8 +41,8 @@ def main(x: str[n, 3], y: str[n, 3], i: i64[2], rows: i64[1, 1], row: str[1, 3])
     transpose(gather(transpose(x, perm=(1, 0)), const(i64[3], [2, 1, 0]), axis=0), perm=(1, 0)),
     equal(x, y),
     not_equal(x, const(str[3], ["a", "", "äö"])),
-    scatter_slices(x, rows, row, depth=1),
-    gather_slices(x, rows, depth=1),
+    scatter_nd(x, rows, row, depth=1),
+    gather_nd(x, rows, depth=1),
     reverse_sequence(x, const(i64[3], [1, 2, 2]), time_axis=0),
     reshape(x, shape(n * 3))
   )

@@ -44,7 +44,7 @@ def placed(found: Term, numbers: Term, otherwise: int) -> Term:
 def rest_of(numbers: Term, gone: Term, count: int) -> Term:
     """The `count` numbers that are left without those where `gone` holds."""
     shape = numbers.node.shape([count])
-    return numbers.apply(ops.gather, gone.apply(ops.logical_not).apply(ops.true_positions, shape), axis=0)
+    return numbers.apply(ops.gather, gone.apply(ops.logical_not).apply(ops.nonzero, shape), axis=0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -182,7 +182,7 @@ def concat_of_concat(call: OpCall, defined) -> Expr | None:
 
 
 def no_margin(call: OpCall, defined) -> Expr | None:
-    """pad(x) or extend(x) by nothing   ->   x"""
+    """pad(x) by nothing   ->   x"""
     return None if any(dict(call.attributes)["pads"]) else call.args[0]
 
 
@@ -228,7 +228,8 @@ def convolution_of_padded(call: OpCall, defined) -> Expr | None:
     (x,), margin, attributes = image.args, dict(image.attributes), dict(call.attributes)
     sides, axes = (margin["pads"][: image.type.rank], margin["pads"][image.type.rank :]), _axes_of_moved(moved)
     outside = axes is None or any(side[axis] for side in sides for axis in range(len(side)) if axis not in axes[2:])
-    if outside or margin["value"] != 0 or min(margin["pads"]) < 0:
+    is_constant = margin["mode"] == "constant" and margin["value"] == 0
+    if outside or not is_constant or min(margin["pads"]) < 0:
         return None
     added = [0 if axis is None else side[axis] for side in sides for axis in axes[2:]]
     attributes["pads"] = tuple(a + b for a, b in zip(attributes["pads"] or (0,) * len(added), added, strict=True))
@@ -279,7 +280,6 @@ RULES = {
     ops.concat: (concat_of_few, concat_of_concat),
     ops.expand: (expand_of_known,),
     ops.pad: (no_margin,),
-    ops.extend: (no_margin,),
     ops.matmul: (product_of_transposed,),
     ops.conv: (convolution_of_padded,),
     ops.shape_of: (known_shape,),

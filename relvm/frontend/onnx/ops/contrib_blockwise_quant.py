@@ -36,7 +36,9 @@ def _matmul_bits(node: Node) -> Expr:
     )
     a, own = shaped(node, 0).cast(F32), node.type(0).dtype
     a = Term(node, node.graph.checked(a.expr, (*a.shape[:-1], depth)))
-    result = a.apply(ops.matmul_blocks, constant(numbers), scales, zeros, columns=columns, bits=bits, block=block)
+    result = a.apply(
+        ops.matmul_blockwise_quant, constant(numbers), scales, zeros, columns=columns, bits=bits, block=block
+    )
     return (result + term(node, 5).cast(F32) if node.has(5) else result).cast(own).expr
 
 

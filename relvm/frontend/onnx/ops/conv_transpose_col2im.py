@@ -37,7 +37,7 @@ def _conv_transpose(node: Node) -> Expr:
         order = [axis for pair in zip(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank), strict=True) for axis in pair]
         result = windows.apply(ops.transpose, perm=(0, 1, *order)).reshape(*shape)
     else:
-        result = windows.apply(ops.fold, node.shape(shape), strides=strides, pads=before, dilations=dilations)
+        result = windows.apply(ops.col2im, node.shape(shape), strides=strides, pads=before, dilations=dilations)
     return (result + per_channel(node, 2, 2 + rank)).expr if node.has(2) else result.expr
 
 
@@ -84,7 +84,7 @@ def _col2im(node: Node) -> Expr:
     places = [(size + front + back - span) // stride + 1 for size, front, back, span, stride in rows]
     windows = x.reshape(x.shape[0], channels, *window, *places)
     shape = node.shape([x.shape[0], channels, *image])
-    return windows.apply(ops.fold, shape, strides=strides, pads=tuple(pads[:rank]), dilations=dilations).expr
+    return windows.apply(ops.col2im, shape, strides=strides, pads=tuple(pads[:rank]), dilations=dilations).expr
 
 
 def _channels(node: Node, rows: AnyDim, block: AnyDim) -> AnyDim:

@@ -12,7 +12,7 @@ from relvm.ir.expr import Expr
 
 @converts("CumSum", "CumProd")
 def _cumulation(node: Node) -> Expr:
-    op = ops.cumulative_sum if node.proto.op_type == "CumSum" else ops.cumulative_product
+    op = ops.cumsum if node.proto.op_type == "CumSum" else ops.cumprod
     flags = {name: bool(node.attribute(name, 0)) for name in ("exclusive", "reverse")}
     if is_known(node, 1):
         (axis,) = node.known(1, "the axis").reshape(-1).tolist()

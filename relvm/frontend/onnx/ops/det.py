@@ -12,7 +12,7 @@ from relvm.ir.expr import Expr
 @converts("Det")
 def _det(node: Node) -> Expr:
     """The product of the diagonal of a triangular matrix of the same determinant."""
-    rows = shaped(node, 0).apply(ops.triangular)
+    rows = shaped(node, 0).apply(ops.row_echelon)
     *batch, size, _ = rows.shape
     diagonal = places(node, size) * number_of(node, size + 1)
     flat = rows.reshape(*batch, size * size)

@@ -32,7 +32,7 @@ def _gather_nd(node: Node) -> Expr:
     batch, x, indices = node.attribute("batch_dims", 0), term(node, 0), term(node, 1)
     depth = _depth(indices)
     if batch == 0:
-        return ops.gather_slices(x.expr, indices.expr, depth=depth)
+        return ops.gather_nd(x.expr, indices.expr, depth=depth)
     x, dims = shaped(node, 0), indices.shape
     if not 0 < batch < min(len(x.shape), len(dims)):
         raise RelvmShapeError(f"batch_dims is {batch}, of tensors of rank {len(x.shape)} and {len(dims)}")
@@ -40,14 +40,14 @@ def _gather_nd(node: Node) -> Expr:
     numbers = numbers.apply(ops.broadcast_to, node.shape([*dims[:-1], 1]))
     indices = numbers.apply(ops.concat, indices.cast(I64), axis=-1)
     flat = x.reshape(product(x.shape[:batch]), *x.shape[batch:])
-    return ops.gather_slices(flat.expr, indices.expr, depth=depth + 1)
+    return ops.gather_nd(flat.expr, indices.expr, depth=depth + 1)
 
 
 @converts("ScatterND")
 def _scatter_nd(node: Node) -> Expr:
     x, indices, updates = (term(node, i) for i in range(3))
     reduction = node.attribute("reduction", "none")
-    return ops.scatter_slices(x.expr, indices.expr, updates.expr, depth=_depth(indices), reduction=reduction)
+    return ops.scatter_nd(x.expr, indices.expr, updates.expr, depth=_depth(indices), reduction=reduction)
 
 
 @converts("TensorScatter")
@@ -87,7 +87,7 @@ def _top_k(node: Node) -> tuple[Expr, Expr]:
     count = node.attribute("k") if node.opset < 10 else size_of(node, 1, "the number of elements")
     axis = node.axis(-1, len(x.shape))
     shape = node.shape([*x.shape[:axis], count, *x.shape[axis + 1 :]])
-    found = x.apply(ops.top_positions, shape, axis=axis, largest=bool(node.attribute("largest", 1)))
+    found = x.apply(ops.argtopk, shape, axis=axis, largest=bool(node.attribute("largest", 1)))
     return x.apply(ops.gather_elements, found, axis=axis).expr, found.expr
 
 
@@ -95,7 +95,7 @@ def _top_k(node: Node) -> tuple[Expr, Expr]:
 def _non_zero(node: Node) -> Expr:
     """A row for each axis of x, a column for each element that is not 0."""
     x = shaped(node, 0)
-    found, count = true_positions(x if x.type.dtype == BOOL else x.apply(ops.not_equal, 0))
+    found, count = nonzero(x if x.type.dtype == BOOL else x.apply(ops.not_equal, 0))
     if not x.shape:
         return ops.reshape(found.apply(ops.slice, begin=(0,), end=(0,)).expr, node.shape([0, count]))
     rows = [row.reshape(1, count) for row in coordinates(found, x.shape)]
@@ -111,10 +111,10 @@ def coordinates(positions: Term, shape: tuple[AnyDim, ...]) -> list[Term]:
     return indices
 
 
-def true_positions(cond: Term) -> tuple[Term, AnyDim]:
+def nonzero(cond: Term) -> tuple[Term, AnyDim]:
     """Where a bool tensor holds, row-major, and how often."""
     (count,) = run_time_sizes(cond.cast(I64).apply(ops.sum))
-    return cond.apply(ops.true_positions, cond.node.shape([count])), count
+    return cond.apply(ops.nonzero, cond.node.shape([count])), count
 
 
 @converts("Compress")
@@ -129,5 +129,5 @@ def _compress(node: Node) -> Expr:
     room = dim_op("sub", size, condition.shape[0])
     if not is_natural(room):
         condition = part(condition, 0, 0, dim_op("min", size, condition.shape[0]))
-    found, _ = true_positions(condition)
+    found, _ = nonzero(condition)
     return ops.gather(x.expr, found.expr, axis=axis or 0)

@@ -32,7 +32,7 @@ def _grid_sample(node: Node) -> Expr:
     extents = numbers_of(node, sizes).cast(grid.type.dtype)
     at = grid.backwards(-1) + 1  # ONNX has the coordinate along the last axis first
     at = at / 2 * (extents - 1) if aligned else (at * extents - 1) / 2
-    return ops.sample(x.expr, at.expr, mode=_MODES[asked], padding=padding, align_corners=aligned)
+    return ops.grid_sample(x.expr, at.expr, mode=_MODES[asked], padding=padding, align_corners=aligned)
 
 
 @converts("AffineGrid")
@@ -88,7 +88,7 @@ def _deform_conv(node: Node) -> Expr:
     moved = offset.reshape(images * shares, window, 2, product(out)).apply(ops.transpose, perm=(0, 1, 3, 2))
     at = moved + _window_places(node, kernel, strides, dilations, pads, out, offset.type.dtype)
     split = x.reshape(images * shares, channels // shares, *x.shape[2:])
-    columns = split.apply(ops.sample, at, mode="linear")
+    columns = split.apply(ops.grid_sample, at, mode="linear")
     if node.has(4):
         mask = shaped(node, 4).reshape(images * shares, 1, window, product(out))
         columns = columns * mask

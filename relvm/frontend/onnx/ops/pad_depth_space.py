@@ -47,7 +47,7 @@ def _pad(node: Node) -> Expr:
     if any(isinstance(count, int) and count < 0 for count in (*before, *after)):
         raise RelvmUnsupportedError(f"mode {mode} with numbers below 0: {before}, {after}")
     if known:
-        return ops.extend(x.expr, pads=(*before, *after), mode=mode)
+        return ops.pad(x.expr, pads=(*before, *after), mode=mode)
     if may_take_away:
         return _at_run_time(node, mode).expr
     x = Term(node, node.known_shape(0))
@@ -113,7 +113,7 @@ def _between(x: Term, axis: int, before: Term, after: Term, value: Term) -> Term
 def _extended(x: Term, axis: int, size: AnyDim, before: Term | int, mode: str) -> Term:
     """x with its own elements as margins: `size` along the axis, that many of them before the first.
 
-    The element at each place is found as in `ops.extend`.
+    The element at each place is found as in `ops.pad`.
     """
     dim = numbers_of(x.node, [x.shape[axis]])
     last, place = dim - 1, places(x.node, size) - before

@@ -27,7 +27,7 @@ def quantised(node: Node, x: Expr, scale: Expr, zero: Expr | None, dtype: DType)
     x = node.emit(ops.round(node.emit(ops.divide(x, scale))))
     if zero is not None:
         x = node.emit(ops.add(x, node.emit(ops.cast(zero, to=x.type.dtype.name))))
-    return node.emit(ops.saturate(x, to=dtype.name))
+    return node.emit(ops.saturating_cast(x, to=dtype.name))
 
 
 def dequantised(node: Node, x: Expr, scale: Expr, zero: Expr | None) -> Expr:
@@ -156,7 +156,7 @@ def quantised_by_range(node: Node, x: Expr) -> tuple[Expr, Expr, Expr]:
     """x as u8, the scale, the zero point, such that the range of x, with 0, is that of u8."""
     if x.type.dtype != F32:
         raise RelvmUnsupportedError(f"x has dtype {x.type.dtype}, expected f32")
-    made = node.emit(ops.quantise_by_range(x))
+    made = node.emit(ops.dynamic_quantize(x))
     places, scale, zero = (node.emit(TupleItem(made, i, type=type_)) for i, type_ in enumerate(made.type.fields))
     return places, scale, zero
 

@@ -56,7 +56,7 @@ def _multinomial(node: Node) -> Expr:
     dtype = node.graph.element_type(node.attribute("dtype", 6), "dtype")
     if not isinstance(last, int) or dtype not in (I32, I64):
         raise RelvmUnsupportedError(f"a Multinomial of {last} classes as {dtype}: expected a number, and i32 or i64")
-    bounds = x.apply(ops.softmax, axis=1).apply(ops.cumulative_sum, axis=1)
+    bounds = x.apply(ops.softmax, axis=1).apply(ops.cumsum, axis=1)
     drawn = _fractions(node, (rows, count), x.type.dtype).cast(x.type.dtype)
     passed = drawn.apply(ops.expand_dims, axes=(2,)) > bounds.apply(ops.expand_dims, axes=(1,))
     place = passed.cast(I64).apply(ops.sum, axes=(2,), keepdims=False)

@@ -104,7 +104,7 @@ def _unsqueezed_at_run_time(node: Node) -> Term:
     new = chosen_axes(axes.reshape(count), rank)
     if count == rank:
         return x.reshape(*[1] * rank)
-    source = new.apply(ops.logical_not).cast(I64).apply(ops.cumulative_sum, axis=0) - 1
+    source = new.apply(ops.logical_not).cast(I64).apply(ops.cumsum, axis=0) - 1
     own = numbers_of(node, x.shape).apply(ops.gather, source, axis=0)
     return x.reshape(*run_time_sizes(new.chosen(1, own)))
 

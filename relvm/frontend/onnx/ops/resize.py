@@ -232,7 +232,7 @@ def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr
 
 def _sampled(axis: Axis, places: Term, x: Term, at: int, mode: str) -> Term:
     indices, weights = clamped_table(axis, table(axis.node, axis, places, mode))
-    return x.apply(ops.resample, indices, weights.cast(x.type.dtype), axis=at)
+    return x.apply(ops.interpolate, indices, weights.cast(x.type.dtype), axis=at)
 
 
 def _unless_same(axis: Axis, x: Term, at: int, sampled: Callable[[Axis, Term, int], Term]) -> Term:

@@ -9,7 +9,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import scalar
-from relvm.frontend.onnx.ops.gather_scatter_topk import coordinates, true_positions
+from relvm.frontend.onnx.ops.gather_scatter_topk import coordinates, nonzero
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.tensor_expr import Term, term
@@ -26,7 +26,7 @@ def _roi_align(node: Node) -> Expr:
         raise RelvmUnsupportedError(f"coordinate_transformation_mode {moved!r} is not supported")
     if not math.isfinite(node.attribute("spatial_scale", 1.0)):
         raise RelvmArgumentError(f"spatial_scale is {node.attribute('spatial_scale')}, expected a number")
-    return ops.align_regions(
+    return ops.roi_align(
         *(node.tensor(i) for i in range(3)),
         size=(node.attribute("output_height", 1), node.attribute("output_width", 1)),
         mode=node.attribute("mode", "avg"),
@@ -43,7 +43,7 @@ def _max_roi_pool(node: Node) -> Expr:
     images = rows.at(0, 1).cast(I64)
     regions = rows.apply(ops.slice, begin=(1,), end=(5,), axes=(1,))
     scale = node.attribute("spatial_scale", 1.0)
-    return ops.pool_regions(
+    return ops.roi_max_pool(
         node.tensor(0), regions.expr, images.expr, size=tuple(node.attribute("pooled_shape")), scale=scale
     )
 
@@ -57,10 +57,10 @@ def _non_max_suppression(node: Node) -> Expr:
     threshold = scalar(node, 4) if node.has(4) else _number(node, np.float32(np.nan))
     centred = bool(node.attribute("center_point_box", 0))
     left = boxes.apply(
-        ops.suppress_overlaps, scores, limit.cast(I64), overlap.cast(F32), threshold.cast(F32), centred=centred
+        ops.non_max_suppression, scores, limit.cast(I64), overlap.cast(F32), threshold.cast(F32), centred=centred
     )
     flat = left.reshape(product(scores.shape))
-    found, count = true_positions(flat.apply(ops.greater_equal, 0))
+    found, count = nonzero(flat.apply(ops.greater_equal, 0))
     image, kind, _ = coordinates(found, scores.shape)
     columns = [column.reshape(count, 1) for column in (image, kind, flat.apply(ops.gather, found, axis=0))]
     return columns[0].apply(ops.concat, *columns[1:], axis=1).expr

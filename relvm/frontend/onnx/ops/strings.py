@@ -8,7 +8,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.ops.gather_scatter_topk import true_positions
+from relvm.frontend.onnx.ops.gather_scatter_topk import nonzero
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.tensor_expr import Term
 from relvm.ir.dtypes import BF16, F32, I64, STR
@@ -106,7 +106,7 @@ def _without(words: Term, stopwords: np.ndarray, case_matters: bool) -> Term:
     is_kept = place_among(found, stopwords) < 0
     none_is = is_kept.cast(I64).apply(ops.sum).apply(ops.equal, 0).reshape(1)
     empty = Term(node, constant(strings_of([""])))
-    positions, count = true_positions(is_kept.apply(ops.concat, none_is, axis=0))
+    positions, count = nonzero(is_kept.apply(ops.concat, none_is, axis=0))
     kept = words.apply(ops.concat, empty, axis=0).apply(ops.gather, positions, axis=0)
     return kept if kept.type.shape is not None else Term(node, node.graph.checked(kept.expr, (count,)))
 

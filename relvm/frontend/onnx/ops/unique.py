@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.frontend.onnx.dynamic_sizes import numbers_of, places
-from relvm.frontend.onnx.ops.gather_scatter_topk import true_positions
+from relvm.frontend.onnx.ops.gather_scatter_topk import nonzero
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.registry import Node, converts
 from relvm.frontend.onnx.tensor_expr import Term
@@ -24,14 +24,14 @@ def _unique(node: Node) -> tuple[Expr, ...]:
     size, others = x.shape[axis], (*x.shape[:axis], *x.shape[axis + 1 :])
     front = x.apply(ops.transpose, perm=(axis, *(i for i in range(rank) if i != axis))) if axis else x
     rows = front.reshape(size, product(others))
-    order = rows.apply(ops.row_order)
+    order = rows.apply(ops.lexsort_rows)
     starts, run, count = _runs(node, rows.apply(ops.gather, order, axis=0), size)
     firsts = order.apply(ops.gather, starts, axis=0)
     ends = starts.apply(ops.concat, numbers_of(node, [size]), axis=0)
     counts = ends.apply(ops.gather, places(node, count) + 1, axis=0) - starts
     run_of = order.apply(ops.scatter_elements, order, run, axis=0)
     if not node.attribute("sorted", 1):
-        by_place = firsts.apply(ops.top_positions, node.shape([count]), axis=0, largest=False)
+        by_place = firsts.apply(ops.argtopk, node.shape([count]), axis=0, largest=False)
         rank_of = by_place.apply(ops.scatter_elements, by_place, places(node, count), axis=0)
         firsts, counts = (each.apply(ops.gather, by_place, axis=0) for each in (firsts, counts))
         run_of = rank_of.apply(ops.gather, run_of, axis=0)
@@ -48,5 +48,5 @@ def _runs(node: Node, rows: Term, size: AnyDim) -> tuple[Term, Term, AnyDim]:
         differs = differs.apply(ops.logical_and, numbers)
     changes = differs.cast(U8).apply(ops.max, axes=(1,)) > 0 if rows.shape[1] != 0 else here < 0
     begins = changes.apply(ops.logical_or, here.apply(ops.equal, 0))
-    starts, count = true_positions(begins)
-    return starts, begins.cast(I64).apply(ops.cumulative_sum, axis=0) - 1, count
+    starts, count = nonzero(begins)
+    return starts, begins.cast(I64).apply(ops.cumsum, axis=0) - 1, count

@@ -165,7 +165,7 @@ def _cast_map(node: Node) -> Expr:
         raise RelvmFormatError(f"keys of {keys.type.dtype}, expected i64")
     values = Term(node, node.emit(converted(values, _CAST_TO[name])))
     if form == "DENSE":
-        order = keys.apply(ops.top_positions, node.shape([keys.shape[0]]), axis=0, largest=False)
+        order = keys.apply(ops.argtopk, node.shape([keys.shape[0]]), axis=0, largest=False)
         return values.apply(ops.gather, order, axis=-1).apply(ops.expand_dims, axes=(0,)).expr
     size = node.attribute("max_map", 1)
     outside = (keys < 0).apply(ops.logical_or, keys.apply(ops.greater_equal, size))

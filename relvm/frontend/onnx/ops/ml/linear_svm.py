@@ -157,7 +157,7 @@ def _probabilities(duels: Term, classes: int, slopes: np.ndarray, shifts: np.nda
     for number, (i, j) in enumerate(pairs):
         place[i, j], place[j, i] = number, number + len(pairs)
     matrix = beside(first, 1 - first).apply(ops.gather, constant(place), axis=1)
-    return matrix.apply(ops.couple)
+    return matrix.apply(ops.pairwise_coupling)
 
 
 def _votes(duels: Term, classes: int) -> Term:

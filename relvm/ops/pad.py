@@ -1,0 +1,140 @@
+"""Padding: with a value, or with elements of the tensor itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import claim_at_most, expect, op
+from relvm.ir.symbolic import format_dim
+from relvm.ir.type_rules import expect_integers, expect_tensor
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.kernels.lowering_rules import Loops, flat_position, loop_nest, part_loops
+from relvm.numpy_dtypes import STRINGS
+
+_MODES = ("constant", "edge", "reflect", "wrap")
+
+
+def _numpy_pad(x: np.ndarray, *, pads: tuple[int, ...], value: float, mode: str) -> np.ndarray:
+    if mode != "constant":
+        margins = list(zip(pads[: x.ndim], pads[x.ndim :], strict=True))
+        return np.pad(x, margins, mode) if margins else x
+    before, after = pads[: x.ndim], pads[x.ndim :]
+    margin = "" if x.dtype == STRINGS else value
+    result = np.full([n + b + a for n, b, a in zip(x.shape, before, after, strict=True)], margin, x.dtype)
+    kept = x[tuple(slice(max(0, -b), max(0, n - max(0, -a))) for n, b, a in zip(x.shape, before, after, strict=True))]
+    result[tuple(slice(max(0, b), max(0, b) + n) for n, b in zip(kept.shape, before, strict=True))] = kept
+    return result
+
+
+def _pad_with_value(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], value: float) -> None:
+    (x,), (out,) = inputs, outputs
+    with part_loops(k, out.shape, k.size(out.shape[2:]) * 4, simd=True) as counters:
+        inside: Scalar | None = None
+        source = []
+        for counter, size, before in zip(counters, x.shape, pads, strict=False):
+            source.append(counter - before)
+            within = (counter >= before).both(counter < as_scalar(size, I64) + before)
+            inside = within if inside is None else inside.both(within)
+        margin = Literal(value, x.dtype)
+        k.store(out, counters, x[()] if inside is None else Select(inside, x[tuple(source)], margin))
+
+
+def _source(position: Scalar, size: Scalar, mode: str) -> Scalar:
+    """Return the index in [0, size) of the element that stands at `position`, which may be outside."""
+    last = size - 1
+    match mode:
+        case "edge":
+            return Select(position < 0, Literal(0, I64), Select(position > last, last, position))
+        case "wrap":
+            return (position % size + size) % size
+    period = Select(last < 1, Literal(1, I64), last * 2)
+    phase = (position % period + period) % period
+    return Select(last < 1, Literal(0, I64), Select(phase > last, period - phase, phase))
+
+
+def _pad_with_elements(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], mode: str) -> None:
+    """Pad row by row: copy the middle of a row in order, its margins element by element."""
+    (x,), (out,) = inputs, outputs
+    rank = len(x.shape)
+    sizes = [as_scalar(dim, I64) for dim in x.shape]
+    if rank == 0:
+        k.store(out, (), x[()])
+        return
+    with loop_nest(k, list(out.shape[:-1])) as row:
+        places = [_source(at - pads[axis], sizes[axis], mode) for axis, at in enumerate(row)]
+        source = k.declare("source", flat_position((*places, Literal(0, I64)), x.shape))
+        target = k.declare("target", flat_position((*row, Literal(0, I64)), out.shape))
+        before, after = pads[rank - 1], pads[-1]
+        for start, count in ((-before, before), (sizes[-1], after)):
+            with k.loop(count, name="j") as j:
+                place = k.declare("place", j + start)
+                k.store(out, (target + place + before,), x.flat(source + _source(place, sizes[-1], mode)))
+        with k.loop(sizes[-1], name="j", simd=True) as j:
+            k.store(out, (target + j + before,), x.flat(source + j))
+
+
+def _pad(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], value: float, mode: str) -> None:
+    if mode == "constant":
+        _pad_with_value(k, inputs, outputs, pads=pads, value=value)
+    else:
+        _pad_with_elements(k, inputs, outputs, pads=pads, mode=mode)
+
+
+@op("pad", numpy=_numpy_pad, lower=Loops(_pad), moves=True)
+def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0, mode: str = "constant") -> TensorType:
+    """Pad each axis of x.
+
+    Parameters
+    ----------
+    x
+        A tensor of known rank.
+    pads
+        The number of elements added before each axis, then after each axis.  In mode `constant` a negative number
+        removes elements.
+    value
+        The element that mode `constant` adds: a number that the dtype of x can represent.  For strings it is 0 and
+        stands for the empty string.
+    mode
+        `constant`: add `value`.  `edge`: repeat the nearest element.  `reflect`: mirror x at its first and last
+        elements, as often as needed.  `wrap`: repeat x periodically.
+
+    Returns
+    -------
+    TensorType
+        The dtype of x.  Each dimension grows by its two pads.
+
+    Raises
+    ------
+    RelvmArgumentError
+        `pads` has not two numbers for each axis, `value` is no number of the dtype, `mode` is unknown; or, in a mode
+        other than `constant`, a pad is negative or `value` is not 0.
+    RelvmShapeError
+        More elements are removed than there are, or an axis without elements is padded with elements of its own.
+
+    Notes
+    -----
+    Semantics: ONNX Pad-25, `numpy.pad`.
+    """
+    expect_tensor("pad", x=x)
+    expect_integers("pad", "pads", pads, None if x.rank is None else 2 * x.rank)
+    is_number = isinstance(value, int | float)
+    expect(is_number, "pad: value is {!r}, expected a number", value, error=RelvmArgumentError)
+    held = x.dtype.is_float or value == (0 if x.dtype.is_string else np.asarray(value).astype(x.dtype.numpy))
+    expect(held, "pad: value is {!r}, no number of {}", value, x.dtype, error=RelvmArgumentError)
+    expect(mode in _MODES, "pad: mode is {!r}, expected one of {}", mode, ", ".join(_MODES), error=RelvmArgumentError)
+    if mode != "constant":
+        message = "pad: pads are {}, expected none below 0 in mode {}"
+        expect(all(count >= 0 for count in pads), message, pads, mode, error=RelvmArgumentError)
+        expect(value == 0, "pad: value is {!r}, which mode {} does not use", value, mode, error=RelvmArgumentError)
+    if x.shape is None:
+        return x
+    dims = tuple(dim + b + a for dim, b, a in zip(x.shape, pads, pads[len(x.shape) :], strict=True))
+    for axis, (old, new) in enumerate(zip(x.shape, dims, strict=True)):
+        negative = isinstance(new, int) and new < 0
+        expect(not negative, "pad: dimension {} becomes {}", axis, format_dim(new), error=RelvmShapeError)
+        if mode != "constant" and new != old:
+            claim_at_most(1, old, f"pad: mode {mode} needs at least {{}} element along axis {axis} of x, it has {{}}")
+    return TensorType(x.dtype, dims)

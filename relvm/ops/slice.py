@@ -1,0 +1,114 @@
+"""Slices of tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import AnyDim, dim_op
+from relvm.ir.type_rules import expect_axes, expect_integers, expect_tensor
+from relvm.ir.types import TensorType
+from relvm.kernels.loop_ir import Scalar, as_scalar, larger, smaller
+from relvm.kernels.lowering_rules import Places, Rearrange
+
+# A bound from here on means the end of the axis, in whichever direction: ONNX writes INT_MAX or INT64_MAX.
+_FAR = 1 << 31
+
+
+def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
+    """How many elements `range(size)[begin:end:step]` has, for every size >= 0."""
+    begin, end = (max(-_FAR, min(_FAR, bound)) for bound in (begin, end))
+    if isinstance(size, int):
+        return len(range(size)[begin:end:step])
+    if (begin, end) == ((0, _FAR) if step > 0 else (_FAR, -_FAR)):
+        return dim_op("floordiv", size + abs(step) - 1, abs(step))
+    if step < 0:  # from the last element down to the first one not taken
+        start = _bound(size, begin, -1, dim_op("sub", size, 1))
+        stop = _bound(size, end, -1, dim_op("sub", size, 1))
+        return dim_op("max", dim_op("floordiv", start - stop - step - 1, -step), 0)
+    start, stop = _bound(size, begin, 0, size), _bound(size, end, 0, size)
+    if start == 0 and step == 1:
+        return stop
+    if stop == size and begin > 0 and step == 1:
+        return dim_op("max", size - begin, 0)
+    return dim_op("max", dim_op("floordiv", stop - start + step - 1, step), 0)
+
+
+def _bound(size: AnyDim, position: int, low: int, high: AnyDim) -> AnyDim:
+    """A bound as Python clamps it: counted from the end where negative, then brought into [low, high]."""
+    if position >= _FAR:
+        return high
+    if position <= -_FAR:
+        return low
+    if position < 0:
+        return dim_op("max", size + position, low)
+    return low if position <= low else dim_op("min", high, position)
+
+
+def _start(dim: AnyDim, begin: int, step: int) -> int | Scalar:
+    """The first position taken, by the same rule; any where none is."""
+    if isinstance(dim, int):
+        return max(0, range(dim)[begin:None:step].start) if dim else 0
+    size = as_scalar(dim, I64)
+    if begin >= _FAR:
+        return size - 1 if step < 0 else size
+    if begin < 0:
+        begin = max(begin, -_FAR)
+        return larger(size + begin, 0)
+    if step > 0:
+        return begin
+    return smaller(size - 1, begin)
+
+
+def _numpy_slice(x: np.ndarray, *, begin, end, axes, steps) -> np.ndarray:
+    index = [slice(None)] * x.ndim
+    for axis, *bounds in zip(axes or range(len(begin)), begin, end, steps or (1,) * len(begin), strict=True):
+        index[axis] = slice(*(bounds if bounds[2] > 0 or bounds[1] > -_FAR else (bounds[0], None, bounds[2])))
+    return x[tuple(index)]
+
+
+def _sliced(at: Places, x_shape, out_shape, *, begin, end, axes, steps) -> Places:
+    places = list(at)
+    for axis, first, step in zip(axes or range(len(begin)), begin, steps or (1,) * len(begin), strict=True):
+        places[axis] = places[axis] * step + _start(x_shape[axis], first, step)
+    return tuple(places)
+
+
+@op("slice", numpy=_numpy_slice, lower=Rearrange(_sliced), moves=True)
+def slice_(
+    x: TensorType,
+    *,
+    begin: tuple[int, ...],
+    end: tuple[int, ...],
+    axes: tuple[int, ...] | None = None,
+    steps: tuple[int, ...] | None = None,
+) -> TensorType:
+    """x[begin:end:step] along some axes.
+
+    x: any tensor of known rank.   begin, end: one number for each axis, clamped as Python's slices are; negative ones
+    count from the end; 2^31 and more, or -2^31 and less, mean the end reached.   axes: each in [-rank, rank), none
+    twice; None: the first ones.   steps: not 0; None: 1.   Result: the dtype of x; every dimension is exact, symbolic
+    ones too.
+    Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: lengths that differ, a step of 0.
+    Source: ONNX Slice-13.
+    """
+    expect_tensor("slice", x=x)
+    count = len(begin) if isinstance(begin, tuple) else None
+    expect_integers("slice", "begin", begin)
+    expect_integers("slice", "end", end, count)
+    axes = tuple(range(count)) if axes is None else axes
+    steps = (1,) * count if steps is None else steps
+    expect_integers("slice", "axes", axes, count)
+    expect_integers("slice", "steps", steps, count)
+    expect(0 not in steps, "slice: steps are {}, expected none to be 0", steps, error=RelvmArgumentError)
+    if x.rank is None:
+        return x
+    counted = expect_axes("slice", axes, x.rank)
+    if x.shape is None:
+        return x
+    dims = list(x.shape)
+    for axis, bounds in zip(counted, zip(begin, end, steps, strict=True), strict=True):
+        dims[axis] = _slice_dim(dims[axis], *bounds)
+    return TensorType(x.dtype, tuple(dims))
